@@ -38,7 +38,7 @@ def check_word(name: str, value: Any, words: Any, *, optional: bool = False) -> 
         if hasattr(value, "_fit"):
             hint = " To set fits side by side, see compare()."
         raise DataError(
-            f"{name}={told(value)} is not known.", hint=f"Use one of {listed(allowed, len(allowed))}.{hint}."
+            f"{name}={told(value)} is not known.", hint=f"Use one of {listed(allowed, len(allowed))}.{hint}"
         )
 
 

@@ -696,7 +696,7 @@ class OwnCall:
             raise FormulaError(
                 f"{self._called} gives {_kind(whole)} for all rows and {_kind(part)} for {len(rows)} of "
                 "them.",
-                hint=f"Give a function that looks at each row alone. {_WAY_OUT}.",
+                hint=f"Give a function that looks at each row alone. {_WAY_OUT}",
             )
         if differ.any():
             at = int(differ.argmax())
@@ -707,7 +707,7 @@ class OwnCall:
                 f"{self._called} gives row {shown(index[rows[at]])} {shown(ours)} beside all other rows "
                 f"and {shown(theirs)} {'alone' if len(rows) == 1 else 'beside some of them'}, so that a "
                 "prediction would depend on its neighbours.",
-                hint=f"Give a function that looks at each row alone. {_WAY_OUT}.",
+                hint=f"Give a function that looks at each row alone. {_WAY_OUT}",
                 rows=(index[rows[at]],),
             )
 

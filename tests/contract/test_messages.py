@@ -8,6 +8,7 @@ import pickle
 import pkgutil
 import re
 from collections.abc import Callable
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,16 @@ from discrim.errors import (
     PriorError,
     SeparationError,
 )
+from discrim.models.base.core_errors import DESCRIPTIONS
 from tests.support import ROOT
 
 IRIS = load_iris()
 
-UNHINTED = {"InvalidStateError"}
-"""Errors that the loader of a file turns into one with a hint."""
+UNHINTED = {"InvalidStateError", "FactorFaultError", "SingularTotalError"}
+"""Errors of the core, to which models add names and hints."""
+
+CAUGHT = {"not_elliptical", "singular_metric", "constant_column"}
+"""Reasons of errors of the core that models catch."""
 
 
 def subclasses(cls: type) -> set[type]:
@@ -59,6 +64,26 @@ def test_every_error_is_made_with_a_hint():
                     bare.append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert made > 800
     assert not bare, "\n".join(bare)
+
+
+def test_reasons_of_the_core_have_a_message_and_a_hint():
+    used = set()
+    for path in sorted((ROOT / "discrim" / "core").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=reason)]) if re.fullmatch(
+                    "Core[A-Za-z]*Error", name
+                ):
+                    text = " ".join(DESCRIPTIONS[reason])
+                    fields = {field for _, field, _, _ in Formatter().parse(text) if field}
+                    assert {keyword.arg for keyword in node.keywords} == fields, reason
+                    used.add(reason)
+                case ast.Assign(targets=[ast.Name(id="no_likelihood" | "no_parameters")], value=value):
+                    used.add(ast.literal_eval(value))
+                case _:
+                    pass
+    assert used == set(DESCRIPTIONS)
+    assert {reason for reason, (_, hint) in DESCRIPTIONS.items() if not hint} == CAUGHT
 
 
 def _two(**columns: Any) -> pd.DataFrame:
@@ -355,7 +380,7 @@ def test_what_is_no_word_is_no_option(ask):
 def test_a_number_that_is_no_level_is_told_what_a_level_is():
     fit = discrim.lda("species ~ .", IRIS)
     for reference in (90, 1.9, 0):
-        with pytest.raises(DataError, match=r"is no class of this fit, and no level.*'setosa'.*level=0\.95"):
+        with pytest.raises(DataError, match=r"nor a level.*'setosa'.*level=0\.95"):
             fit.log_odds(reference)
     assert fit.log_odds(0.9).equals(fit.log_odds(level=0.9))
 

@@ -48,6 +48,7 @@ from discrim.core.covariance.principal import (
     weighted_centre,
 )
 from discrim.core.covariance.projected import SubspaceCovariance
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.moments import LIGHT, ClassMoments, no_freedom, split_mean
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, svd
@@ -60,7 +61,6 @@ from discrim.core.rules.leave_one_out import (
     leave_lone_to_refits,
 )
 from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
-from discrim.errors import NotSupportedError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,10 +111,7 @@ class LDAFit:
     def refuse_covariates(self, what: str) -> None:
         """Raise NotSupportedError where the columns are adjusted for covariates."""
         if self.covariates:
-            raise NotSupportedError(
-                f"{what} takes the columns as they are, and this fit adjusts them for covariates.",
-                hint="Fit without the `|` of the formula, or with + in its place.",
-            )
+            raise CoreNotSupportedError("adjusted_for_covariates", what=what)
 
     @property
     def tested(self) -> tuple[int, int, float]:
@@ -243,10 +240,8 @@ class LDAFit:
         if refusal is not None:
             raise refusal
         if not self.has_distances:
-            raise NotSupportedError(
-                f'method="{method}" has a closed form for the full covariance, not the '
-                f"{self.covariance_model.adjective} one.",
-                hint='Use "plugin" or "calibrated".',
+            raise CoreNotSupportedError(
+                "not_full_covariance", method=method, adjective=self.covariance_model.adjective
             )
         nu = self.residual_df
         p = self.moments.n_columns
@@ -259,14 +254,11 @@ class LDAFit:
                 return gaussian.common_predictive(self.moments, inflate, log_prior, nu, mass=mass)
             return gaussian.common_debiased(self.moments, self.covariance, log_prior, nu, mass=mass)
         if self.reduced() is not None:
-            raise NotSupportedError(f'method="{method}" uses all dimensions.', hint="Fit without ncomp=.")
+            raise CoreNotSupportedError("reduced_dimensions", method=method)
         if method == "predictive":
             return gaussian.common_predictive(self.moments, self.unbiased(), log_prior, nu)
         if nu <= p + 1:
-            raise NotSupportedError(
-                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}.',
-                hint='Use "plugin".',
-            )
+            raise CoreNotSupportedError("too_few_for_debiased", df=nu, n_columns=p)
         return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
 
     def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
@@ -293,10 +285,7 @@ class LDAFit:
     def refuse_left_out(self) -> None:
         """Raise NotSupportedError if rows cannot be left out one by one."""
         if self.reduced() is not None:
-            raise NotSupportedError(
-                "leave_one_out() has a closed form for all axes only.",
-                hint='Fit without ncomp=, or cross-validate with error_rates(["cv"]) or confusion("cv").',
-            )
+            raise CoreNotSupportedError("reduced_leave_one_out")
         self.covariance_model.check_leave_one_out(self.moments)
 
     def _classes(self, log_prior: Floats) -> NormalClasses:
@@ -483,10 +472,7 @@ def refuse_no_scores(covariance: Covariance) -> None:
         return
     sd = covariance.sd * covariance.unit
     if not covariance.sphere or np.ptp(sd) > ONE_UNIT * sd.max():
-        raise NotSupportedError(
-            "CAT scores of more columns than rows need a covariance whose correlations are shrunk.",
-            hint='Fit with covariance="correlation", or "diagonal" for t-scores.',
-        )
+        raise CoreNotSupportedError("unshrunken_correlations")
 
 
 def cat_scores(moments: ClassMoments, covariance: Covariance, shares: Floats) -> Floats:

@@ -33,13 +33,13 @@ from typing import Any
 import numpy as np
 
 from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, scaled_cholesky
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, split_mean, standard_columns
 from discrim.core.moments.row_sums import RowBlock, RowBlocks, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import NoLikelihood, Rule, refuse_method
-from discrim.errors import DataError
 
 MOST_LEVELS = 2**20
 """Levels of a column that a file may say there are."""
@@ -164,8 +164,8 @@ class LocationFit(NoLikelihood):
     divisor: float
 
     has_distances = False
-    no_likelihood = "Means that are smoothed over cells maximize no likelihood."
-    no_parameters = "Means that are smoothed over cells have no whole number of parameters."
+    no_likelihood = "no_likelihood_of_location"
+    no_parameters = "no_parameters_of_location"
 
     @property
     def means(self) -> Floats:
@@ -400,7 +400,7 @@ def location_from_file(
         len(buffers[name]) == size and np.isfinite(buffers[name]).all() for name, size in sizes.items()
     )
     if not (sound and q and (counts >= 0).all() and (scale > 0).all() and 0 < smoothing <= 1):
-        raise DataError("The cells of the file do not go with its columns.", hint="Save the fit again.")
+        raise InvalidStateError("its cells do not match its columns")
     root = buffers["cell_root"].reshape(1, q, q)
     cells = ClassMoments(
         counts,
@@ -413,7 +413,7 @@ def location_from_file(
     )
     fit = fit_location(moments, cells, layout, prior, smoothing, estimated_prior=estimated_prior)
     if fit is None:
-        raise DataError("The cells of the file leave no covariance.", hint="Save the fit again.")
+        raise InvalidStateError("its cells leave no covariance")
     return fit
 
 

@@ -12,13 +12,13 @@ from discrim.core.covariance.kinds import buffers_of, covariance_from_file
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, NoEstimateError, NormalClasses
 from discrim.core.covariance.principal import of_columns
 from discrim.core.covariance.projected import SubspaceCovariance
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, separate_distances
 from discrim.core.rules.rules import Distances, Rule, logs_of_prior
-from discrim.errors import NotSupportedError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,10 +98,8 @@ class QDAFit:
         if refusal is not None:
             raise refusal
         if not self.has_distances:
-            raise NotSupportedError(
-                f'method="{method}" has a closed form for full covariances, not '
-                f"{self.covariance_model.adjective} ones.",
-                hint='Use "plugin" or "calibrated".',
+            raise CoreNotSupportedError(
+                "not_full_covariances", method=method, adjective=self.covariance_model.adjective
             )
         mass = convention == "MASS"
         covariances = self.covariances if mass else self.scaled(self.moments.counts - 1)

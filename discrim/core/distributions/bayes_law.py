@@ -34,9 +34,9 @@ from discrim.core.distributions.densities import (
     on_smallest,
     rank_of,
 )
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules import rules
-from discrim.errors import NotSupportedError
 
 REPLICATES = 16
 """Independent randomizations of a quasi-random sequence, whose spread tells the error."""
@@ -93,11 +93,7 @@ def mean_over_points(
         share = prior[classes] * of(x)
         if not np.isfinite(share).all():
             at = int(np.argmax(~np.isfinite(share)))
-            raise NotSupportedError(
-                f"At x = {x[at].tolist()}, a random point of class number {classes[at] + 1}, the "
-                "densities are zero, infinite or not known, so that it has no posterior.",
-                hint="Change the unit of x, or the law.",
-            )
+            raise CoreNotSupportedError("no_posterior", x=x[at].tolist(), class_number=classes[at] + 1)
         for (replicate, _), values in zip(part, np.split(share, len(part)), strict=True):
             means[replicate] += values.mean()
             progress(1)
@@ -124,7 +120,7 @@ def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floa
     student = density.student if isinstance(density, RowDensity) else None
     normal, df = student if student is not None else (density.normal, np.inf)
     if normal is None:
-        raise NotSupportedError("Points are bent to normal and t distributions only.")
+        raise CoreNotSupportedError("not_elliptical")
     p = len(normal.mean)
     sobol = qmc.Sobol(p + 1, scramble=True, seed=rng)
     cube = sobol.random_base2(max(int(np.ceil(np.log2(size))), 1))

@@ -23,17 +23,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.errors import DataError, DiscrimError, NotSupportedError
+from discrim.errors import DiscrimError
 
 
 def refuse_negative(values: Floats, x: Floats) -> None:
     """Raise a DataError that names the first point (m,) where a density (m,) is negative or not known."""
     bad = ~(values >= 0) & np.isfinite(x)
     if bad.any():
-        raise DataError(
-            f"The density is {values[bad][0]:g} at {x[bad][0]:g}.", hint="Give one that is 0 or more."
-        )
+        raise CoreDataError("negative_density", value=values[bad][0], x=x[bad][0])
 
 
 def values_of(
@@ -48,9 +47,12 @@ def values_of(
     except DiscrimError:
         raise
     except Exception as error:
-        raise DataError(
-            f"{short(whose)} raised {type(error).__name__} when it was asked for {points} points: {error}.",
-            hint="Correct it, or give a frozen distribution of scipy.stats.",
+        raise CoreDataError(
+            "density_raised",
+            distribution=short(whose),
+            error_type=type(error).__name__,
+            n_points=points,
+            error=str(error),
         ) from error
     shape = (points, dim) if dim else (points,)
     try:
@@ -62,9 +64,8 @@ def values_of(
             return values.reshape(shape)
         return np.broadcast_to(values, shape).copy()
     except (TypeError, ValueError):
-        raise DataError(
-            f"{short(whose)} gave {short(given)} for {points} points.",
-            hint="Give a function that returns a number for each.",
+        raise CoreDataError(
+            "not_a_number_for_each", distribution=short(whose), value=short(given), n_points=points
         ) from None
 
 
@@ -557,13 +558,7 @@ def density_of(given: Any) -> Density:
     if hasattr(given, "logpdf") or hasattr(given, "logpmf"):
         return _of_scipy(given)
     if not callable(given):
-        raise DataError(
-            f"{short(given)} is no distribution.",
-            hint=(
-                "Give a frozen one of scipy.stats, such as scipy.stats.norm(0, 1), or a function of one "
-                "variable that gives its density."
-            ),
-        )
+        raise CoreDataError("not_a_distribution", distribution=short(given))
     density = FunctionDensity(given)
     _check_integral(density)
     return density
@@ -586,19 +581,14 @@ def _of_scipy(given: Any) -> Density:
             _check_integral(density)
         return density
     if not hasattr(given, "rvs"):
-        raise NotSupportedError(
-            f"{short(given)} is not frozen, or cannot be drawn from.",
-            hint="Freeze it, or give its pdf, a function of one variable.",
-        )
+        raise CoreNotSupportedError("not_frozen", distribution=short(given))
     drawn = np.asarray(given.rvs(size=2, random_state=np.random.default_rng(0)))
     discrete = not hasattr(given, "logpdf")
     rows = RowDensity(given, drawn.shape[-1] if drawn.ndim > 1 else 1, discrete)
     normal = rows.normal
     if normal is not None and rows.dim == 1:
         if not normal.cov[0, 0] > 0:
-            raise DataError(
-                f"{short(given)} has a variance of zero, and so no density.", hint="Give a larger one."
-            )
+            raise CoreDataError("zero_variance", distribution=short(given))
         from scipy.stats import norm
 
         return ScipyDensity(norm(normal.mean[0], np.sqrt(normal.cov[0, 0])), discrete=False)
@@ -610,10 +600,7 @@ def _of_scipy(given: Any) -> Density:
         readable = False
         why = str(error)
     if not readable:
-        raise NotSupportedError(
-            f"{short(given)} is not a density of rows of numbers (its logpdf does not take rows).",
-            hint=f"See multivariate_normal, multivariate_t, or distributions of one variable. ({why})",
-        )
+        raise CoreNotSupportedError("not_multivariate", distribution=short(given), cause=why)
     return rows
 
 
@@ -621,16 +608,11 @@ def _check_parameters(density: ScipyDensity) -> None:
     try:
         support = [np.asarray(end) for end in density.frozen.support()]
     except TypeError:
-        raise DataError(f"{short(density.frozen)} needs parameters.", hint="Freeze it with them.") from None
+        raise CoreDataError("missing_parameters", distribution=short(density.frozen)) from None
     if any(end.ndim for end in support):
-        raise DataError(
-            f"{short(density.frozen)} has arrays of parameters.", hint="Give one distribution a class."
-        )
+        raise CoreDataError("array_parameters", distribution=short(density.frozen))
     if any(np.isnan(end) for end in support):
-        raise DataError(
-            f"{short(density.frozen)} has parameters that are out of range.",
-            hint="Give ones that scipy.stats takes.",
-        )
+        raise CoreDataError("parameters_out_of_range", distribution=short(density.frozen))
 
 
 def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
@@ -651,16 +633,6 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         value, bound = integrate(values, breaks, rtol=1e-9)
     if not bound[0] <= VAGUE * max(1.0, value[0]):
-        raise DataError(
-            "The density does not integrate to one: its integral grows without end, in the tails or at a "
-            "pole, or cannot be found.",
-            hint="Give another density, or a scipy.stats distribution.",
-        )
+        raise CoreDataError("infinite_integral")
     if not abs(value[0] - 1) <= SLACK + bound[0]:
-        raise DataError(
-            f"The density integrates to {value[0]:.6g}, not to one.",
-            hint=(
-                "Divide it by its integral. (A density far narrower than its distance from zero is not "
-                "seen: give a scipy.stats distribution, with loc and scale.)"
-            ),
-        )
+        raise CoreDataError("integral_not_one", integral=value[0])

@@ -28,12 +28,11 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from discrim.core.covariance.covariance import EPS
-from discrim.core.errors import InvalidStateError
+from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
 from discrim.core.numerics.progress import refresh_progress
 from discrim.core.rules.rules import LinearRule
-from discrim.errors import NotSupportedError
 
 NO_DESCENT = 64 * EPS
 """Relative to the points, what rounding may hide of a descent."""
@@ -88,9 +87,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
         if frozenset(corral.keys) in seen:
             return NearestPoint(w, corral.keys, corral.weights)
         seen.add(frozenset(corral.keys))
-    raise NotSupportedError(
-        f"The nearest point was not found in {MOST_ROUNDS:,} rounds.", hint="Bring the columns to like units."
-    )
+    raise CoreNotSupportedError("no_nearest_point", n_rounds=MOST_ROUNDS)
 
 
 class _Corral(NamedTuple):

@@ -53,11 +53,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, qr, solve_triangular
 from scipy.optimize import linprog
 
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.hyperplanes.hyperplane import nearest_point
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import refresh_progress
 from discrim.core.regression.newton import Information
-from discrim.errors import NotSupportedError
 
 
 class Differences:
@@ -456,13 +456,8 @@ def separation(
     try:
         return _by_programs(whole)
     except _OutOfTime:
-        raise NotSupportedError(
-            f"Whether a hyperplane separates the {n_classes} classes was not decided: the linear program "
-            f"of {whole.size:,} coefficients found no answer in {SECONDS:.0f} seconds.",
-            hint=(
-                "Pass bias_reduction=True, whose estimates exist in any case, name fewer columns, or "
-                "merge classes."
-            ),
+        raise CoreNotSupportedError(
+            "out_of_time", n_classes=n_classes, n_coefficients=whole.size, seconds=SECONDS
         ) from None
 
 
@@ -620,10 +615,7 @@ def _solve(
     if answer.status == 1:
         raise _OutOfTime
     if answer.x is None:
-        raise NotSupportedError(
-            f"The linear program of the separation has no answer ({answer.message}).",
-            hint="Bring the columns to like units, or use lda().",
-        )
+        raise CoreNotSupportedError("no_solution", message_of_solver=answer.message)
     return np.asarray(answer.x), np.asarray(-answer.ineqlin.marginals)
 
 

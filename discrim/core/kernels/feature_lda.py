@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from discrim.core.errors import InvalidStateError
+from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.kernels.features import (
     FeatureMap,
     Landmarks,
@@ -172,10 +172,7 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     matrix[np.diag_indices(width)] += ridge
     root, failed = lapack.dpotrf(matrix, overwrite_a=1)
     if failed:
-        raise DataError(
-            f"ridge={ridge:.3g} is so small beside the features that the coefficients are rounding.",
-            hint="Give a larger one, or None.",
-        )
+        raise CoreDataError("ridge_rounded_away", ridge=ridge)
     products = (counts[:, None] * sums.means).T
     # In the layout of a file, by which products round.
     coef = np.ascontiguousarray(lapack.dpotrs(root, products)[0])
@@ -202,9 +199,7 @@ def choose_feature_ridge(
 ) -> tuple[FeatureRidge, list[RidgeTried]]:
     """The regression of the ridge with the least loss, and all that were tried, the smallest first."""
     if not sums.size > 0:
-        raise DataError(
-            "All rows have the same features, so that nothing tells them apart.", hint="Name other columns."
-        )
+        raise CoreDataError("equal_features")
     largest = int(np.ceil(np.log2(sums.total))) + 1
     tried: dict[int, RidgeTried] = {}
 
@@ -425,10 +420,7 @@ def law_of(kernel: str) -> Law:
     """What random directions are of, for a kernel; a DataError of one that has none."""
     law = LAWS.get(kernel)
     if law is None:
-        raise DataError(
-            f"Random features exist for the kernels {', '.join(LAWS)}, not for kernel={kernel!r}.",
-            hint="Use one of these, or components=discrim.subspace.Landmarks(n).",
-        )
+        raise CoreDataError("no_random_features", kernels=", ".join(LAWS), kernel=kernel)
     return law
 
 

@@ -45,11 +45,10 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
-from discrim.core.errors import InvalidStateError
+from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
 from discrim.core.numerics.map_reduce import is_local, map_reduce
-from discrim.errors import DataError
 
 T = TypeVar("T")
 
@@ -190,10 +189,7 @@ def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     diagonal = np.diagonal(between)
     largest = float(diagonal.max())
     if not (np.isfinite(between).all() and largest > 0 and diagonal.min() >= 0):
-        raise DataError(
-            "The kernel of some row with itself is negative or not finite, or that of all rows is zero.",
-            hint="Give another kernel or width.",
-        )
+        raise CoreDataError("kernel_diagonal")
     _, pivots, rank, _ = lapack.dpstrf(between, tol=SPANNED * largest)
     found = landmarks_in_order(kernel, np.ascontiguousarray(points[pivots[:rank] - 1]))
     return replace(found, spanned=len(points) - int(rank))
@@ -280,11 +276,7 @@ def random_features(law: Law, width: float, columns: int, count: int, seed: int 
         directions[:-1] /= width
         return RandomHinges(directions)
     if count % 2:
-        raise DataError(
-            f"components={count}: random features of a kernel of differences are cosines and sines, two "
-            "for each direction.",
-            hint=f"Give an even number, such as {count + 1}.",
-        )
+        raise CoreDataError("odd_features", count=count, even=count + 1)
     half = count // 2
     if law == "laplace":
         return RandomWaves(rng.standard_cauchy((columns, half)) / width)

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from discrim.core.covariance.covariance import EPS
-from discrim.core.errors import InvalidStateError
+from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, influence, residuals_of
 from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, ScaleName, Standard, fit_coordinates
 from discrim.core.moments.moments import ClassMoments
@@ -38,7 +38,6 @@ from discrim.core.regression.indicator import FlexibleFit, fit_flexible, startin
 from discrim.core.rules.calibration import KINDS, Calibrator, fit_calibrator
 from discrim.core.rules.leave_one_out import leave_lone_to_refits
 from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, logs_of_prior, refuse_method
-from discrim.errors import DataError
 
 MOST = 1.0 - 1e-12
 """Squared canonical correlation that none exceeds: a ridge leaves some error."""
@@ -108,8 +107,8 @@ class ScoredIndicators(NoLikelihood):
     calibrator: Calibrator | None
 
     has_distances = False
-    no_likelihood = "A kernel discriminant analysis has no likelihood, AIC or BIC."
-    no_parameters = "A kernel discriminant analysis has no number of parameters."
+    no_likelihood = "no_likelihood_of_kernel_lda"
+    no_parameters = "no_parameters_of_kernel_lda"
 
     @property
     def kernel(self) -> Kernel:
@@ -283,7 +282,7 @@ class KernelLDAFit(ScoredIndicators):
     def _known_left(self) -> Floats:
         """One less the leverage of what is left out of each row (n,)."""
         if self.left is None:
-            raise DataError("A fit from a file does not leave rows out.", hint="Fit the rows again.")
+            raise CoreDataError("no_rows_of_file")
         return self.left
 
     def buffers(self) -> dict[str, Floats]:

@@ -30,6 +30,7 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import LinAlgError, blas, cholesky, eigh, eigvalsh, lapack, solve_triangular
 
+from discrim.core.errors import CoreDataError
 from discrim.core.kernels.kernels import (
     ABSOLUTE,
     WITHOUT_WIDTH,
@@ -43,7 +44,6 @@ from discrim.core.kernels.kernels import (
     refuse_equal_rows,
 )
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.errors import DataError
 
 MOST_EIGEN = 400
 """Rows up to which the eigenvectors of all are taken for each kernel that is tried."""
@@ -154,19 +154,13 @@ def _inverse(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
     centred = centred_kernel(kernel, weights)
     size = float(np.trace(centred)) / len(centred)
     if ridge < least:
-        raise DataError(
-            f"ridge={ridge:.6g} is so small that coefficients are rounding.",
-            hint=f"Give {least:.2g} or more, or None to have it chosen.",
-        )
+        raise CoreDataError("ridge_too_small", ridge=ridge, smallest=least)
     # A number of the size of the others keeps what is along u from mattering.
     centred += size * np.outer(u, u)
     centred[np.diag_indices_from(centred)] += ridge
     factor, wrong = lapack.dpotrf(centred.T, lower=1, overwrite_a=1, clean=0)
     if wrong:
-        raise DataError(
-            f"The kernel with ridge={ridge:.6g} is not positive definite to the digits of doubles.",
-            hint="Give a larger ridge=, or None to have it chosen.",
-        )
+        raise CoreDataError("kernel_not_definite", ridge=ridge)
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
     return _Inverse(inverse, s, u, size, means)
 
@@ -540,10 +534,7 @@ class _Work:
         trace = float(spectrum.values.sum())
         if not trace > 0:
             refuse_equal_rows(different=bool((z != z[:1]).any()))
-            raise DataError(
-                f"With width={kernel.width:.6g} the kernel is the same number for all pairs of rows.",
-                hint="Give another width, or None to have it chosen.",
-            )
+            raise CoreDataError("constant_kernel", width=kernel.width)
         ridges = np.array([search.ridge])
         if search.ridge is None:
             ridges = ridges_of(trace / total, total)
@@ -631,17 +622,10 @@ def check_semidefinite(kernel: Floats) -> None:
     """Raise a DataError of a kernel (n, n) that is not symmetric, or not positive semidefinite."""
     size = float(np.abs(kernel).max())
     if float(np.abs(kernel - kernel.T).max()) > SEMIDEFINITE * size:
-        raise DataError(
-            "The kernel function is not symmetric: k(a, b) is not k(b, a) for rows of the table.",
-            hint="Give one that is, such as the mean of both, if that is positive semidefinite.",
-        )
+        raise CoreDataError("kernel_not_symmetric")
     values = eigvalsh(kernel, check_finite=False)
     if values[0] < -SEMIDEFINITE * max(abs(values[-1]), size):
-        raise DataError(
-            "The kernel function is not positive semidefinite: its matrix over the rows has the "
-            f"eigenvalue {values[0]:.3g}, beside {values[-1]:.3g}.",
-            hint="Give one that is, such as a sum or a product of known kernels.",
-        )
+        raise CoreDataError("kernel_not_semidefinite", smallest=values[0], largest=values[-1])
 
 
 SEMIDEFINITE = 1e-8

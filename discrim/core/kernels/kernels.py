@@ -37,8 +37,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
+from discrim.core.errors import CoreDataError
 from discrim.core.numerics.arrays import Codes, Floats, slices
-from discrim.errors import DataError
 
 KernelName = Literal["gaussian", "laplace", "polynomial", "linear", "arccos"]
 """Kernels that have a name."""
@@ -150,24 +150,13 @@ def _of_function(function: Callable[[Floats, Floats], Floats], a: Floats, b: Flo
         found = np.asarray(function(a, b), dtype=np.float64)
     except Exception as error:
         # A function of the user's own may raise anything.
-        raise DataError(
-            f"The kernel function fails on rows of shapes {a.shape} and {b.shape}: {error}.",
-            hint=(
-                "Give one that takes two arrays of rows, (m, q) and (n, q), and returns their kernels, "
-                "(m, n)."
-            ),
-        ) from error
+        raise CoreDataError("kernel_raised", a=a.shape, b=b.shape, error=str(error)) from error
     if found.shape != (len(a), len(b)):
-        raise DataError(
-            f"The kernel function returns an array of shape {found.shape} for rows of shapes {a.shape} "
-            f"and {b.shape}.",
-            hint=f"Give one that returns the kernels of all pairs, {(len(a), len(b))}.",
+        raise CoreDataError(
+            "kernel_shape", shape=found.shape, a=a.shape, b=b.shape, expected=(len(a), len(b))
         )
     if not np.isfinite(found).all():
-        raise DataError(
-            "The kernel function returns values that are not finite.",
-            hint="Give one that returns finite numbers.",
-        )
+        raise CoreDataError("kernel_not_finite")
     return found
 
 
@@ -319,10 +308,7 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
 def refuse_equal_rows(*, different: bool) -> None:
     """Raise a DataError where no rows are different."""
     if not different:
-        raise DataError(
-            "All rows are equal in the columns of the formula, so that nothing tells them apart.",
-            hint="Name others.",
-        )
+        raise CoreDataError("equal_rows")
 
 
 NAMES: tuple[str, ...] = get_args(KernelName)

@@ -20,6 +20,7 @@ import numpy as np
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.em import observed_moments
 from discrim.core.covariance.principal import of_columns
+from discrim.core.errors import CoreDataError
 from discrim.core.mixtures import em, incomplete, starts
 from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
 from discrim.core.mixtures.incomplete import CompletedRows
@@ -29,7 +30,6 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Distances, GaussianRule, Rule, refuse_method
-from discrim.errors import DataError
 
 ProgressCallback = Callable[[float], None]
 
@@ -608,9 +608,7 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
             same = (rows_of[k] == row) | (np.isnan(rows_of[k]) & np.isnan(row))
             equal = same.all(axis=1) & (every[k].weights == w[i])
             if not equal.any():
-                raise DataError(
-                    "A row to be left out is not one of the fit.", hint="Pass the table of the fit."
-                )
+                raise CoreDataError("not_a_row_of_the_fit")
             out[i] = _without(fit, log_prior, groups[k], k, int(np.argmax(equal)), row)
         return out
 

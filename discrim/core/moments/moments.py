@@ -40,11 +40,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.moments import row_sums
 from discrim.core.moments.row_sums import Centre, CentredRoots, RowBlocks, Spread, Sums
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.map_reduce import map_reduce
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import NotSupportedError
 
 ROOT_WORK = 2.0**24
 """Multiplications (rows x columns^2) up to which roots are taken whatever the conditioning."""
@@ -227,10 +228,14 @@ class ClassMoments:
         Associative and commutative up to rounding; moments without rows are the identity.
         """
         if (self.n_classes, self.n_columns, self.spread) != (other.n_classes, other.n_columns, other.spread):
-            raise DataError(
-                f"Moments of {self.n_classes} classes, {self.n_columns} columns ({self.spread}) and of "
-                f"{other.n_classes} classes, {other.n_columns} columns ({other.spread}) cannot be merged.",
-                hint="Gather both with the same formula, levels and options.",
+            raise CoreDataError(
+                "unlike_moments",
+                n_classes=self.n_classes,
+                n_columns=self.n_columns,
+                spread=self.spread,
+                other_classes=other.n_classes,
+                other_columns=other.n_columns,
+                other_spread=other.spread,
             )
         if not other.total:
             return self
@@ -491,11 +496,7 @@ LIGHT = 1e-9
 
 def no_freedom(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
     """The error that refuses what takes N - K of p or more, for weights that sum to less."""
-    return NotSupportedError(
-        f"The rows have weights that sum to {total:g}, and this needs {n_classes + n_columns} or more, "
-        "the number of classes and columns.",
-        hint="Pass weights that count rows, for example divided by their mean.",
-    )
+    return CoreNotSupportedError("too_little_weight", total=total, required=n_classes + n_columns)
 
 
 def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C", "K"] = "C") -> Floats:

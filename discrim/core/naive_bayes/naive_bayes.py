@@ -54,6 +54,7 @@ from discrim.core.covariance.covariance import EPS, Covariance, dependencies, di
 from discrim.core.covariance.diagonal import DiagonalCovariance
 from discrim.core.covariance.principal import weighted_centre
 from discrim.core.discriminant.qda import QDAFit, fit_qda
+from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.naive_bayes.kernel_density import FACTORS, KernelColumns, KernelDensity
@@ -62,7 +63,6 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores, removal, settle
 from discrim.core.rules.rules import Distances, IndependentRule, logs_of_prior
-from discrim.errors import DataError, NotSupportedError
 
 
 def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats, short: float) -> LeftOut:
@@ -323,10 +323,7 @@ class NaiveBayesFit:
     def distances(self) -> Distances:
         """Squared distances to the class means; a NotSupportedError where no column is normal."""
         if self.normal is None:
-            raise NotSupportedError(
-                "Distances to class means need normal columns, and there is none.",
-                hint="Name numeric columns in the formula.",
-            )
+            raise CoreNotSupportedError("no_normal_columns")
         return self.normal.distances()
 
     def rule(
@@ -334,10 +331,7 @@ class NaiveBayesFit:
     ) -> IndependentRule:
         """The decision rule under a prior (K,), by "plugin" alone; it integrates out missing columns."""
         if method != "plugin":
-            raise NotSupportedError(
-                f'method="{method}" is defined for normal classes with full covariances.',
-                hint='Use "plugin", or fit lda() or qda().',
-            )
+            raise CoreNotSupportedError("plugin_of_naive_bayes", method=method)
         whole = None
         if self.normal is not None:
             whole = gaussian.separate_plugin(self.normal.moments, self.normal.covariances, log_prior)
@@ -443,10 +437,7 @@ class NaiveBayesFit:
 
     def _refuse_kernels(self, what: str) -> None:
         if self.kernels is not None:
-            raise NotSupportedError(
-                f"{what} is not defined for kernel densities, nor are AIC and BIC.",
-                hint="Compare by error_rates(['loo']).",
-            )
+            raise CoreNotSupportedError("kernel_densities", what=what)
 
 
 def fit_naive_bayes(
@@ -654,4 +645,4 @@ def _values(points: Floats, counts: Floats) -> list[list[Piece]]:
 
 def _check(right: bool, what: str) -> None:
     if not right:
-        raise DataError(f"A saved fit of naive Bayes is damaged: {what}.", hint="Save the fit again.")
+        raise InvalidStateError(what)

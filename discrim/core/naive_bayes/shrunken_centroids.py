@@ -75,8 +75,8 @@ class ShrunkenFit(NoLikelihood):
     errors: Floats
 
     has_distances = False
-    no_likelihood = "Shrunken centroids do not maximise a likelihood."
-    no_parameters = "Shrunken centroids have no count of free parameters, nor AIC and BIC."
+    no_likelihood = "no_likelihood_of_shrunken_centroids"
+    no_parameters = "no_parameters_of_shrunken_centroids"
 
     @property
     def unit(self) -> Floats:

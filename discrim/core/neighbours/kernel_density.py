@@ -514,8 +514,8 @@ class KernelDensityFit(NoLikelihood):
     places: tuple[Places, ...]
 
     has_distances = False
-    no_likelihood = "The likelihood of kernels at their own rows does not measure the fit."
-    no_parameters = "Kernels have no parameters to count."
+    no_likelihood = "no_likelihood_of_kernel_density"
+    no_parameters = "no_parameters_of_kernel_density"
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> KernelRule:
         """The rule under a prior (K,)."""

@@ -37,12 +37,12 @@ import numpy as np
 
 from discrim.core.covariance import covariance
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.errors import InvalidStateError
+from discrim.core.errors import CoreCollinearError, CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.neighbours.neighbours import METRICS, NORMS, ZERO_ONE, NeighbourIndex, Neighbours, Space
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
-from discrim.errors import CollinearError, NotSupportedError
+from discrim.errors import CollinearError
 
 EQUAL = 1e-13
 """Relative difference of two posteriors below which they are one."""
@@ -282,8 +282,8 @@ class KNNFit(NoLikelihood):
     search: NeighbourIndex
 
     has_distances = False
-    no_likelihood = "Nearest neighbours have no likelihood, AIC or BIC."
-    no_parameters = "Nearest neighbours have no parameters to count."
+    no_likelihood = "no_likelihood_of_knn"
+    no_parameters = "no_parameters_of_knn"
 
     def with_k(self, k: int) -> KNNFit:
         """The same rows and another k."""
@@ -377,7 +377,7 @@ class KNNFit(NoLikelihood):
         n = len(self.search.points)
         if self.k >= n:
             left = f"Without a row {n - 1} rows are left"
-            raise NotSupportedError(f"{left}, fewer than k={self.k}.", hint="Give a smaller k.")
+            raise CoreNotSupportedError("too_few_neighbours", left=left, k=self.k)
         out = np.empty((n, len(prior)))
         for rows, tally in self.left_out(self.k):
             weights = self._left_out_weights(tally, prior, rows)
@@ -445,11 +445,11 @@ def fit_knn(
         freedom = within.total - within.n_classes
         unit = within.scale
         if freedom < within.n_columns or covariance.dependencies(within):
-            raise CollinearError("The covariance within classes is singular.")
+            raise CoreCollinearError("singular_metric")
         common = covariance.pooled(within, freedom)
     elif scale:
         if covariance.constant_columns(moments):
-            raise CollinearError("A column is constant.")
+            raise CoreCollinearError("constant_column")
         unit = moments.scale / np.sqrt(covariance.total_squares(moments) / (moments.total - 1))
     else:
         # One power of two for all columns leaves distances as they are, and squares in range.

@@ -38,9 +38,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.errors import CoreDataError
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import refresh_progress
-from discrim.errors import DataError
 
 ROWS = 2
 """Rows of a point, in the mean, from which on points are searched in their place."""
@@ -442,10 +442,8 @@ class NeighbourIndex:
         """The k nearest of the rows to each of x (m, p); a DataError where the metric gives no distance."""
         if self.space.metric in ZERO_ONE and len(other := np.argwhere((x != 0) & (x != 1))):
             row, column = other[0]
-            raise DataError(
-                f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of "
-                f"the design holds {x[row, column]:g}.",
-                hint="Take another metric.",
+            raise CoreDataError(
+                "not_binary", metric=self.space.metric, column=column + 1, value=x[row, column]
             )
         return self._nearest(self.space.coordinates(x), k)
 
@@ -574,10 +572,7 @@ class NeighbourIndex:
         with np.errstate(invalid="ignore", divide="ignore"):
             distances = cdist(measured, points, name)
         if np.isnan(distances.min()):
-            raise DataError(
-                f"metric={name!r} gives no distance between some rows: {undefined(name, z)[0]}.",
-                hint="Leave such rows out, or take another metric.",
-            )
+            raise CoreDataError("undefined_distance", metric=name, cause=undefined(name, z)[0])
         members = np.broadcast_to(np.arange(len(points)), distances.shape)
         self.settle(distances, members, k, place, nearest)
 

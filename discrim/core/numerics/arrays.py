@@ -74,7 +74,7 @@ def svd(matrix: Floats, **options: Any) -> Any:
     if not np.isfinite(matrix).all():
         raise DataError(
             "How much the columns vary within classes, compared with the differences of their means, is "
-            "beyond the range of doubles.",
+            "outside the range of double precision.",
             hint="Divide a column by its size, or leave it out.",
         )
     return np.linalg.svd(matrix, **options)

@@ -340,8 +340,8 @@ class PLSFit(NoLikelihood):
     nonzero: tuple[int, ...] = ()
 
     has_distances = False
-    no_likelihood = "Partial least squares does not maximise a likelihood."
-    no_parameters = "Partial least squares has no count of free parameters, nor AIC and BIC."
+    no_likelihood = "no_likelihood_of_pls"
+    no_parameters = "no_parameters_of_pls"
 
     @property
     def chosen_algorithm(self) -> dict[str, int]:

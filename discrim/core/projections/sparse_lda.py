@@ -612,8 +612,8 @@ class SparseFit(NoLikelihood):
     penalties: Floats
 
     has_distances = False
-    no_likelihood = "A sparse discriminant analysis does not maximise a likelihood."
-    no_parameters = "A sparse discriminant analysis has no count of free parameters, nor AIC and BIC."
+    no_likelihood = "no_likelihood_of_sparse_lda"
+    no_parameters = "no_parameters_of_sparse_lda"
 
     @property
     def divisor(self) -> float:

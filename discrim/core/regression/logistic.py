@@ -27,7 +27,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
 from discrim.core.covariance.covariance import EPS, Covariance, pooled
-from discrim.core.errors import InvalidStateError
+from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, are_whole, slices, svd
@@ -35,7 +35,6 @@ from discrim.core.numerics.map_reduce import is_local
 from discrim.core.regression import newton
 from discrim.core.regression.newton import BlockLikelihood, Newton, NewtonFrame, Swept
 from discrim.core.rules.rules import LinearRule
-from discrim.errors import NotSupportedError
 
 PART = 16
 """Rows of which one is in the part."""
@@ -527,9 +526,7 @@ class LogisticFit:
         """Where the search ended: coefficients, information, and (llf, decrement, steps)."""
         ended = self.newton
         if not ended.converged:
-            raise NotSupportedError(
-                "A fit of separated classes has no estimates that could be saved.", hint="Leave out columns."
-            )
+            raise CoreNotSupportedError("no_estimates_to_save")
         course = np.array([ended.llf, ended.decrement, ended.steps], dtype=np.float64)
         robust = {} if self.robust is None else self.robust.to_buffers()
         return {"coef": ended.coef, "information": ended.information, "course": course} | robust

@@ -44,8 +44,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import scipy
 
+from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.errors import DataError, NotSupportedError
 
 Kind = Literal["temperature", "vector", "multinomial", "dirichlet"]
 
@@ -173,9 +173,8 @@ def fit_calibrator(
     if kind != "auto":
         family = _family(kind, intercepts[there])
         if len(family.centre) > MOST:
-            raise NotSupportedError(
-                f"A {kind} calibration of {k} classes has {len(family.centre):,} parameters.",
-                hint='Use "temperature" or "vector".',
+            raise CoreNotSupportedError(
+                "many_calibration_parameters", kind=kind, n_classes=k, n_parameters=len(family.centre)
             )
         return _expanded(tempered, kind, family.fitted(rows, penalized=penalized)[0], there)
     return _chosen(tempered, rows, base, there, penalized=penalized)
@@ -186,25 +185,16 @@ def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Float
     with np.errstate(invalid="ignore"):
         used = (codes >= 0) & (weights > 0) & (scores.max(axis=1, initial=-np.inf) > -np.inf)
     if not used.any():
-        raise DataError(
-            "No row that was left out has a class and a score, so that there is nothing to calibrate by.",
-            hint='Use the posteriors as they are, with method="plugin".',
-        )
+        raise CoreDataError("nothing_to_calibrate")
     scores = scores[used]
     codes = codes[used]
     weights = weights[used]
     if np.isposinf(scores).any():
-        raise DataError(
-            f"The score of {int(np.isposinf(scores).any(axis=1).sum())} rows is infinitely large, and no "
-            "finite slope fits it.",
-            hint="Divide the columns by their sizes.",
-        )
+        raise CoreDataError("infinite_scores", n_rows=int(np.isposinf(scores).any(axis=1).sum()))
     # A class that is impossible for every other row, and for the rows that have it.
     lost: Mask = np.asarray(np.isneginf(scores).all(axis=0))[codes]
     if lost.all():
-        raise DataError(
-            "No row that was left out is possible in its class.", hint="Give each class more rows."
-        )
+        raise CoreDataError("impossible_rows")
     return scores[~lost], codes[~lost], weights[~lost]
 
 
@@ -291,10 +281,7 @@ def _slope(
     while low == high or score(high) > 0:
         low, high, step = high, high + step, 2 * step
         if high > LARGEST_LOG or not (penalized or score(high)):
-            raise NotSupportedError(
-                "Every row that was left out has the right class, so that no slope is the most likely.",
-                hint="Use the penalty, which has one.",
-            )
+            raise CoreNotSupportedError("no_errors_to_calibrate")
     slope = float(np.exp(scipy.optimize.brentq(score, low, high, xtol=1e-12)))
     return slope, likelihood(slope)
 
@@ -447,10 +434,7 @@ class _Family(NamedTuple):
             step = inverse @ gradient
             if float(gradient @ step) < NEAR**2 * max(float(rows.weights.sum()), 1.0):
                 return at + step, inverse
-        raise NotSupportedError(
-            "The most likely calibration was not found, as where classes are told apart without error.",
-            hint="Use the penalty, or a temperature.",
-        )
+        raise CoreNotSupportedError("calibration_not_found")
 
     def left_out(self, rows: _Rows, at: Floats, inverse: Floats) -> Floats:
         """Losses (n,) of rows by the map without one unit of their weight, to one step of Newton's method."""

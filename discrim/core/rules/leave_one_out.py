@@ -33,10 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.moments import ClassMoments, column_squares, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.rules.rules import Distances, Rule
-from discrim.errors import NotSupportedError
 
 LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
 """From x (m, p), codes (m,) and weights (m,) or None to scores (m, K), each row left out in turn."""
@@ -398,8 +398,5 @@ def by_refits(n_rows: int, n_classes: int, takes: str) -> LeftOut:
     A NotSupportedError says that the rows are too many for as many refits.
     """
     if n_rows > MOST_REFITS:
-        raise NotSupportedError(
-            f"Leave-one-out {takes}; {n_rows} are more than {MOST_REFITS:,}.",
-            hint='Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
-        )
+        raise CoreNotSupportedError("many_refits", takes=takes, n_rows=n_rows, limit=MOST_REFITS)
     return ByRefits(n_classes)

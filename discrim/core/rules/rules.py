@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.moments import column_squares, standard_columns
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.arrays import Codes, Floats, slices
-from discrim.errors import NotSupportedError
 
 MANY_CLASSES = 64
 """Classes beyond which scores lie row by row in memory, not class by class."""
@@ -327,7 +327,7 @@ class CalibratedRule:
 
 
 class NoLikelihood:
-    """Numbers of a model that maximizes no likelihood, and say by what else to compare it."""
+    """Estimates of a model that maximizes no likelihood, with the reasons of the errors."""
 
     __slots__ = ()
 
@@ -336,17 +336,17 @@ class NoLikelihood:
 
     def llf(self) -> NoReturn:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError(self.no_likelihood, hint="Compare models by error_rates().")
+        raise CoreNotSupportedError(self.no_likelihood)
 
     def df_model(self) -> NoReturn:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError(self.no_parameters, hint="Compare models by error_rates().")
+        raise CoreNotSupportedError(self.no_parameters)
 
 
 def refuse_method(method: str, why: str) -> None:
     """Raise a NotSupportedError where a rule that is the plug-in rule only is asked for by another method."""
     if method != "plugin":
-        raise NotSupportedError(f'method="{method}" {why}.', hint='Use "plugin" or "calibrated".')
+        raise CoreNotSupportedError("plugin_only", method=method, cause=why)
 
 
 def logs_of_prior(prior: Floats) -> Floats:

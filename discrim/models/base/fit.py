@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance, Dependency
+from discrim.core.errors import register_descriptions
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
@@ -39,9 +40,12 @@ from discrim.errors import (
     sentence,
     warn_user,
 )
+from discrim.models.base.core_errors import describe
 from discrim.models.base.data_range import column_range, score_limit
 from discrim.models.base.labels import in_sentence, labelled, whole_counts
 from discrim.models.base.reading import check_word, every_sparse_row, prior_vector
+
+register_descriptions(describe)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

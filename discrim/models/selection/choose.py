@@ -217,8 +217,8 @@ def choose(
         # What was tried and failed says more than what was not suited.
         first = min(refused, key=lambda name: refused[name].reason != "failed")
         raise DataError(
-            "No candidate can be tried.",
-            hint=f"See why, or give others as candidates=. Of {shown(first)}: {refused[first].why}.",
+            f"No candidate can be tried. Of {shown(first)}: {refused[first].why}",
+            hint="Give others as candidates=.",
         )
     options = {"by": by, "candidates": candidates, "select": select, "folds": folds, "seconds": seconds}
     options |= {"costs": costs, "calibrate": calibrate, "seed": seed, "prior": prior, "functions": functions}

@@ -257,7 +257,7 @@ def learning_curve(
         why = f" {failed[max(failed)]}" if failed else ""
         raise NotSupportedError(
             f"Rules can be fitted to {len(found)} of the sizes, and a learning curve takes {FEWEST}.",
-            hint=f"Give more or larger sizes=.{why}.",
+            hint=f"Give more or larger sizes=.{why}",
         )
     if failed:
         warn_user(

@@ -247,7 +247,7 @@ def colormap_of(given: Any) -> Colormap:
         hint = f" Did you mean {next(n for n in mpl.colormaps if n.lower() == near[0])!r}?" if near else ""
         raise DataError(
             f"colors={given!r} is no colormap.",
-            hint=f"Give a colour for each class, or a colormap's name.{hint}.",
+            hint=f"Give a colour for each class, or a colormap's name.{hint}",
         )
     return mpl.colormaps[given]
 

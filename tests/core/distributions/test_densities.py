@@ -70,11 +70,11 @@ def boom(x):
         (boom, "Class 'b': .*raised RuntimeError .*boom.*Correct it"),
         (lambda x: np.full(len(x), np.nan), "Class 'b': The density is nan"),
         (lambda x: -norm.pdf(x), "Class 'b': The density is -"),
-        (lambda x: np.ones((3, 3)), "Class 'b': .* has to give a number for each"),
-        (lambda x: [], "has to give a number for each"),
-        (lambda x: "a", "has to give a number for each"),
-        (lambda x: np.ones(len(x)) * 1j, "has to give a number for each"),
-        (lambda x: [object()] * len(x), "has to give a number for each"),
+        (lambda x: np.ones((3, 3)), "Class 'b': .* returns a number for each"),
+        (lambda x: [], "returns a number for each"),
+        (lambda x: "a", "returns a number for each"),
+        (lambda x: np.ones(len(x)) * 1j, "returns a number for each"),
+        (lambda x: [object()] * len(x), "returns a number for each"),
     ],
 )
 def test_a_density_that_fails_is_told_by_its_class(density, said):

@@ -1,0 +1,331 @@
+"""Messages and hints of the errors of the core, which know neither option names nor names of columns.
+
+A text is a format string of the values of the error. `models.base.fit` registers them in the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
+    "unshrunken_correlations": (
+        "CAT scores of more columns than rows need a covariance whose correlations are shrunk.",
+        'Fit with covariance="correlation", or "diagonal" for t-scores.',
+    ),
+    "adjusted_for_covariates": (
+        "{what} takes the columns as they are, and this fit adjusts them for covariates.",
+        "Fit without the `|` of the formula, or with + in its place.",
+    ),
+    "not_full_covariance": (
+        'method="{method}" has a closed form for the full covariance, not the {adjective} one.',
+        'Use "plugin" or "calibrated".',
+    ),
+    "reduced_dimensions": (
+        'method="{method}" uses all dimensions.',
+        "Fit without ncomp=.",
+    ),
+    "too_few_for_debiased": (
+        'method="debiased" needs N - K > p + 1; here N - K is {df:g} and p is {n_columns}.',
+        'Use "plugin".',
+    ),
+    "reduced_leave_one_out": (
+        "leave_one_out() has a closed form for all axes only.",
+        'Fit without ncomp=, or cross-validate with error_rates(["cv"]) or confusion("cv").',
+    ),
+    "not_full_covariances": (
+        'method="{method}" has a closed form for full covariances, not {adjective} ones.',
+        'Use "plugin" or "calibrated".',
+    ),
+    "not_elliptical": (
+        "Points are bent to normal and t distributions only.",
+        "",
+    ),
+    "no_posterior": (
+        "At x = {x}, a random point of class number {class_number}, the densities are zero, infinite "
+        "or not known, so that it has no posterior.",
+        "Change the unit of x, or the law.",
+    ),
+    "negative_density": (
+        "The density is {value:g} at {x:g}.",
+        "Give one that is 0 or more.",
+    ),
+    "not_a_distribution": (
+        "{distribution} is no distribution.",
+        "Give a frozen one of scipy.stats, such as scipy.stats.norm(0, 1), or a function of one "
+        "variable that gives its density.",
+    ),
+    "not_frozen": (
+        "{distribution} is not frozen, or cannot be drawn from.",
+        "Freeze it, or give its pdf, a function of one variable.",
+    ),
+    "not_multivariate": (
+        "{distribution} is not a density of rows of numbers (its logpdf does not take rows).",
+        "See multivariate_normal, multivariate_t, or distributions of one variable. ({cause})",
+    ),
+    "array_parameters": (
+        "{distribution} has arrays of parameters.",
+        "Give one distribution a class.",
+    ),
+    "parameters_out_of_range": (
+        "{distribution} has parameters that are out of range.",
+        "Give ones that scipy.stats takes.",
+    ),
+    "infinite_integral": (
+        "The density does not integrate to one: its integral grows without end, in the tails or at a "
+        "pole, or cannot be found.",
+        "Give another density, or a scipy.stats distribution.",
+    ),
+    "integral_not_one": (
+        "The density integrates to {integral:.6g}, not to one.",
+        "Divide it by its integral. (A density far narrower than its distance from zero is not seen: "
+        "give a scipy.stats distribution, with loc and scale.)",
+    ),
+    "density_raised": (
+        "{distribution} raised {error_type} when it was asked for {n_points} points: {error}.",
+        "Correct it, or give a frozen distribution of scipy.stats.",
+    ),
+    "not_a_number_for_each": (
+        "{distribution} gave {value} for {n_points} points.",
+        "Give a function that returns a number for each.",
+    ),
+    "zero_variance": (
+        "{distribution} has a variance of zero, and so no density.",
+        "Give a larger one.",
+    ),
+    "missing_parameters": (
+        "{distribution} needs parameters.",
+        "Freeze it with them.",
+    ),
+    "no_nearest_point": (
+        "The nearest point was not found in {n_rounds:,} rounds.",
+        "Bring the columns to like units.",
+    ),
+    "no_solution": (
+        "The linear program of the separation has no answer ({message_of_solver}).",
+        "Bring the columns to like units, or use lda().",
+    ),
+    "out_of_time": (
+        "Whether a hyperplane separates the {n_classes} classes was not decided: the linear program "
+        "of {n_coefficients:,} coefficients found no answer in {seconds:.0f} seconds.",
+        "Pass bias_reduction=True, whose estimates exist in any case, name fewer columns, or merge classes.",
+    ),
+    "ridge_rounded_away": (
+        "ridge={ridge:.3g} is so small beside the features that the coefficients are rounding.",
+        "Give a larger one, or None.",
+    ),
+    "equal_features": (
+        "All rows have the same features, so that nothing tells them apart.",
+        "Name other columns.",
+    ),
+    "no_random_features": (
+        "Random features exist for the kernels {kernels}, not for kernel={kernel!r}.",
+        "Use one of these, or components=discrim.subspace.Landmarks(n).",
+    ),
+    "kernel_diagonal": (
+        "The kernel of some row with itself is negative or not finite, or that of all rows is zero.",
+        "Give another kernel or width.",
+    ),
+    "odd_features": (
+        "components={count}: random features of a kernel of differences are cosines and sines, two "
+        "for each direction.",
+        "Give an even number, such as {even}.",
+    ),
+    "no_rows_of_file": (
+        "A fit from a file does not leave rows out.",
+        "Fit the rows again.",
+    ),
+    "ridge_too_small": (
+        "ridge={ridge:.6g} is so small that coefficients are rounding.",
+        "Give {smallest:.2g} or more, or None to have it chosen.",
+    ),
+    "kernel_not_definite": (
+        "The kernel with ridge={ridge:.6g} is not positive definite to the digits of doubles.",
+        "Give a larger ridge=, or None to have it chosen.",
+    ),
+    "kernel_not_symmetric": (
+        "The kernel function is not symmetric: k(a, b) is not k(b, a) for rows of the table.",
+        "Give one that is, such as the mean of both, if that is positive semidefinite.",
+    ),
+    "kernel_not_semidefinite": (
+        "The kernel function is not positive semidefinite: its matrix over the rows has the "
+        "eigenvalue {smallest:.3g}, beside {largest:.3g}.",
+        "Give one that is, such as a sum or a product of known kernels.",
+    ),
+    "constant_kernel": (
+        "With width={width:.6g} the kernel is the same number for all pairs of rows.",
+        "Give another width, or None to have it chosen.",
+    ),
+    "kernel_shape": (
+        "The kernel function returns an array of shape {shape} for rows of shapes {a} and {b}.",
+        "Give one that returns the kernels of all pairs, {expected}.",
+    ),
+    "kernel_not_finite": (
+        "The kernel function returns values that are not finite.",
+        "Give one that returns finite numbers.",
+    ),
+    "equal_rows": (
+        "All rows are equal in the columns of the formula, so that nothing tells them apart.",
+        "Name others.",
+    ),
+    "kernel_raised": (
+        "The kernel function fails on rows of shapes {a} and {b}: {error}.",
+        "Give one that takes two arrays of rows, (m, q) and (n, q), and returns their kernels, (m, n).",
+    ),
+    "not_a_row_of_the_fit": (
+        "A row to be left out is not one of the fit.",
+        "Pass the table of the fit.",
+    ),
+    "too_little_weight": (
+        "The rows have weights that sum to {total:g}, and this needs {required} or more, the number "
+        "of classes and columns.",
+        "Pass weights that count rows, for example divided by their mean.",
+    ),
+    "unlike_moments": (
+        "Moments of {n_classes} classes, {n_columns} columns ({spread}) and of {other_classes} "
+        "classes, {other_columns} columns ({other_spread}) cannot be merged.",
+        "Gather both with the same formula, levels and options.",
+    ),
+    "no_normal_columns": (
+        "Distances to class means need normal columns, and there is none.",
+        "Name numeric columns in the formula.",
+    ),
+    "plugin_of_naive_bayes": (
+        'method="{method}" is defined for normal classes with full covariances.',
+        'Use "plugin", or fit lda() or qda().',
+    ),
+    "kernel_densities": (
+        "{what} is not defined for kernel densities, nor are AIC and BIC.",
+        "Compare by error_rates(['loo']).",
+    ),
+    "too_few_neighbours": (
+        "{left}, fewer than k={k}.",
+        "Give a smaller k.",
+    ),
+    "singular_metric": (
+        "The covariance within classes is singular.",
+        "",
+    ),
+    "constant_column": (
+        "A column is constant.",
+        "",
+    ),
+    "not_binary": (
+        "metric={metric!r} takes columns of zeros and ones; column {column} of the design holds {value:g}.",
+        "Take another metric.",
+    ),
+    "undefined_distance": (
+        "metric={metric!r} gives no distance between some rows: {cause}.",
+        "Leave such rows out, or take another metric.",
+    ),
+    "no_estimates_to_save": (
+        "A fit of separated classes has no estimates that could be saved.",
+        "Leave out columns.",
+    ),
+    "nothing_to_calibrate": (
+        "No row that was left out has a class and a score, so that there is nothing to calibrate by.",
+        'Use the posteriors as they are, with method="plugin".',
+    ),
+    "infinite_scores": (
+        "The score of {n_rows} rows is infinitely large, and no finite slope fits it.",
+        "Divide the columns by their sizes.",
+    ),
+    "impossible_rows": (
+        "No row that was left out is possible in its class.",
+        "Give each class more rows.",
+    ),
+    "calibration_not_found": (
+        "The most likely calibration was not found, as where classes are told apart without error.",
+        "Use the penalty, or a temperature.",
+    ),
+    "many_calibration_parameters": (
+        "A {kind} calibration of {n_classes} classes has {n_parameters:,} parameters.",
+        'Use "temperature" or "vector".',
+    ),
+    "no_errors_to_calibrate": (
+        "Every row that was left out has the right class, so that no slope is the most likely.",
+        "Use the penalty, which has one.",
+    ),
+    "many_refits": (
+        "Leave-one-out {takes}; {n_rows} are more than {limit:,}.",
+        'Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
+    ),
+    "plugin_only": (
+        'method="{method}" {cause}.',
+        'Use "plugin" or "calibrated".',
+    ),
+    "no_likelihood_of_kernel_density": (
+        "The likelihood of kernels at their own rows does not measure the fit.",
+        "Compare models by error_rates().",
+    ),
+    "no_parameters_of_kernel_density": (
+        "Kernels have no parameters to count.",
+        "Compare models by error_rates().",
+    ),
+    "no_likelihood_of_knn": (
+        "Nearest neighbours have no likelihood, AIC or BIC.",
+        "Compare models by error_rates().",
+    ),
+    "no_parameters_of_knn": (
+        "Nearest neighbours have no parameters to count.",
+        "Compare models by error_rates().",
+    ),
+    "no_likelihood_of_kernel_lda": (
+        "A kernel discriminant analysis has no likelihood, AIC or BIC.",
+        "Compare models by error_rates().",
+    ),
+    "no_parameters_of_kernel_lda": (
+        "A kernel discriminant analysis has no number of parameters.",
+        "Compare models by error_rates().",
+    ),
+    "no_likelihood_of_sparse_lda": (
+        "A sparse discriminant analysis does not maximise a likelihood.",
+        "Compare models by error_rates().",
+    ),
+    "no_parameters_of_sparse_lda": (
+        "A sparse discriminant analysis has no count of free parameters, nor AIC and BIC.",
+        "Compare models by error_rates().",
+    ),
+    "no_likelihood_of_pls": (
+        "Partial least squares does not maximise a likelihood.",
+        "Compare models by error_rates().",
+    ),
+    "no_parameters_of_pls": (
+        "Partial least squares has no count of free parameters, nor AIC and BIC.",
+        "Compare models by error_rates().",
+    ),
+    "no_likelihood_of_shrunken_centroids": (
+        "Shrunken centroids do not maximise a likelihood.",
+        "Compare models by error_rates().",
+    ),
+    "no_parameters_of_shrunken_centroids": (
+        "Shrunken centroids have no count of free parameters, nor AIC and BIC.",
+        "Compare models by error_rates().",
+    ),
+    "no_likelihood_of_location": (
+        "Means that are smoothed over cells maximize no likelihood.",
+        "Compare models by error_rates().",
+    ),
+    "no_parameters_of_location": (
+        "Means that are smoothed over cells have no whole number of parameters.",
+        "Compare models by error_rates().",
+    ),
+}
+"""Message and hint of each reason. Reasons without a hint are caught by the models."""
+
+
+def describe(reason: str, values: Mapping[str, object]) -> tuple[str, str]:
+    """Return message and hint of a reason.
+
+    Parameters
+    ----------
+    reason : str
+        A key of `DESCRIPTIONS`. Any other text is a message without a hint, as of an error that is unpickled.
+    values : mapping
+        Values of the format strings.
+
+    Returns
+    -------
+    tuple of str
+    """
+    message, hint = DESCRIPTIONS.get(reason, ("", ""))
+    return (message.format(**values), hint.format(**values)) if message else (reason, "")
