@@ -27,6 +27,7 @@ from discrim.core.mixtures.incomplete import CompletedRows
 from discrim.core.mixtures.starts import Frames, Hierarchies
 from discrim.core.moments.moments import ClassMoments, split_mean, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.threads import one_blas_thread
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Distances, GaussianRule, Rule, refuse_method
@@ -329,6 +330,7 @@ def class_hierarchies(
     return [starts.hierarchies_of(*row) for row in incomplete.completed(rows, seed)]
 
 
+@one_blas_thread()
 def fit_mixture(
     moments: ClassMoments,
     x: Floats,
@@ -552,6 +554,7 @@ def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list
     return different
 
 
+@one_blas_thread()
 def tried_forms(
     moments: ClassMoments,
     x: Floats,
