@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
 import threading
+from contextlib import redirect_stderr
 
 import pytest
 
@@ -150,15 +152,26 @@ def test_the_bar_passes_to_a_task_of_another_thread(clock, bars):
     assert bars[0].closed
 
 
-def test_without_a_terminal_it_is_looked_for_once_per_task(clock, monkeypatch):
-    calls = []
-    monkeypatch.setattr(progress_module, "open_bar", lambda: calls.append(1))
-    for _ in range(2):
-        with Progress(100, "rows") as progress:
-            for _ in range(100):
-                clock.now += 1
-                progress(1)
-    assert len(calls) == 2
+class CountedStream(io.StringIO):
+    """A stream that counts how often it is asked whether it is a terminal."""
+
+    questions = 0
+
+    def isatty(self):
+        self.questions += 1
+        return False
+
+
+def test_without_a_terminal_it_is_looked_for_once_per_task(clock):
+    stream = CountedStream()
+    with redirect_stderr(stream):
+        for _ in range(2):
+            with Progress(100, "rows") as progress:
+                for _ in range(100):
+                    clock.now += 1
+                    progress(1)
+    assert stream.questions == 2
+    assert stream.getvalue() == ""
 
 
 @pytest.mark.parametrize("verb", ["lda", "logistic", "knn", "perceptron"])
