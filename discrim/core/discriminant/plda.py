@@ -487,20 +487,16 @@ def all_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
         for m in np.unique(other.sizes):
             rows = one.sizes == n
             columns = other.sizes == m
-            part = _ratios_of_sizes(between, one.places[rows], other.places[columns], n, m)
+            x = one.places[rows]
+            y = other.places[columns]
+            a, t, v = _laws(between, n, m)
+            part = (x * (a / v)) @ y.T
+            part -= 0.5 * (x**2 @ (a**2 / v))[:, None]
+            part += 0.5 * (np.log(t / v).sum() + y**2 @ (1 / t - 1 / v))
             if rows.all() and columns.all():
                 return part
             out[np.ix_(rows, columns)] = part
     return out
-
-
-def _ratios_of_sizes(between: Floats, x: Floats, y: Floats, n: float, m: float) -> Floats:
-    """Those of means x (G, r) of n rows each and means y (H, r) of m rows each."""
-    a, t, v = _laws(between, n, m)
-    found = (x * (a / v)) @ y.T
-    found -= 0.5 * (x**2 @ (a**2 / v))[:, None]
-    found += 0.5 * (np.log(t / v).sum() + y**2 @ (1 / t - 1 / v))
-    return np.asarray(found)
 
 
 def _laws(between: Floats, n: Floats | float, m: Floats | float) -> tuple[Floats, Floats, Floats]:

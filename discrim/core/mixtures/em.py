@@ -564,7 +564,11 @@ def climbed(
             return step
         after = expected(step)
         if after.llf < path[-1] - FALLEN * (1 + abs(after.llf)):
-            return _flattest(components, now.counts)
+            # The component with the least standard deviation in any direction, which is rounding.
+            owner = np.repeat(np.arange(len(components.sizes)), components.sizes)
+            roots = [np.diag(each.root) if each.is_diagonal else each.root for each in components.covariances]
+            least = [np.linalg.svd(root, compute_uv=False)[-1] for root in roots]
+            return _degenerate(int(np.argmin(least)), "singular", owner, now.counts)
         components = step
         now = after
         path.append(now.llf)
@@ -574,14 +578,6 @@ def climbed(
             break
     ended = replace(components, path=tuple(path), converged=converged)
     return ended if form in ("EII", "EEI", "EEE") else _unless_narrow(ended, now.counts)
-
-
-def _flattest(components: Components, counts: Floats) -> Degenerate:
-    """The component of least standard deviation along some direction, which is rounding."""
-    owner = np.repeat(np.arange(len(components.sizes)), components.sizes)
-    roots = [np.diag(each.root) if each.is_diagonal else each.root for each in components.covariances]
-    least = [np.linalg.svd(root, compute_uv=False)[-1] for root in roots]
-    return _degenerate(int(np.argmin(least)), "singular", owner, counts)
 
 
 def _unless_narrow(components: Components, weights: Floats) -> Components | Degenerate:

@@ -296,7 +296,11 @@ class KernelSeries:
         bessel = scipy.special.ive(orders, np.outer(halves, rates)[within]) * np.exp(-lost[within])
         chebyshev = np.zeros((n_terms, len(ends) + 1, len(radii)))
         chebyshev[:, :-1][:, within] = np.where(orders > 0, 2 * (-1.0) ** orders, 1) * bessel
-        coefficients = np.tensordot(_chebyshev_powers(n_terms), chebyshev, (0, 0))
+        # Row q has the coefficients of powers in the Chebyshev polynomial of degree q.
+        powers = np.eye(n_terms)
+        for q in range(2, n_terms):
+            powers[q] = 2 * np.roll(powers[q - 1], 1) - powers[q - 2]
+        coefficients = np.tensordot(powers, chebyshev, (0, 0))
         middles = np.append(starts + halves, ends[-1])
         return cls(radii.min(keepdims=True), far, middles, np.append(1 / halves, 1.0), coefficients)
 
@@ -325,14 +329,6 @@ class KernelSeries:
 def _interval(u: Floats) -> NDArray[np.int64]:
     """Numbers of the intervals of u >= 0, of which each power of two begins PARTS equal ones."""
     return np.asarray(u.view(np.int64) >> STEP)
-
-
-def _chebyshev_powers(n: int) -> Floats:
-    """Coefficients (n, n) of powers in each of the first Chebyshev polynomials."""
-    powers = np.eye(n)
-    for q in range(2, n):
-        powers[q] = 2 * np.roll(powers[q - 1], 1) - powers[q - 2]
-    return powers
 
 
 def _in_radii(d2: Floats, radius: Floats, out: Floats | None = None) -> Floats:

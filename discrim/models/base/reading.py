@@ -467,7 +467,12 @@ def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, Clas
     """Blocks and moments without classes of no row, which a warning names; a DataError where one is left."""
     present = np.flatnonzero(moments.rows > 0)
     if len(present) < moments.n_classes:
-        blocks, moments = _without_empty(blocks, moments, present)
+        present_codes = set(present.tolist())
+        empty = [label for k, label in enumerate(blocks.design.levels) if k not in present_codes]
+        classes = "class" if len(empty) == 1 else "classes"
+        warn_user(f"No row is left in {classes} {listed(empty)}: left out of the fit.", EmptyClassWarning)
+        blocks = blocks.classes(present)
+        moments = moments.classes(present)
     if moments.n_classes < 2:
         (only,) = blocks.design.levels
         raise DataError(
@@ -498,18 +503,6 @@ def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMo
     """Blocks and moments of the columns over their standard deviations within classes."""
     unit = within_sd(moments)
     return replace(blocks, unit=unit), in_units(moments, unit)
-
-
-def _without_empty(
-    blocks: Blocks, moments: ClassMoments, present: NDArray[np.intp]
-) -> tuple[Blocks, ClassMoments]:
-    there = set(present.tolist())
-    gone = [label for k, label in enumerate(blocks.design.levels) if k not in there]
-    warn_user(
-        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {listed(gone)}: left out of the fit.",
-        EmptyClassWarning,
-    )
-    return blocks.classes(present), moments.classes(present)
 
 
 COLLINEAR_DROP = 'pass collinear="drop"'

@@ -142,7 +142,13 @@ def plda(
     else:
         blocks, stats = sample.of_moments("pooled", LENGTHS if normalize else None)
     _refuse_singular(stats, blocks)
-    _check_components(components, stats)
+    most = core.most_components(stats.n_classes, stats.n_columns)
+    if components is not None and components > most:
+        raise DataError(
+            f"components={components}: {stats.n_classes} classes and {stats.n_columns} columns let B "
+            f"have a rank of {most} at most.",
+            hint="Give no more, or leave components= out.",
+        )
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     how = {"components": components, "tol": tol, "maxiter": maxiter, "estimated_prior": estimated}
     with Progress(0, "steps of EM") as progress:
@@ -182,17 +188,6 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
     if collinear:
         raise reading.collinear_error(collinear, blocks.terms, instead="use fewer columns")
     reading.warn_of_near(moments, blocks.terms)
-
-
-def _check_components(components: int | None, moments: ClassMoments) -> None:
-    """Raise a DataError where B cannot have the rank that was asked for."""
-    most = core.most_components(moments.n_classes, moments.n_columns)
-    if components is not None and components > most:
-        raise DataError(
-            f"components={components}: {moments.n_classes} classes and {moments.n_columns} columns let B "
-            f"have a rank of {most} at most.",
-            hint="Give no more, or leave components= out.",
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,12 @@ def _t_moments(
             hint="Name fewer columns, or pass a larger nu.",
         )
     if not search.converged:
-        _warn_of_search(search, levels)
+        what = "the common scale" if search.slowest is None else f"class {levels[search.slowest]!r}"
+        warn_user(
+            f"The search for t distributions did not converge in {search.steps} steps: the last still moved "
+            f"{what}, by {search.change:.1e} of its scale.",
+            ConvergenceWarning,
+        )
     if wanted.estimated_nu and search.nu in NU_RANGE:
         end = "heavier tails than any that are looked for" if search.nu == NU_RANGE[0] else "normal tails"
         warn_user(f"The likelihood is largest at the end nu={search.nu:g} of the range: the rows have {end}.")
@@ -99,15 +104,6 @@ def _t_moments(
             hint='Pass covariance=discrim.covariance.StudentT(None, scatter="scale").',
         )
     return moments, robust
-
-
-def _warn_of_search(search: Student, levels: tuple[Any, ...]) -> None:
-    what = "the common scale" if search.slowest is None else f"class {levels[search.slowest]!r}"
-    warn_user(
-        f"The search for t distributions did not converge in {search.steps} steps: the last still moved "
-        f"{what}, by {search.change:.1e} of its scale.",
-        ConvergenceWarning,
-    )
 
 
 def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:

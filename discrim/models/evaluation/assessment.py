@@ -614,7 +614,14 @@ def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
                 unlabelled[positions] += labels[positions] < 0
             times[b], called[b] = drawn[used], labels[used]
             progress(1)
-    _warn_unlabelled(unlabelled, blocks)
+    rows = np.flatnonzero(unlabelled)
+    if len(rows):
+        warn_user(
+            f"{len(rows)} rows have no label under some bootstrap rule (first of them "
+            f"{blocks.table.label(int(rows[0]))!r}): each class is impossible there, and 632+ does not count "
+            "them then. Fit with laplace=1, for example.",
+            MissingPredictionWarning,
+        )
     prior = fit.prior_values() if plan.prior is None else plan.prior
     seen = judged_codes(whole, None, "apparent", plan)[1]
     return rates_of.point_six_three_two(
@@ -639,18 +646,6 @@ def _sampled(fit: Fit[Any], samples: BootstrapSamples) -> tuple[Floats, Iterator
     parts = used_rows(blocks.with_codes(np.where(drawn == 0, codes, -1)))
     places = np.arange(len(codes))
     return drawn, ((places[rows], rule.scores(x)) for rows, x, _, _ in parts)
-
-
-def _warn_unlabelled(times: Floats, blocks: Blocks) -> None:
-    """Warn of rows that some bootstrap rules, so many times (n,), gave no label."""
-    rows = np.flatnonzero(times)
-    if len(rows):
-        warn_user(
-            f"{len(rows)} rows have no label under some bootstrap rule (first of them "
-            f"{blocks.table.label(int(rows[0]))!r}): each class is impossible there, and 632+ does not count "
-            "them then. Fit with laplace=1, for example.",
-            MissingPredictionWarning,
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -108,7 +108,11 @@ def fit_by_features(
     most = max(SAMPLED, 2 * plan.features.n if isinstance(plan.features, Landmarks) else 0)
     with Progress(0, "sample of the rows"):
         rows = sampled_rows(blocks, most, len(blocks.terms))
-    standard = _standard(moments)
+    # A constant column has a unit of zero.
+    sd = np.sqrt(total_squares(moments) / moments.total) / moments.scale
+    sd[constant_columns(moments)] = np.inf
+    middle = moments.counts @ moments.means / moments.total
+    standard = Standard(moments.origin + middle / moments.scale, 1 / np.where(sd > 0, sd, np.inf))
     factors = factor_columns(blocks)
     sample = _as_sample(rows, standard, moments.n_classes, factors)
     compared = _as_sample(rows.first(COMPARED), standard, moments.n_classes, factors)
@@ -135,14 +139,6 @@ def fit_by_features(
         ncomp=plan.ncomp, calibrator=calibrator, estimated_prior=estimated_prior,
     )  # fmt: skip
     return FittedByFeatures(numbers, chosen, ridges)
-
-
-def _standard(moments: ClassMoments) -> Standard:
-    """Standard units of the columns, divisor N; a column that is constant has a unit of zero."""
-    sd = np.sqrt(total_squares(moments) / moments.total) / moments.scale
-    sd[constant_columns(moments)] = np.inf
-    middle = moments.counts @ moments.means / moments.total
-    return Standard(moments.origin + middle / moments.scale, 1 / np.where(sd > 0, sd, np.inf))
 
 
 def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: list[list[int]]) -> KernelRows:

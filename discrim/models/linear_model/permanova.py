@@ -246,7 +246,11 @@ def with_permutations(
     directions = rows.directions(kind)
     found, _ = rows.shuffle(directions.cells, exchange)
     orders = found.drawn(exchange.permutations, exchange.seed)
-    p = core.permuted_statistics(_varying(rows.y), directions, orders, exchange.permutations)
+    # The tests without permutations leave out constant responses, too.
+    shape = {"n_classes": 1, "n_columns": rows.y.shape[1]}
+    moments = gather([(rows.y, np.zeros(len(rows.y), dtype=np.intp), None)], **shape, spread="diagonal")
+    varying = np.delete(rows.y, constant_columns(moments), axis=1)
+    p = core.permuted_statistics(varying, directions, orders, exchange.permutations)
     p[rows.fixed(found)] = np.nan
     by_term = pd.DataFrame(p, index=rows.model.labels, columns=list(core.STATISTICS))
     statistic = [
@@ -260,13 +264,6 @@ def with_permutations(
     added = [by_term.loc[each, name] for each, name in zip(terms, statistic, strict=True)]
     table.insert(list(table.columns).index("p") + 1, "p_permutation", added)
     return table
-
-
-def _varying(y: Floats) -> Floats:
-    """Return the columns of responses (n, p) that vary, as the tests without permutations use them."""
-    shape = {"n_classes": 1, "n_columns": y.shape[1]}
-    moments = gather([(y, np.zeros(len(y), dtype=np.intp), None)], **shape, spread="diagonal")
-    return np.delete(y, constant_columns(moments), axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -146,7 +146,8 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
     columns = means.columns
     if isinstance(covs, pd.DataFrame) and covs.index.nlevels == 2:
         covs = {label: covs.xs(label) for label in covs.index.unique(level=0)}
-    if isinstance(covs, pd.DataFrame) or _is_matrix(covs):
+    is_matrix = isinstance(covs, list | tuple | np.ndarray) and len(covs) > 0 and np.ndim(covs[0]) == 1
+    if isinstance(covs, pd.DataFrame) or is_matrix:
         return False, _covariance(covs, columns, "covs")[None]
     if isinstance(covs, Mapping | pd.Series):
         given = dict(covs)
@@ -184,10 +185,6 @@ def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
             classes=(label,),
         )
     return values
-
-
-def _is_matrix(values: Any) -> bool:
-    return isinstance(values, list | tuple | np.ndarray) and len(values) > 0 and np.ndim(values[0]) == 1
 
 
 def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:

@@ -349,7 +349,14 @@ def telling(
     if moments is None:
         return list(names[:most])
     if modelled and has_ridge(fit) and set(names) <= set(fit.terms):
-        moments = _ridged(fit, moments, names)
+        # The scatters that the ridged covariances of the model would have.
+        numbers: Any = fit.numbers
+        keep = [list(fit.terms).index(name) for name in names]
+        units = moments.scale / numbers.moments.scale[keep]
+        roots = [covariance.root[:, keep] * units for covariance in numbers.covariances]
+        free = np.maximum(moments.counts - 1, 0)
+        scatters = np.stack([count * root.T @ root for count, root in zip(free, roots, strict=True)])
+        moments = replace(moments, scatters=scatters, roots=None)
     if most == 2 and len(names) > MOST_PRODUCTS:
         return telling(fit, options, [names[j] for j in telling_columns(moments, MOST_PAIRED)])
     return [names[j] for j in (telling_pair(moments) if most == 2 else telling_columns(moments, most))]
@@ -358,17 +365,6 @@ def telling(
 def has_ridge(fit: Fit[Any]) -> bool:
     """Whether a multiple of the identity has a part in the covariances of a model."""
     return bool(getattr(fit.numbers, "ridged", False))
-
-
-def _ridged(fit: Fit[Any], moments: ClassMoments, names: Sequence[str]) -> ClassMoments:
-    """Moments of some terms, with the scatters that the ridged covariances of the model would have."""
-    numbers: Any = fit.numbers
-    keep = [list(fit.terms).index(name) for name in names]
-    units = moments.scale / numbers.moments.scale[keep]
-    roots = [covariance.root[:, keep] * units for covariance in numbers.covariances]
-    free = np.maximum(moments.counts - 1, 0)
-    scatters = np.stack([count * root.T @ root for count, root in zip(free, roots, strict=True)])
-    return replace(moments, scatters=scatters, roots=None)
 
 
 MOST_PRODUCTS = 300
@@ -599,7 +595,14 @@ def draw_kind(
 
     by_kind = {each.kind: each for each in plots}
     if isinstance(kind, str) and kind not in by_kind and hasattr(shown[-1], "model"):
-        _refuse_kind_of_others(kind, shown[-1].model.name, list(by_kind))
+        known = list(by_kind)
+        verbs = dict.fromkeys(f"{row.verb}()" for row in MODELS if kind in row.plots)
+        if verbs:
+            raise DataError(
+                f"kind={kind!r} is of fits of {', '.join(verbs)}, and this is one of "
+                f"{shown[-1].model.name}().",
+                hint=f"Use one of {listed(known, len(known))}.",
+            )
     check_word("kind", kind, tuple(by_kind), optional=True)
     suitable = [each for each in plots if not options.interactive or "interactive" in each.options]
     chosen = by_kind[kind] if kind is not None else _default(shown, suitable or plots, options)
@@ -632,16 +635,6 @@ def draw_kind(
                 replace_labels(axes)
     drawn: Axes | Figure = picture
     return drawn
-
-
-def _refuse_kind_of_others(kind: str, model: str, known: Sequence[str]) -> None:
-    """Raise DataError if other models have a kind of plot."""
-    verbs = dict.fromkeys(f"{row.verb}()" for row in MODELS if kind in row.plots)
-    if verbs:
-        raise DataError(
-            f"kind={kind!r} is of fits of {', '.join(verbs)}, and this is one of {model}().",
-            hint=f"Use one of {listed(known, len(known))}.",
-        )
 
 
 def _default(

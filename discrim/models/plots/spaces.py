@@ -441,7 +441,13 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
     elif hasattr(type(results), "component_means"):
         covs = {label: _total(results, label) for label in results.classes}
     elif isinstance(getattr(fit.numbers, "within_axes", None), SAVECovariance):
-        covs = _column_covariances(fit)
+        # The fit keeps only the covariances of its scores.
+        numbers = fit.numbers
+        unit = 1 / numbers.moments.scale
+        with np.errstate(over="ignore", under="ignore"):
+            values = numbers.moments.scatters / numbers.divisors[:, None, None] * unit[:, None] * unit
+        frames = [pd.DataFrame(each, index=fit.terms, columns=fit.terms) for each in values]
+        covs = dict(zip(fit.classes, frames, strict=True))
     elif hasattr(type(results), "covs"):
         covs = results.covs
     found: dict[Any, pd.DataFrame] = {}
@@ -473,16 +479,6 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
         return results.means[held], shared, pooled
     means, found = _of_rows(rows, list(results.classes), held)
     return means, found, pooled
-
-
-def _column_covariances(fit: Fit[Any]) -> dict[Any, pd.DataFrame]:
-    """Covariances of the columns in the classes of a fit that keeps only the covariances of its scores."""
-    numbers = fit.numbers
-    unit = 1 / fit.numbers.moments.scale
-    with np.errstate(over="ignore", under="ignore"):
-        values = numbers.moments.scatters / numbers.divisors[:, None, None] * unit[:, None] * unit
-    frames = [pd.DataFrame(each, index=fit.terms, columns=fit.terms) for each in values]
-    return dict(zip(fit.classes, frames, strict=True))
 
 
 def _of_columns(results: Any, fit: Fit[Any]) -> pd.DataFrame:

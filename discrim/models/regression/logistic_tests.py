@@ -39,7 +39,7 @@ from discrim.design.blocks import Blocks
 from discrim.design.linear_model import equations
 from discrim.design.rows import used_rows
 from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.formula.design import Coding, Design, Product, Spec
+from discrim.formula.design import Design, Product, Spec
 from discrim.inference.log_odds import dependent_row, wald_statistic
 from discrim.inference.manova import TestType
 from discrim.inference.result import TestResult, chi_square_test
@@ -686,7 +686,12 @@ def _averages(spec: Spec, term: Product, other: Product) -> Floats | None:
         if factor in wanted:
             effects = _tested(spec, factor, wanted[factor])
         if factor in there:
-            values = _term_values(spec.codings[there[factor]], len(levels))
+            coding = spec.codings[there[factor]]
+            values = (
+                np.eye(len(levels))[:, list(coding.picks)]
+                if coding.picks is not None
+                else np.asarray(coding.matrix, dtype=np.float64)
+            )
         parts[factor] = effects @ values
     outer = np.ones(())
     for each in parts.values():
@@ -698,10 +703,3 @@ def _averages(spec: Spec, term: Product, other: Product) -> Floats | None:
     along = [*(1 + at[j] for j in reversed(there)), *(1 + at[j] for j in parts if j not in there)]
     shape = math.prod(outer.shape[i] for i in down), math.prod(outer.shape[i] for i in along)
     return np.asarray(outer.transpose([*down, *along]).reshape(shape))
-
-
-def _term_values(coding: Coding, levels: int) -> Floats:
-    """The columns (levels, width) of a coding."""
-    if coding.picks is not None:
-        return np.eye(levels)[:, list(coding.picks)]
-    return np.asarray(coding.matrix, dtype=np.float64)

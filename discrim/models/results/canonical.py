@@ -213,7 +213,12 @@ class CanonicalResults(Shown):
 
         Shape: terms by LD1, LD2, ...
         """
-        return self._coefficients(self._total_sd())
+        total = self._numbers.moments.total
+        if total <= 1:
+            raise no_freedom(total, len(self._fit.classes), len(self._fit.terms))
+        squares = self._numbers.within_divisor * self._covariance.sd**2
+        squares += between_squares(self._numbers.moments)
+        return self._coefficients(np.asarray(np.sqrt(squares / (total - 1))))
 
     def _refuse_total(self, what: str) -> None:
         if self._numbers.covariates:
@@ -377,13 +382,6 @@ class CanonicalResults(Shown):
         if title is not None:
             drawn.set_title(title)
         return drawn
-
-    def _total_sd(self) -> Floats:
-        total = self._numbers.moments.total
-        if total <= 1:
-            raise no_freedom(total, len(self._fit.classes), len(self._fit.terms))
-        squares = self._numbers.within_divisor * self._covariance.sd**2
-        return np.asarray(np.sqrt((squares + between_squares(self._numbers.moments)) / (total - 1)))
 
     def _coefficients(self, unit: Floats) -> pd.DataFrame:
         return self._by_term(self._axes.axes * self._factor * unit[:, None])

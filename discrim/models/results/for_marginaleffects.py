@@ -34,10 +34,12 @@ class MarginalModel(ModelAbstract):
         fit.need_posteriors("to_marginaleffects()")
         params = getattr(results, "params", None)
         self._has_params = params is not None
+        design = fit.blocks.design
         vault = ModelVault(
             coef=None if params is None else params.to_numpy().T.ravel(),
             coefnames=None if params is None else _names(params),
-            formula=_formula(fit),
+            # The columns that are read; terms are made of them by this package.
+            formula=f"`{design.response}` ~ {' + '.join(f'`{name}`' for name in design.columns)}",
             modeldata=_table(fit),
             package="discrim",
             variable_names=[fit.blocks.design.response, *fit.blocks.design.columns],
@@ -118,12 +120,6 @@ def _names(params: pd.DataFrame) -> Any:
     """Names of the coefficients: terms, behind their class where there are several."""
     two = params.shape[1] == 1
     return np.array([str(term) if two else f"{label}:{term}" for label in params for term in params.index])
-
-
-def _formula(fit: Fit[Any]) -> str:
-    """The columns that are read; what is made of them stays this package's to say."""
-    design = fit.blocks.design
-    return f"`{design.response}` ~ {' + '.join(f'`{name}`' for name in design.columns)}"
 
 
 def _table(fit: Fit[Any]) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, NoReturn, Self, cast
 
 from discrim.core.moments.row_sums import Spread
 from discrim.errors import DataError, DiscrimWarning, EmptyClassWarning, NotSupportedError, PriorError
-from discrim.formula.design import Design
 from discrim.formula.grammar import updated
 from discrim.models.base.available import available_if
 from discrim.models.base.fit import Fit
@@ -119,7 +118,13 @@ class Updating(FittedResults):
         fit = results._fit
         given = options_of(results, anew=True)
         if formula is None or str(formula).lstrip()[:1] in (".", "~"):
-            given |= _given_levels(fit.blocks.design)
+            design = fit.blocks.design
+            categories = None if design.labels is None else design.labels.categories
+            natural: list[Any] = sorted(
+                design.levels, key=None if categories is None else list(categories).index
+            )
+            if natural != list(design.levels):
+                given["levels"] = list(design.levels)
         if data is None:
             blocks = fit.rows("update()", "pass data=")
             rows = blocks.table.data if blocks.rows.read_from else blocks.table
@@ -315,10 +320,3 @@ def _refuse_without_rows(why: str) -> NoReturn:
             "rows choose nothing."
         ),
     ) from None
-
-
-def _given_levels(design: Design) -> dict[str, Any]:
-    """The argument `levels` where the classes stand in another order than that of their labels."""
-    known = design.labels.categories if design.labels is not None else None
-    natural: list[Any] = sorted(design.levels, key=None if known is None else list(known).index)
-    return {} if natural == list(design.levels) else {"levels": list(design.levels)}

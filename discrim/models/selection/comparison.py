@@ -324,17 +324,12 @@ def compare(
     """
     comparable.need_fits(fits, "compare()")
     names = _names(fits)
-    _refuse_options(folds, repeats, groups, seed)
+    if folds is None and (not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None):
+        raise DataError("repeats=, groups= and seed= need folds=.", hint="Pass a number of them.")
     validations = None
     if folds is not None:
         validations = cross_validated(fits, folds, repeats, groups, seed, refit_prior)
     return _by_fit(fits, names, refit_prior, validations)
-
-
-def _refuse_options(folds: Any, repeats: int, groups: Any, seed: int | None) -> None:
-    """Raise a DataError if options of cross-validation are given without `folds`."""
-    if folds is None and (not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None):
-        raise DataError("repeats=, groups= and seed= need folds=.", hint="Pass a number of them.")
 
 
 def _names(fits: Sequence[Any]) -> list[str]:

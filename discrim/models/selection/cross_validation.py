@@ -753,14 +753,10 @@ def _header(cv: CrossValidation) -> Pairs:
     if judged.clusters is not None:
         groups = len(set(judged.clusters.tolist()))
         items.insert(6, ("Groups, each in one fold", groups, str(groups)))
-    notes = (_choice_note(cv), uneven_note(cv), _absent_note(cv))
-    return Pairs(fit.formula, items, " ".join(filter(None, notes)))
-
-
-def _absent_note(cv: CrossValidation) -> str:
-    """What is said of classes whose rows are all in one fold."""
     lone = [absent_class_mask(cv._actual, cv._weights, len(cv._fit.classes), dealt) for dealt in cv._dealt]
-    return absent_note(cv._fit.classes[np.unique(cv._actual[np.any(lone, axis=0)])])
+    absent = cv._fit.classes[np.unique(cv._actual[np.any(lone, axis=0)])]
+    notes = (_choice_note(cv), uneven_note(cv), absent_note(absent))
+    return Pairs(fit.formula, items, " ".join(filter(None, notes)))
 
 
 def uneven_note(cv: CrossValidation) -> str:
