@@ -96,14 +96,6 @@ def _refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
         )
 
 
-def _equal_rows(x: Floats, weights: Floats | None) -> Codes | None:
-    """A number (n,) of each row that rows equal to it share; None where all differ and none counts twice."""
-    _, groups = np.unique(x, axis=0, return_inverse=True)
-    groups = groups.reshape(-1)
-    alone = groups.max(initial=-1) + 1 == len(x) and (weights is None or bool((weights <= 1).all()))
-    return None if alone else groups
-
-
 def _choose_bandwidth(
     fit: KernelDensityFit, rows: tuple[Floats, Codes, Floats | None], search: BandwidthSearch
 ) -> tuple[KernelDensityFit, pd.DataFrame]:
@@ -120,7 +112,10 @@ def _choose_bandwidth(
     llf = np.zeros(len(grid))
     log_prior = logs_of_prior(fit.prior)
     member = np.equal(codes[:, None], np.arange(k)) * w[:, None]
-    groups = _equal_rows(x, weights)
+    # Equal rows share a number; None if all differ and none counts twice.
+    _, numbers = np.unique(x, axis=0, return_inverse=True)
+    all_differ = numbers.max(initial=-1) + 1 == len(x) and (weights is None or bool((weights <= 1).all()))
+    groups = None if all_differ else numbers.reshape(-1)
     radii = np.repeat(np.array(grid)[:, None], k, axis=1)
     chosen = fit.with_radii(radii[0], "chosen")
     with Progress(len(x), "choice of a bandwidth") as progress:

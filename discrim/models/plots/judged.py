@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from discrim.models.base.fit import Fit
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.interactive import Figure
-    from discrim.report.plots.style import Axes, Signs
+    from discrim.report.plots.style import Axes
 
 MAX_FOLDS = 10
 """Folds of a picture; fewer if there are fewer rows."""
@@ -428,17 +428,14 @@ def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figu
     three_shares = pd.DataFrame(shares, columns=chosen)
     if options.interactive:
         return interactive.simplex_figure(three_shares, pointed_rows(fit, rows, options), given)
-    signs = _signs(options, classes, codes)
+    signs = options.signs(classes)
+    if len(classes) != 3:
+        # The three classes keep the colours that they have among all.
+        signs = type(signs)(tuple(signs.colour(k) for k in codes))
     axes = draw_simplex(three_shares, rows.labels, ax=options.ax, signs=signs)
     if given:
         axes.set_title(f"{axes.get_title()}\n{given}")
     return axes
-
-
-def _signs(options: PictureOptions, classes: list[Any], codes: list[int]) -> Signs:
-    """Signs of three classes: those that they have among all, where colours were given by class."""
-    signs = options.signs(classes)
-    return signs if len(classes) == 3 else type(signs)(tuple(signs.colour(k) for k in codes))
 
 
 ASSESSMENT_PLOTS = (assessed_confusion, assessed_roc, assessed_calibration)

@@ -253,7 +253,14 @@ def drawn_rows(fit: Fit[Any], options: PictureOptions) -> DrawnRows | None:
     """The rows to draw, or None where a fit was loaded or made of moments, and no `data=` is given."""
     if options.data is not None:
         blocks = fit.new_rows(options.data)
-        codes = _codes_of(blocks)
+        design = blocks.design
+        functions = recall_functions(design.functions, blocks.functions)
+        read = expression(design.response_code, frozenset(functions)).columns
+        if read and not set(read) & set(blocks.table.names):
+            # The new rows have no response.
+            codes = np.full(blocks.table.nrows, -1)
+        else:
+            codes = response_codes(design, blocks.table, blocks.functions)
         return DrawnRows(blocks, codes, fit.labelled(codes, blocks.table.index))
     if not fit.has_rows:
         return None
@@ -273,16 +280,6 @@ def pointed_rows(fit: Fit[Any], rows: DrawnRows | None, options: PictureOptions)
     blocks = rows.blocks
     shares = None if fit.model.instead else finished_scores(blocks, fit.rule(), len(classes), posteriors)
     return PointedRows(blocks.table.index, rows.codes, fit.predicted_codes(blocks), classes, shares, signs)
-
-
-def _codes_of(blocks: Blocks) -> Codes:
-    """Codes of the classes of new rows; -1 where the table has no column of the response's."""
-    design = blocks.design
-    functions = recall_functions(design.functions, blocks.functions)
-    read = expression(design.response_code, frozenset(functions)).columns
-    if read and not set(read) & set(blocks.table.names):
-        return np.full(blocks.table.nrows, -1)
-    return response_codes(design, blocks.table, blocks.functions)
 
 
 def needed_rows(fit: Fit[Any], options: PictureOptions, kind: str) -> DrawnRows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -519,7 +520,10 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     codes = rows.codes
     for i, j in combinations(range(len(names)), 2):
         keep = [terms.index(names[i]), terms.index(names[j])]
-        rule = _rule_of_pair(fit, blocks.columns(sorted(keep)))
+        rule = None
+        with suppress(CollinearError, SeparationError):
+            # Parameters that the rows chose stay as they are.
+            rule = rule_of_rows(fit, blocks.columns(sorted(keep)), held=bool(fit.refits.choice))
         points = x[:, [i, j]]
         if rule is None:
             place[i, j].set_title("no fit to these two", fontsize="small")
@@ -542,14 +546,6 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
             panel=True,
         )
     return finish(outer, place, title)
-
-
-def _rule_of_pair(fit: Fit[Any], pair: Blocks) -> Rule | None:
-    """The rule of a fit to two columns, with what the rows were asked to choose held; None for none."""
-    try:
-        return rule_of_rows(fit, pair, held=bool(fit.refits.choice))
-    except (CollinearError, SeparationError):
-        return None
 
 
 def _classified(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:

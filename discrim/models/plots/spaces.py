@@ -460,7 +460,11 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
             pooled = pd.DataFrame(mixed, index=held, columns=held)
         return results.means[held], found, pooled
     if hasattr(type(results), "cov"):
-        cov = _of_columns(results, fit)
+        covariance = getattr(fit.numbers, "covariance", None)
+        if isinstance(covariance, ConditionalCovariance):
+            cov = covariance_frame(covariance.whole, fit.numbers.moments.scale, fit.terms)
+        else:
+            cov = results.cov
         # Where categories part the rows, the model has a covariance of numbers alone.
         pooled = cov.loc[held, held] if set(held) <= set(cov.index) else None
     covariance_model = getattr(fit.numbers, "covariance_model", None)
@@ -479,15 +483,6 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
         return results.means[held], shared, pooled
     means, found = _of_rows(rows, list(results.classes), held)
     return means, found, pooled
-
-
-def _of_columns(results: Any, fit: Fit[Any]) -> pd.DataFrame:
-    """The covariance of the columns within classes, covariates or not."""
-    covariance = getattr(fit.numbers, "covariance", None)
-    if isinstance(covariance, ConditionalCovariance):
-        return covariance_frame(covariance.whole, fit.numbers.moments.scale, fit.terms)
-    found: pd.DataFrame = results.cov
-    return found
 
 
 def _of_rows(

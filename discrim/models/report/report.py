@@ -565,6 +565,9 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> 
     missing = []
     others = []
     told = _told_rows(results)
+    classes = ", ".join(clean(label) for label in results.classes[:6])
+    if len(results.classes) > 6:
+        classes += f" and {len(results.classes) - 6} more"
     plots = {plot.kind: plot for plot in plots_of(results._model())}
     with Progress(min(len(gallery.kinds), gallery.drawn), "pictures") as progress:
         for number, name in enumerate(gallery.kinds):
@@ -582,7 +585,7 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> 
                     drawn.append(page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live"))
                     continue
                 draw = partial(results.plot, name, **options)
-                alt = f"{line}. {_classes_named(results)}"
+                alt = f"{line}. Classes: {classes}."
                 drawn.append(page.picture(Drawing(name, number, draw, told, alt, line, call)))
             except DiscrimError as error:
                 missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
@@ -598,12 +601,6 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> 
         )
         lines.append(page.folded("Other pictures of this model", [said, page.pair_lines(others)]))
     return "\n".join([*lines, page.folded("Pictures that this fit does not have", missing)])
-
-
-def _classes_named(results: Any) -> str:
-    names = [clean(label) for label in results.classes[:6]]
-    more = f" and {len(results.classes) - 6} more" if len(results.classes) > 6 else ""
-    return f"Classes: {', '.join(names)}{more}."
 
 
 def _fitted(page: Page, results: Any) -> str:

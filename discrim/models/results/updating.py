@@ -252,7 +252,12 @@ def _added(fit: Fit[Any], row: Row, batch: Data, levels: Sequence[Any] | None, *
         more = before.of(batch, **reading)
     known = list(before._design.levels)
     order = known + [label for label in more._design.levels if label not in set(known)]
-    _refuse_other_kind(known, order)
+    if len({isinstance(label, str) for label in order}) > 1:
+        raise DataError(
+            f"The classes of the fit, {listed(known)}, and those that are new, "
+            f"{listed(order[len(known) :])}, are text and numbers.",
+            hint="Write them alike.",
+        )
     if levels is not None:
         missing = [label for label in order if label not in set(levels)]
         if missing:
@@ -263,16 +268,6 @@ def _added(fit: Fit[Any], row: Row, batch: Data, levels: Sequence[Any] | None, *
         if len(set(order)) < len(order):
             raise DataError(f"levels= names a level twice: {order}.", hint="Name each once.")
     return before._with_classes(tuple(order)) + more._with_classes(tuple(order))
-
-
-def _refuse_other_kind(known: Sequence[Any], order: Sequence[Any]) -> None:
-    """Raise where the new classes are text and those of the fit are not, or the other way round."""
-    if len({isinstance(label, str) for label in order}) > 1:
-        raise DataError(
-            f"The classes of the fit, {listed(known)}, and those that are new, "
-            f"{listed(order[len(known) :])}, are text and numbers.",
-            hint="Write them alike.",
-        )
 
 
 def _moments_so_far(fit: Fit[Any], row: Row) -> Moments:

@@ -685,7 +685,8 @@ def steps_plot(results: Any, options: PictureOptions) -> Axes:
     spread = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)
     texts = [f"{count} in" for count in table["terms_in"]]
     if "F" in table:
-        texts = [f"F {f:.3g}, p {_tail(p)}" for f, p in zip(table["F"], table["p"], strict=True)]
+        tails = [f"{p:.2g}" if p >= 1e-15 else "< 1e-15" for p in table["p"]]
+        texts = [f"F {f:.3g}, p {tail}" for f, tail in zip(table["F"], tails, strict=True)]
     lines = pd.DataFrame({"value": value, "low": value - spread, "high": value + spread, "text": texts})
     lines["name"] = [SIGN[row.action] + row.term for row in table.itertuples()]
     count = len(results.selected)
@@ -694,10 +695,6 @@ def steps_plot(results: Any, options: PictureOptions) -> Axes:
         title = "No term was chosen"
     signs = options.signs([results.criterion])
     return draw(lines, (CRITERION_NAMES[results.criterion], title), ax=options.ax, signs=signs)
-
-
-def _tail(p: float) -> str:
-    return f"{p:.2g}" if p >= 1e-15 else "< 1e-15"
 
 
 STEPWISE_PLOTS = (steps_plot,)
