@@ -450,8 +450,10 @@ def test_an_error_within_a_call_stays_what_it_is():
 def test_what_a_model_refuses_is_told_by_the_model():
     with pytest.warns(NoSeparationWarning):
         line = discrim.perceptron(FORMULA, IRIS, seed=1, maxiter=2)
-    with pytest.raises(NotSupportedError, match="A likelihood needs probabilities"):
+    with pytest.raises(NotSupportedError) as caught:
         _ = line.llf
+    assert "probabilities" in str(caught.value)
+    assert "likelihood" in str(caught.value)
     assert not hasattr(line, "llf")
     assert getattr(line, "posterior", None) is None
 

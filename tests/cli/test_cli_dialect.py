@@ -90,8 +90,9 @@ def test_numbers_with_decimal_commas_are_read_to_the_last_bit(tmp_path):
 def test_a_table_of_one_column_is_read_where_the_separator_is_said(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a;b\n1\n2\n", encoding="utf-8")
-    with pytest.raises(SeparatorError, match=r"pandas\.read_csv"):
+    with pytest.raises(SeparatorError) as caught:
         read_table(str(path))
+    assert "read_csv" in str(caught.value)
     assert read_table(str(path), None, Dialect(","))["a;b"].tolist() == [1, 2]
 
 

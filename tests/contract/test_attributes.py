@@ -101,5 +101,6 @@ def test_methods_that_a_model_has_not_raise_a_value_error_with_its_message(name)
 
 
 def test_a_fit_of_another_name_has_python_s_own_message():
-    with pytest.raises(AttributeError, match="no attribute 'aci'"):
+    with pytest.raises(AttributeError) as caught:
         _ = fitted("lda").aci
+    assert "'aci'" in str(caught.value)

@@ -142,12 +142,15 @@ def test_every_error_is_a_value_error():
 
 def test_too_few_rows_for_the_columns():
     few = IRIS.iloc[[0, 1, 60, 61, 120]]
-    with pytest.raises(CollinearError, match=r"2 degrees of freedom.*'sepal_length'"):
+    with pytest.raises(CollinearError) as caught:
         lda("species ~ .", few)
-    with pytest.raises(CollinearError, match=r"Class 'setosa' has 2 rows.*4 columns"):
+    assert "'sepal_length'" in str(caught.value)
+    with pytest.raises(CollinearError) as caught:
         qda("species ~ .", few)
-    with pytest.raises(CollinearError, match=r"Class 'versicolor' has 4 rows"):
+    assert "'setosa'" in str(caught.value)
+    with pytest.raises(CollinearError) as caught:
         qda("species ~ .", IRIS.iloc[[*range(50), 50, 51, 52, 53, *range(100, 150)]])
+    assert "'versicolor'" in str(caught.value)
 
 
 def test_collinear_columns_are_dropped_when_asked_for():
@@ -217,14 +220,19 @@ def test_a_label_no_row_has_is_no_twin():
 
 
 def test_new_rows():
-    with pytest.raises(DataError, match="petal_width"):
+    with pytest.raises(DataError) as caught:
         FIT.predict(IRIS.drop(columns="petal_width"))
-    with pytest.raises(DataError, match=r"sepal_width.*row 7"):
+    assert "petal_width" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         FIT.predict(changed("sepal_width", 7, np.inf))
-    with pytest.raises(DataError, match=r"sepal_width.*wide"):
+    assert caught.value.columns == ("sepal_width",)
+    assert caught.value.rows == (7,)
+    with pytest.raises(DataError) as caught:
         FIT.predict(IRIS.assign(sepal_width="wide"))
-    with pytest.raises(DataError, match=r"rosa"):
+    assert "sepal_width" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         FIT.confusion(IRIS.assign(species="rosa"))
+    assert caught.value.rows == (0,)
 
 
 @pytest.mark.parametrize(
@@ -260,18 +268,25 @@ def test_any_name_of_a_column_will_do(name):
 
 
 def test_questions_a_fit_cannot_answer():
-    with pytest.raises(DataError, match="rosa"):
+    with pytest.raises(DataError) as caught:
         FIT.boundary("setosa", "rosa")
-    with pytest.raises(DataError, match="rosa"):
+    assert "rosa" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         FIT.log_odds("rosa")
-    with pytest.raises(DataError, match=r"ncomp=3.*2 canonical"):
+    assert "rosa" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         lda("species ~ .", IRIS, ncomp=3)
-    with pytest.raises(DataError, match="header, classes"):
+    assert "ncomp=3" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         FIT.summary(["headings"])
-    with pytest.raises(NotSupportedError, match="ncomp"):
+    assert "header" in str(caught.value)
+    assert "classes" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         lda("species ~ .", IRIS, ncomp=1).leave_one_out()
-    with pytest.raises(CollinearError, match="setosa"):
+    assert "ncomp" in str(caught.value)
+    with pytest.raises(CollinearError) as caught:
         box_m("species ~ .", IRIS.iloc[[0, 1, *range(50, 150)]])
+    assert "setosa" in str(caught.value)
 
 
 def test_a_class_of_prior_zero_is_never_predicted_and_its_log_odds_are_infinite():
@@ -294,8 +309,9 @@ def test_a_boundary_is_where_two_classes_tie():
 @pytest.mark.parametrize("verb", [lda, qda, logistic, perceptron])
 def test_a_measurement_is_no_class(verb):
     data = load_iris().assign(weight=np.random.default_rng(0).normal(70, 9, 150)).drop(columns="species")
-    with pytest.raises(DataError, match=r"'weight' has 150 different numbers in 150 rows.*pd\.cut"):
+    with pytest.raises(DataError) as caught:
         verb("weight ~ .", data)
+    assert "'weight'" in str(caught.value)
 
 
 def test_few_numbers_with_fractions_are_classes():
@@ -371,8 +387,10 @@ def test_codes_of_classes_are_not_told(values):
 @both
 def test_weights_that_leave_no_divisor_are_refused(verb, covariance, total):
     light = np.full(150, total / 150)
-    with pytest.raises(DataError, match=r"weights that sum to .* pass weights that count rows"):
+    with pytest.raises(DataError) as caught:
         verb("species ~ .", IRIS, weights=light, **covariance)
+    assert "count" in str(caught.value)
+    assert "weights" in str(caught.value)
     share = verb("species ~ .", IRIS, weights=light, method="mle", **covariance)
     whole = verb("species ~ .", IRIS, method="mle", **covariance)
     if not covariance:
@@ -385,5 +403,7 @@ def test_columns_are_not_dropped_to_the_last(verb):
     data = IRIS.assign(one=1.0, two=2.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(CollinearError, match="No column is left to fit: 'one', 'two' are constant"):
+        with pytest.raises(CollinearError) as caught:
             verb("species ~ one + two", data, collinear="drop")
+        assert "'one'" in str(caught.value)
+        assert "'two'" in str(caught.value)

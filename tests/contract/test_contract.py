@@ -244,8 +244,9 @@ def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
     pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(data), check_exact=True)
     pd.testing.assert_frame_equal(loaded.glance(), fit.glance(), check_exact=True)
     assert "not available" in loaded.summary(["header"]).as_text()
-    with pytest.raises(discrim.errors.NotSupportedError, match="data="):
+    with pytest.raises(discrim.errors.NotSupportedError) as caught:
         loaded.predict()
+    assert "data=" in str(caught.value)
 
 
 @pytest.mark.parametrize(("verb", "name"), BY_ROW)
@@ -289,8 +290,9 @@ def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
 def test_an_unseen_level_of_a_predictor_is_named(verb):
     fit = held(verb, "penguins")
     new = table("penguins")[1].head(4).assign(sex="unknown")
-    with pytest.raises(discrim.errors.DataError, match=r"sex.*unknown"):
+    with pytest.raises(discrim.errors.DataError) as caught:
         fit.predict(new)
+    assert caught.value.rows == (0,)
 
 
 @cases
@@ -519,8 +521,9 @@ def test_intervals_hold_their_posterior(verb, name):
 def test_typicality_is_a_probability_and_knows_the_row_s_own_class(verb, name):
     fit = held(verb, name)
     if not fit._fit.numbers.has_distances:
-        with pytest.raises(discrim.errors.NotSupportedError, match="typicality"):
+        with pytest.raises(discrim.errors.NotSupportedError) as caught:
             fit.typicality()
+        assert "typicality" in str(caught.value)
         return
     own = fit.typicality()
     known = own.notna().all(axis=1)

@@ -165,8 +165,9 @@ def test_the_limit_is_1e100_within_class_standard_deviations(name):
 def test_differences_above_the_largest_number_are_refused(name):
     data = table(name)
     data["y"] = np.where(data["y"] > 0, 1.7e308, -1.7e308)
-    with pytest.raises(DataError, match="'y'"):
+    with pytest.raises(DataError) as caught:
         fitted(name, data)
+    assert caught.value.columns == ("y",)
 
 
 def test_most_rows_define_what_is_far():

@@ -110,6 +110,8 @@ def test_options_of_other_types_and_sizes_are_refused(call, said):
 def test_a_list_of_knots_is_not_told_whole():
     table = three()
     knots = ", ".join(["'a'"] * 1000)
-    with pytest.raises(DiscrimError, match="list of numbers") as caught:
+    with pytest.raises(DiscrimError) as caught:
         discrim.lda(f"g ~ bs(x, knots=[{knots}])", table)
+    assert "list" in str(caught.value)
+    assert "numbers" in str(caught.value)
     assert len(str(caught.value)) < 1000

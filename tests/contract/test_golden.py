@@ -178,8 +178,9 @@ def test_qda_refuses_a_glass_type_of_nine_panes_on_nine_columns(method: str) -> 
 def test_qda_refuses_a_class_of_as_many_rows_as_columns_and_names_it(method: str) -> None:
     wine = discrim.datasets.load_wine()
     few = wine[(wine["cultivar"] != "barolo") | (wine.groupby("cultivar").cumcount() < 13)]
-    with pytest.raises(DiscrimError, match="barolo"):
+    with pytest.raises(DiscrimError) as caught:
         discrim.qda("cultivar ~ .", few, method=method)
+    assert "barolo" in str(caught.value)
 
 
 # ------------------------------------------------------------------ posteriors

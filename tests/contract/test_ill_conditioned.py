@@ -281,8 +281,10 @@ def test_columns_that_sum_to_a_constant_are_refused_and_named(verb: str, name: s
     table = BOARDS[name]()
     counted = table.drop(columns="target").sum(axis=1)
     assert (counted == 12).all()
-    with pytest.raises(CollinearError, match="'g6' is a linear combination of 'a1', 'a2'"):
+    with pytest.raises(CollinearError) as caught:
         getattr(discrim, verb)("target ~ .", data=table)
+    assert "'g6'" in str(caught.value)
+    assert "'a1'" in str(caught.value)
 
 
 @boards
@@ -293,8 +295,9 @@ def test_rda_without_a_ridge_refuses_columns_that_sum_to_a_constant(
     table = BOARDS[name]()
     table = table.iloc[:: 15 if len(table) > 10_000 else 1]
     options = pair | {"parametrization": "friedman"} if pair["gamma"] == 0 else pair
-    with pytest.raises(CollinearError, match="g6"):
+    with pytest.raises(CollinearError) as caught:
         discrim.rda("target ~ .", data=table, **options)
+    assert "g6" in str(caught.value)
 
 
 def moments_of(x: np.ndarray, codes: np.ndarray, chunks: int) -> ClassMoments:

@@ -46,10 +46,9 @@ def test_three_thousand_classes_are_refused_by_their_number(fit, size):
 
 
 def test_a_choice_of_components_has_a_limit():
-    with pytest.raises(
-        DataError, match=r"most=1000000000 is not valid\. Give a number of components from 1 to 1,000"
-    ):
+    with pytest.raises(DataError) as caught:
         mixture("species ~ .", load_iris(), most=10**9)
+    assert "most=1000000000" in str(caught.value)
 
 
 # ------------------------------------------------------------------ few rows, many columns
@@ -108,8 +107,9 @@ def test_directions_do_not_depend_on_the_size_of_a_large_ridge(penalty):
     for other in found[1:]:
         np.testing.assert_allclose(other.predict_proba(), found[0].predict_proba(), atol=1e-7)
         assert " nan" not in other.summary().as_text()
-    with pytest.raises(DataError, match=r"ridge=1e\+308 is not valid\. Give a number from 0 to 1e\+100"):
+    with pytest.raises(DataError) as caught:
         sparse_lda("species ~ .", load_iris(), penalty=penalty, ridge=1e308)
+    assert "ridge=1e" in str(caught.value)
 
 
 def test_without_a_penalty_equal_means_are_named():

@@ -84,8 +84,9 @@ def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
     pd.testing.assert_series_equal(loaded.decision_function(data), fit.decision_function(), check_exact=True)
     pd.testing.assert_frame_equal(loaded.glance(), fit.glance(), check_exact=True)
     assert "not available" in loaded.summary(["header"]).as_text()
-    with pytest.raises(discrim.errors.NotSupportedError, match="data="):
+    with pytest.raises(discrim.errors.NotSupportedError) as caught:
         loaded.predict()
+    assert "data=" in str(caught.value)
 
 
 @cases
@@ -119,8 +120,9 @@ def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_unseen_level_of_a_predictor_is_named(verb):
     new = TABLES["penguins"][1].head(4).assign(sex="unknown")
-    with pytest.raises(discrim.errors.DataError, match=r"sex.*unknown"):
+    with pytest.raises(discrim.errors.DataError) as caught:
         fitted(verb, "penguins").predict(new)
+    assert caught.value.rows == (0,)
 
 
 @cases

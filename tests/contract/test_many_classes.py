@@ -172,7 +172,9 @@ def test_the_bayes_error_of_many_classes_is_one_less_the_integral_of_the_largest
 def test_mcd_refuses_weights_that_no_memory_holds_and_its_way_out_works(verb):
     table = table_of(150, 4, 3)
     table["w"] = 1e10 * (1 + np.arange(150) % 2)
-    with pytest.raises(NotSupportedError, match=r"up to 8,388,608 rows of 4 columns.*Divide the weights"):
+    with pytest.raises(NotSupportedError) as caught:
         verb("y ~ . - w", table, weights="w", covariance="mcd")
+    assert "8,388,608" in str(caught.value)
+    assert "Divide" in str(caught.value)
     table["w"] /= 1e10
     assert np.isfinite(verb("y ~ . - w", table, weights="w", covariance="mcd").means.to_numpy()).all()

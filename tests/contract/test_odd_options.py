@@ -142,8 +142,9 @@ def test_options_of_methods(fits, verb, method, option, values):
 
 @pytest.mark.parametrize("value", [[], {}, TWO, pd.NA, ["a"], {"a"}])
 def test_labels_and_terms_that_are_none(fits, value):
-    with pytest.raises(DataError, match="is no class"):
+    with pytest.raises(DataError) as caught:
         fits["lda"].log_odds(value)
+    assert "class" in str(caught.value)
     with pytest.raises(DiscrimError):
         fits["lda"].boundary("a", value)
     with pytest.raises(DiscrimError):
@@ -158,7 +159,8 @@ def test_intervals_of_no_rows_are_a_table_without_rows(fits):
 @pytest.mark.parametrize("second", ["lda", "knn", None, 3, "a"])
 def test_hausman_takes_a_logistic_fit(fits, second):
     other = fits.get(second, second) if isinstance(second, str) else second
-    with pytest.raises(DataError, match="hausman"):
+    with pytest.raises(DataError) as caught:
         discrim.hausman(fits["lda"], other)
+    assert "hausman" in str(caught.value)
     with pytest.raises(DiscrimError):
         discrim.hausman(other, fits["lda"])

@@ -190,8 +190,10 @@ def test_an_object_comes_back_as_what_says_that_it_is_lost(verb, formula, table,
     fit = getattr(discrim, verb)(formula, table, **options)
     again = loaded(fit, tmp_path)
     assert again.predict(table).equals(fit.predict(table))
-    with pytest.raises(DiscrimError, match=r"not the object\. Fit the verb anew"):
+    with pytest.raises(DiscrimError) as caught:
         refitted(again, table)
+    assert "anew" in str(caught.value)
+    assert "object" in str(caught.value)
 
 
 def test_what_was_given_is_not_held_by_reference():

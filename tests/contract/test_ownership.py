@@ -176,8 +176,10 @@ def test_so_are_those_that_other_formulas_read(verb, formula):
     x[:, 3] = 0.0
     fit.confusion()  # The formula does not read this column.
     x[:, 0] = x[::-1, 0].copy()
-    with pytest.raises(DataError, match=r"column 'p' at row 0 was"):
+    with pytest.raises(DataError) as caught:
         fit.confusion()
+    assert caught.value.columns == ("p",)
+    assert caught.value.rows == (0,)
 
 
 def test_a_large_table_is_not_copied_and_its_change_is_noticed():
@@ -187,8 +189,10 @@ def test_a_large_table_is_not_copied_and_its_change_is_noticed():
     assert sum(each.nbytes for each in fit._fit.blocks.table._fingerprint.values.values()) < x.nbytes / 10
     fit.confusion()
     x[:, 1].sort()
-    with pytest.raises(DataError, match=r"column 'q' at row \d+ was"):
+    with pytest.raises(DataError) as caught:
         fit.confusion()
+    assert caught.value.columns == ("q",)
+    assert caught.value.rows == (0,)
 
 
 @pytest.mark.parametrize("kind", ["dict of arrays", "dict of series", "polars", "arrow", "categories"])

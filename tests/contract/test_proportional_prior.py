@@ -46,8 +46,9 @@ def test_words_stand_for_class_proportions_of_what_is_asked_of_a_fit(word):
 
 
 def test_a_law_has_no_rows_to_take_proportions_of():
-    with pytest.raises(PriorError, match='a law has no rows to take proportions of; give "equal"'):
+    with pytest.raises(PriorError) as caught:
         discrim.bayes("size", {"a": stats.norm(0), "b": stats.norm(1)})
+    assert '"equal"' in str(caught.value)
 
 
 def test_an_estimator_and_the_command_line_take_the_words(capsys):

@@ -26,8 +26,10 @@ def test_many_rows_in_which_no_column_varies_are_refused_by_name() -> None:
     moments = ClassMoments.from_block(x, np.repeat([0, 1], 1000), n_classes=2)
     assert (moments.scatters == 0).all()
     table = pd.DataFrame(x).add_prefix("x").assign(y=np.repeat(["a", "b"], 1000))
-    with pytest.raises(CollinearError, match="'x0', 'x1'"):
+    with pytest.raises(CollinearError) as caught:
         discrim.lda("y ~ .", table)
+    assert "'x0'" in str(caught.value)
+    assert "'x1'" in str(caught.value)
 
 
 def test_sparse_blocks_of_unlike_size_keep_their_squares() -> None:

@@ -42,8 +42,9 @@ def test_a_class_of_few_rows_is_gone_on_with(make, options, strict, rows):
         proba = model.predict_proba(x)
         np.testing.assert_allclose(proba.sum(axis=1), 1)
         assert (model.predict(x[:150]) == y[:150]).mean() > 0.8
-        with pytest.raises(DiscrimError, match="rare"):
+        with pytest.raises(DiscrimError) as caught:
             make(**options, **strict).fit(x, y)
+        assert "rare" in str(caught.value)
 
 
 def test_what_is_fitted_is_what_the_warning_says():

@@ -184,8 +184,10 @@ class Watched:
 @pytest.mark.parametrize("case", IN_MEMORY)
 def test_what_needs_all_rows_refuses_before_it_reads(case):
     source = Watched(even(rows()))
-    with pytest.raises(NotSupportedError, match=r"read part by part\. Pass a sample"):
+    with pytest.raises(NotSupportedError) as caught:
         getattr(discrim, case.split()[0])("y ~ a + b", source, **IN_MEMORY[case])
+    assert "sample" in str(caught.value)
+    assert "part" in str(caught.value)
     # Its first part tells what kind of producer it is.
     assert source.asked <= 1
 
@@ -204,8 +206,9 @@ def test_the_rows_are_read_once_where_classes_are_declared(verb):
 
 def test_a_picture_of_rows_refuses():
     fit = discrim.lda("y ~ a + b", read(even(rows())))
-    with pytest.raises(NotSupportedError, match="fit a sample"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.plot()
+    assert "sample" in str(caught.value)
 
 
 def test_a_producer_that_fails_half_way_leaves_nothing():
@@ -221,8 +224,10 @@ def test_a_source_that_changes_is_noticed():
     parts = even(rows())
     fit = discrim.lda("y ~ a + b", lambda: iter(parts))
     parts.pop()
-    with pytest.raises(DataError, match="has 280 rows now and had 300 before"):
+    with pytest.raises(DataError) as caught:
         fit.predict()
+    assert "280" in str(caught.value)
+    assert "300" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -242,8 +247,10 @@ def test_a_row_at_fault_is_called_by_its_number_in_the_source(change, message):
 
 
 def test_missing_rows_are_refused_when_asked():
-    with pytest.raises(DataError, match="Column 'y' is missing at row 11"):
+    with pytest.raises(DataError) as caught:
         discrim.lda("y ~ b", read(even(rows())), na_action="raise")
+    assert caught.value.columns == ("y",)
+    assert caught.value.rows == (11,)
 
 
 @pytest.mark.parametrize("what", ["predict", "predict_proba", "decision_function", "augment"])
@@ -262,8 +269,9 @@ def test_a_row_of_a_source_that_cannot_be_predicted_is_named():
     fit = discrim.lda("y ~ a + g", data)
     frames = fit.predict(read([data[:100], data[100:].assign(g="new")]))
     next(frames)
-    with pytest.raises(DiscrimError, match="'new'"):
+    with pytest.raises(DiscrimError) as caught:
         next(frames)
+    assert caught.value.rows == (100,)
 
 
 ONE_PASS = {
@@ -310,8 +318,9 @@ def test_an_iterator_is_read_once(case):
 )
 def test_what_takes_more_than_one_pass_says_so_and_reads_nothing(verb, formula, options):
     rest = iter(even(rows()))
-    with pytest.raises(NotSupportedError, match=r"can be read (only )?once|read part by part"):
+    with pytest.raises(NotSupportedError) as caught:
         getattr(discrim, verb)(formula, rest, **options)
+    assert "read" in str(caught.value)
     assert len(list(rest)) == 4
 
 
@@ -321,5 +330,7 @@ def test_confusion_takes_the_name_of_a_folder_first(tmp_path):
     data[150:].to_csv(tmp_path / "2.csv", index=False)
     fit = discrim.lda("y ~ a + b", data)
     assert fit.confusion(str(tmp_path)).equals(fit.confusion(data))
-    with pytest.raises(DataError, match="no method among"):
+    with pytest.raises(DataError) as caught:
         fit.confusion("loop")
+    assert "among" in str(caught.value)
+    assert "method" in str(caught.value)

@@ -199,8 +199,9 @@ def test_a_file_with_a_penalty_that_is_not_valid_is_damaged(parameters, tmp_path
     about, tensors = read_file(tmp_path / "fit")
     about["arguments"]["penalty"]["parameters"] |= parameters
     write_file(tmp_path / "fit", about, tensors)
-    with pytest.raises(DataError, match="'penalty'"):
+    with pytest.raises(DataError) as caught:
         discrim.load(tmp_path / "fit")
+    assert "'penalty'" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -222,8 +223,9 @@ def test_a_file_with_a_specification_that_is_not_valid_is_damaged(change, tmp_pa
     assert about["arguments"]["covariance"]["parameters"]["shrinkage"] == 0.1
     about["arguments"]["covariance"] = change
     write_file(tmp_path / "fit", about, tensors)
-    with pytest.raises(DataError, match="'covariance'"):
+    with pytest.raises(DataError) as caught:
         discrim.load(tmp_path / "fit")
+    assert "'covariance'" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -143,8 +143,9 @@ def test_the_last_line_names_what_is_not_shown_and_how_it_is_had():
     assert "Pooled covariance" not in fit.summary().as_text()
     assert fit.summary(["all"]).as_text() == whole
     assert sections_left_out(fitted("lda", "iris").summary().as_text()) == ([], "")
-    with pytest.raises(DataError, match='or "all"'):
+    with pytest.raises(DataError) as caught:
         fit.summary("everything")
+    assert '"all"' in str(caught.value)
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "nearest_centroid"])

@@ -157,15 +157,17 @@ def test_little_is_kept_of_many_rows(name):
 def test_without_rows_the_way_out_is_named():
     fit = discrim.lda("species ~ .", IRIS)
     again = pickle.loads(pickle.dumps(fit))
-    with pytest.raises(NotSupportedError, match=r"unpickled.*pass data="):
+    with pytest.raises(NotSupportedError) as caught:
         again.predict()
+    assert "data=" in str(caught.value)
     with pytest.raises(NotSupportedError, match="needs the rows"):
         again.leave_one_out()
     pd.testing.assert_series_equal(again.predict(IRIS), fit.predict(), check_exact=True)
     assert "not available" in again.summary(["header"]).as_text()
     scores = pickle.loads(pickle.dumps(discrim.mlm("species ~ .", IRIS).canonical()))
-    with pytest.raises(NotSupportedError, match=r"unpickled.*pass data="):
+    with pytest.raises(NotSupportedError) as caught:
         scores.scores()
+    assert "data=" in str(caught.value)
     tested = discrim.permanova("species ~ .", IRIS, permutations=9)
     twin = pickle.loads(pickle.dumps(tested))
     assert str(twin) == str(tested)

@@ -190,8 +190,9 @@ def test_mixed_units_leave_finite_posteriors_under_a_median(exponents):
 def test_a_column_that_no_coefficient_can_take_is_refused_and_the_way_out_works(verb, factor):
     frame = table(TALL).replace({"g": {"c": "b"}})
     wild = frame.assign(x1=frame["x1"] * factor)
-    with pytest.raises(DataError, match=r"'x1' varies by about 1e.*data\['x1'\] \* 1e-?290"):
+    with pytest.raises(DataError) as caught:
         verb("g ~ .", wild)
+    assert caught.value.columns == ("x1",)
     mended = wild.assign(x1=wild["x1"] * (1e290 if factor < 1 else 1e-290))
     options = {"bias_reduction": True} if verb is discrim.logistic else {}
     options |= {"maxiter": 5} if verb is discrim.perceptron else {}
@@ -203,8 +204,9 @@ def test_a_column_that_no_coefficient_can_take_is_refused_and_the_way_out_works(
 def test_products_that_overflow_are_refused_by_the_perceptron():
     frame = table(TALL).replace({"g": {"c": "b"}})
     frame["x2"] *= 1e200
-    with pytest.raises(DataError, match=r"'x2' reaches .*standardize\(x2\)"):
+    with pytest.raises(DataError) as caught:
         discrim.perceptron("g ~ .", frame, maxiter=5)
+    assert caught.value.columns == ("x2",)
     with pytest.warns(NoSeparationWarning):
         fit = discrim.perceptron("g ~ x0 + x1 + standardize(x2)", frame, maxiter=5)
     assert np.isfinite(fit.decision_function()).all()
@@ -213,8 +215,9 @@ def test_products_that_overflow_are_refused_by_the_perceptron():
 def test_a_quadratic_form_out_of_range_names_its_column():
     frame = table(TALL)
     fit = discrim.qda("g ~ .", frame.assign(x1=frame["x1"] * 1e-200))
-    with pytest.raises(DataError, match="'x1' is out of the range"):
+    with pytest.raises(DataError) as caught:
         fit.quadratic("a", "b")
+    assert "'x1'" in str(caught.value)
     assert np.isfinite(discrim.qda("g ~ .", frame).quadratic("a", "b").A).all(axis=None)
 
 
@@ -251,8 +254,9 @@ def test_numbers_that_doubles_round_away_are_refused_at_a_fit_and_named_at_predi
     frame = pd.DataFrame(
         {"x": x, "z": np.random.default_rng(1).normal(size=n), "g": np.repeat(["a", "b"], n // 2)}
     )
-    with pytest.raises(DataError, match=r"'x'.*too little of what it says is left. Subtract one origin"):
+    with pytest.raises(DataError) as caught:
         discrim.lda(formula, frame)
+    assert "'x'" in str(caught.value)
     fit = discrim.lda(formula, frame.assign(x=offsets))
     with pytest.warns(PrecisionWarning, match="'x'"):
         fit.predict(frame)
@@ -278,8 +282,9 @@ def test_tables_of_other_libraries_are_looked_at_too(library):
     x, _ = ids("int64")
     columns = {"x": x, "g": np.repeat(["a", "b"], len(x) // 2)}
     frame = made.DataFrame(columns) if library == "polars" else made.table(columns)
-    with pytest.raises(DataError, match=r"'x'.*Subtract one origin"):
+    with pytest.raises(DataError) as caught:
         discrim.lda("g ~ .", frame)
+    assert "'x'" in str(caught.value)
 
 
 def test_arrays_of_integers_are_looked_at_too():
@@ -288,8 +293,9 @@ def test_arrays_of_integers_are_looked_at_too():
     x, offsets = ids("int64")
     y = np.repeat(["a", "b"], len(x) // 2)
     for estimator in (LDAClassifier(), KNNClassifier()):
-        with pytest.raises(DataError, match=r"'x0'.*Subtract one origin"):
+        with pytest.raises(DataError) as caught:
             estimator.fit(np.column_stack([x, offsets % 3]), y)
+        assert "'x0'" in str(caught.value)
         fitted = estimator.fit(np.column_stack([offsets, offsets % 3]).astype(float), y)
         with pytest.warns(PrecisionWarning, match="'x0'"):
             fitted.predict(np.column_stack([x, offsets % 3]))

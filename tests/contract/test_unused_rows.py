@@ -127,8 +127,9 @@ def refuse_unknown_levels(fit, table, used):
     rows = table[~used]
     expected = fit.predict(rows.assign(c=pd.Series(None, index=rows.index, dtype=object)))
     pd.testing.assert_series_equal(fit.predict()[~used], expected)
-    with pytest.raises(DataError, match="RARE"):
+    with pytest.raises(DataError) as caught:
         fit.predict(rows)
+    assert caught.value.rows == (0,)
 
 
 def rows_for(verb):
@@ -387,17 +388,21 @@ def test_a_row_of_weight_zero_is_not_counted_as_dropped_whatever_it_lacks():
         fit = verb("y ~ c + x", table, weights="w", **options)
         assert fit._fit.dropped == 0
         np.testing.assert_allclose(fit.means, discrim.lda("y ~ c + x", REDUCED, weights="w").means, rtol=1e-9)
-    with pytest.raises(DataError, match="'y' is missing at row 0"):
+    with pytest.raises(DataError) as caught:
         discrim.lda("y ~ c + x", UNLABELLED, na_action="raise")
+    assert caught.value.columns == ("y",)
+    assert caught.value.rows == (0,)
 
 
 def test_a_used_row_with_an_undeclared_level_is_still_refused():
     labelled = TABLE.assign(k=NUMBERED)
     for data in (labelled, parts_of(labelled)):
-        with pytest.raises(DataError, match="8"):
+        with pytest.raises(DataError) as caught:
             discrim.lda("y ~ C(k, levels=[1, 2, 3]) + x", data)
-    with pytest.raises(DataError, match="other"):
+        assert caught.value.rows == (0,)
+    with pytest.raises(DataError) as caught:
         discrim.lda("y ~ c + x", TABLE, levels=["a", "b", "c"])
+    assert caught.value.rows == (7,)
 
 
 INCOMPLETE = REDUCED.assign(x=REDUCED["x"].where(REDUCED.index != 12)).reset_index(drop=True)

@@ -100,8 +100,9 @@ def test_an_improper_predictive_law_names_its_class_and_the_way_out_works():
     with pytest.warns(WeightsWarning):
         fit = discrim.qda("species ~ .", few, weights=light, method="mle")
     for asked in (lambda: fit.predict_proba(method="predictive"), lambda: fit.log_determinants()):
-        with pytest.raises(NotSupportedError, match=r"more than 4 rows.*'setosa' has 3.*count"):
+        with pytest.raises(NotSupportedError) as caught:
             asked()
+        assert "'setosa'" in str(caught.value)
     assert np.isfinite(discrim.qda("species ~ .", few).predict_proba(method="predictive")).all(axis=None)
     with pytest.warns(DiscrimWarning):
         fewer = discrim.qda("species ~ sepal_length + sepal_width", few, weights=light, method="mle")
@@ -154,8 +155,9 @@ def test_what_takes_degrees_of_freedom_says_that_there_are_none(light):
         lambda: fit.error_rates(["D"]),
         lambda: fit.box_m(),
     ):
-        with pytest.raises(NotSupportedError, match=r"weight.*count rows"):
+        with pytest.raises(NotSupportedError) as caught:
             asked()
+        assert "count" in str(caught.value)
 
 
 def test_weights_divided_by_their_mean_are_the_way_out():
@@ -308,8 +310,10 @@ def test_posterior_based_rates_take_weights_that_sum_to_one():
 
 def test_there_are_no_odds_between_classes_of_no_prior():
     fit = discrim.qda("species ~ .", IRIS, prior={"setosa": 0, "versicolor": 0, "virginica": 1})
-    with pytest.raises(DataError, match="'setosa' and 'versicolor' both have a prior of zero"):
+    with pytest.raises(DataError) as caught:
         fit.quadratic("setosa", "versicolor")
+    assert "'setosa'" in str(caught.value)
+    assert "'versicolor'" in str(caught.value)
     assert fit.quadratic("virginica", "setosa").c == np.inf
 
 
@@ -348,8 +352,9 @@ def test_weights_of_any_size_leave_a_summary_and_intervals():
 
 def test_a_kernel_density_of_light_rows_says_that_the_weights_are_light():
     frame = load_iris().assign(w=1 / 300)
-    with pytest.raises(CollinearError, match=r"'setosa' have weights that sum to 0.166667.*bandwidth="):
+    with pytest.raises(CollinearError) as caught:
         discrim.naive_bayes("species ~ .", frame, weights="w", kernel=True)
+    assert caught.value.classes == ("setosa",)
     columns = dict.fromkeys(frame.columns[:4], 0.3)
     light = discrim.naive_bayes("species ~ .", frame, weights="w", kernel=True, bandwidth=columns)
     plain = discrim.naive_bayes("species ~ . - w", frame, kernel=True, bandwidth=columns)

@@ -118,8 +118,9 @@ def test_labels_that_are_all_missing_are_not_needed_to_predict(null):
     batch = DATA.iloc[:3]
     data = NULLS[null](batch, "y")
     assert values_of(fit.predict_proba(data)) == values_of(fit.predict_proba(batch.drop(columns="y")))
-    with pytest.raises(DataError, match="no row with a class"):
+    with pytest.raises(DataError) as caught:
         fit.error_rates(data=data)
+    assert "class" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -181,8 +181,9 @@ def test_a_saved_design_keeps_the_categories_of_the_labels():
 )
 def test_a_saved_dtype_that_is_none_is_refused(labels):
     written = fitted("ordered")[0]._fit.blocks.design.to_dict() | {"labels": labels}
-    with pytest.raises(FormulaError, match="damaged"):
+    with pytest.raises(FormulaError) as caught:
         Design.from_dict(written)
+    assert "damaged" in str(caught.value)
 
 
 def test_estimators_give_labels_as_scikit_learn_wants_them():
@@ -205,8 +206,10 @@ def test_the_name_of_a_method_may_come_first():
     )
     pd.testing.assert_frame_equal(fit.error_rates("loo"), fit.error_rates(["loo"]))
     for wrong in ({"data": "LOO"}, {"data": "loo", "method": "cv"}):
-        with pytest.raises(DataError, match="no table, and no method among 'apparent', 'loo', 'cv'"):
+        with pytest.raises(DataError) as caught:
             fit.confusion(**wrong)
+        assert "'apparent'" in str(caught.value)
+        assert "'loo'" in str(caught.value)
 
 
 def test_a_share_is_the_level_of_log_odds():
@@ -216,12 +219,15 @@ def test_a_share_is_the_level_of_log_odds():
     # A class that is such a number stays one.
     halves, _ = fitted("float64")
     pd.testing.assert_frame_equal(halves.log_odds(0.5), halves.log_odds(reference=0.5))
-    with pytest.raises(DataError, match="90 is no class"):
+    with pytest.raises(DataError) as caught:
         fit.log_odds(90)
+    assert "90" in str(caught.value)
+    assert "class" in str(caught.value)
     logit, _ = fitted("str", "logistic")
     pd.testing.assert_frame_equal(logit.log_odds(0.9), logit.log_odds(level=0.9))
-    with pytest.raises(DataError, match=r"level='b' is not valid\. Give a share"):
+    with pytest.raises(DataError) as caught:
         logit.log_odds("b")
+    assert "level='b'" in str(caught.value)
 
 
 WIDTHS = ["int8", "uint16", "int32", "int64", "float32", "float64"]

@@ -30,8 +30,10 @@ def test_layouts_give_the_same_bits_and_missing_values_are_found(p, k, centre):
     assert np.flatnonzero(np.isnan(got).all(axis=1)).tolist() == [7, 1499]
     assert np.isnan(got).sum() == 2 * k
     holes.iloc[9, 1] = np.inf
-    with pytest.raises(DataError, match="infinite at row 9"):
+    with pytest.raises(DataError) as caught:
         fit.predict_proba(holes)
+    assert caught.value.columns == ("x1",)
+    assert caught.value.rows == (9,)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -50,8 +52,10 @@ def test_single_precision_is_read_as_the_doubles_that_it_is(order):
     holes.iloc[[0, 2999], 1] = np.nan
     assert np.flatnonzero(fit.predict_proba(holes).isna().all(axis=1)).tolist() == [0, 2999]
     holes.iloc[2500, 3] = -np.inf
-    with pytest.raises(DataError, match="infinite at row 2500"):
+    with pytest.raises(DataError) as caught:
         fit.predict_proba(holes)
+    assert caught.value.columns == ("x3",)
+    assert caught.value.rows == (2500,)
 
 
 @pytest.mark.parametrize(("p", "k"), [(4, 3), (50, 5), (130, 2)])
@@ -126,8 +130,10 @@ def test_a_table_that_is_watched_again_remembers_what_it_was_at_first():
     frame.loc[2, "x"] = 9.0
     # A fit under another prior is of the same table, as each fold makes one.
     table.watch(["g", "x"])
-    with pytest.raises(DataError, match="'x'"):
+    with pytest.raises(DataError) as caught:
         table.refuse_changes()
+    assert caught.value.columns == ("x",)
+    assert caught.value.rows == (2,)
 
 
 def test_columns_that_were_found_together_are_found_beside_others_too():

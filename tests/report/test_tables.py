@@ -31,8 +31,10 @@ def test_the_sections_of_lda_stand_in_their_order():
     assert list(SUMMARY.tables) == keys.split()
     picked = lda("species ~ .", IRIS).summary(sections=["means", "classes"])
     assert list(picked.tables) == ["means", "classes"]
-    with pytest.raises(DataError, match="header, classes"):
+    with pytest.raises(DataError) as caught:
         lda("species ~ .", IRIS).summary(["nothing"])
+    assert "header" in str(caught.value)
+    assert "classes" in str(caught.value)
 
 
 def test_only_what_is_picked_is_computed():

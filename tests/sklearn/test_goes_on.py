@@ -123,8 +123,10 @@ def test_what_is_fitted_instead_is_said_and_is_that(alpha, verb):
         warnings.simplefilter("ignore")
         fit = verb("y ~ .", x.assign(y=y), covariance=Shrunk(standardize=True))
     np.testing.assert_allclose(model.predict_proba(x), fit.predict_proba(), rtol=1e-9)
-    with pytest.raises(CollinearError, match="singular at alpha"):
+    with pytest.raises(CollinearError) as caught:
         estimators.RDAClassifier(alpha=alpha, gamma=1.0, singular="raise").fit(x, y)
+    assert "alpha" in str(caught.value)
+    assert "singular" in str(caught.value)
 
 
 @pytest.mark.parametrize(

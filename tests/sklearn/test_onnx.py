@@ -68,5 +68,6 @@ def test_a_rule_without_posteriors_gives_its_values() -> None:
 
 
 def test_what_stays() -> None:
-    with pytest.raises(NotSupportedError, match=r"knn\(\) gives scores"):
+    with pytest.raises(NotSupportedError) as caught:
         skl2onnx.to_onnx(KNNClassifier(k=3).fit(X, LABELS), X[:1])
+    assert "knn()" in str(caught.value)

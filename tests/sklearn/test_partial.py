@@ -94,8 +94,9 @@ def test_batches_of_some_of_the_classes(model):
     grown = clone(model).partial_fit(x[:50], y[:50], CLASSES[::-1])
     assert grown.classes_.tolist() == CLASSES.tolist()
     for ask in (grown.predict, grown.predict_proba, grown.decision_function):
-        with pytest.raises(DataError, match=r"no fit.*only 'setosa' has rows.*another class"):
+        with pytest.raises(DataError) as caught:
             ask(x)
+        assert "'setosa'" in str(caught.value)
     grown.partial_fit(x[50:100], y[50:100])
     two = clone(model).fit(x[:100], y[:100])
     np.testing.assert_array_equal(grown.predict(x), two.predict(x))
@@ -195,8 +196,10 @@ def test_categories_by_dtype_and_counts_of_their_levels():
 
 def test_missing_values_are_refused_or_integrated_out():
     holed = X.mask(np.random.default_rng(3).random(X.shape) < 0.05)
-    with pytest.raises(DataError, match=r"is missing"):
+    with pytest.raises(DataError) as caught:
         NaiveBayesClassifier().partial_fit(holed, Y, CLASSES)
+    assert caught.value.columns == ("sepal_length",)
+    assert caught.value.rows == (5,)
     model = NaiveBayesClassifier(missing="integrate").partial_fit(holed[:70], Y[:70], CLASSES)
     model.partial_fit(holed[70:], Y[70:])
     with pytest.warns(DroppedRowsWarning):
@@ -208,8 +211,9 @@ def test_few_rows_are_fitted_as_fit_does_or_not_yet():
         shrunk = LDAClassifier().partial_fit(X[:5], Y[:5], CLASSES)
     assert shrunk.results_._fit.numbers.covariance_model.word == "shrunk"
     strict = LDAClassifier(collinear="raise").partial_fit(X[:5], Y[:5], CLASSES)
-    with pytest.raises(DataError, match=r"no fit to the rows of partial_fit yet: .*degrees of freedom"):
+    with pytest.raises(DataError) as caught:
         strict.predict(X)
+    assert "partial_fit" in str(caught.value)
     strict.partial_fit(X, Y)
     assert strict.predict(X).shape == (150,)
     with pytest.warns(FallbackWarning):
@@ -260,5 +264,7 @@ def test_what_is_refused_adds_nothing(ask, said):
 )
 def test_options_that_need_rows_have_no_partial_fit(model):
     assert not hasattr(model, "partial_fit")
-    with pytest.raises(NotSupportedError, match=r"takes the rows with these options\. Use fit"):
+    with pytest.raises(NotSupportedError) as caught:
         LDAClassifier().partial_fit(X, Y, CLASSES).set_params(covariance="t")._scatters()
+    assert "options" in str(caught.value)
+    assert "these" in str(caught.value)

@@ -29,8 +29,9 @@ def test_sets_are_those_of_the_results(kind, options):
     wanted = model.results_.predict_set(X[NEW], 0.8, calibration=X[HELD].assign(y=Y[HELD]), **options)
     assert found.dtype == bool
     assert found.tolist() == wanted[model.classes_].to_numpy(bool).tolist()
-    with pytest.raises(NotSupportedError, match="pass calibration="):
+    with pytest.raises(NotSupportedError) as caught:
         model.predict_set(X[NEW], 0.8, **options)
+    assert "calibration=" in str(caught.value)
     rows = X.to_numpy()
     numbers = kind().fit(rows[OWN], Y[OWN])
     again = numbers.predict_set(rows[NEW], 0.8, calibration=(rows[HELD], Y[HELD]), **options)
@@ -58,8 +59,9 @@ def test_estimators_of_formulas_fits_lines_and_batches():
     assert line.predict_set(X[two], 0.8, calibration=(X[two], Y[two])).shape == (100, 2)
     batches = LDAClassifier()
     batches.partial_fit(X[OWN], Y[OWN], classes=[*np.unique(Y), "zz"])
-    with pytest.raises(NotSupportedError, match="pass calibration="):
+    with pytest.raises(NotSupportedError) as caught:
         batches.predict_set(X[NEW])
+    assert "calibration=" in str(caught.value)
     found = batches.predict_set(X[NEW], calibration=(X[HELD], Y[HELD]))
     assert found.shape == (40, 4)
     assert not found[:, 3].any()
@@ -67,9 +69,11 @@ def test_estimators_of_formulas_fits_lines_and_batches():
 
 def test_calibration_that_does_not_fit_is_named():
     model = LDAClassifier().fit(X[OWN], Y[OWN])
-    with pytest.raises(DataError, match="'other'"):
+    with pytest.raises(DataError) as caught:
         model.predict_set(X, calibration=(X[:2], ["other", "setosa"]))
-    with pytest.raises(DataError, match="tuple"):
+    assert "'other'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         model.predict_set(X, calibration=X)
+    assert "tuple" in str(caught.value)
     with pytest.raises(ValueError, match="inconsistent"):
         model.predict_set(X, calibration=(X[:2], Y[:3]))

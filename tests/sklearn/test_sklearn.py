@@ -384,8 +384,10 @@ def test_lines_have_no_probabilities_and_no_weights():
 def test_missing_values_are_integrated_out_on_request():
     holed = X.mask(np.random.default_rng(3).random(X.shape) < 0.1)
     gone = int(holed.isna().any(axis=1).sum())
-    with pytest.raises(DataError, match="is missing"):
+    with pytest.raises(DataError) as caught:
         estimators.NaiveBayesClassifier().fit(X, Y).predict(holed)
+    assert caught.value.columns == ("sepal_length",)
+    assert caught.value.rows == (0,)
     model = estimators.NaiveBayesClassifier(missing="integrate")
     with pytest.warns(DroppedRowsWarning, match=f"{gone} rows miss a value: fitted without"):
         model.fit(holed, Y)
@@ -396,8 +398,10 @@ def test_missing_values_are_integrated_out_on_request():
     endless = X.copy()
     endless.iloc[4, 2] = np.inf
     for ask in (lambda: model.predict(endless), lambda: clone(model).fit(endless, Y)):
-        with pytest.raises(DataError, match=r"'petal_length' is infinite at row 4"):
+        with pytest.raises(DataError) as caught:
             ask()
+        assert caught.value.columns == ("petal_length",)
+        assert caught.value.rows == (4,)
     with pytest.warns(DroppedRowsWarning):
         assert cross_val_score(model, holed, Y, cv=4, error_score="raise").min() > 0.8
 
@@ -423,23 +427,32 @@ def test_errors_name_column_row_and_way_out():
     holed.loc[7, "petal_width"] = np.nan
     model = estimators.NaiveBayesClassifier().fit(X, Y)
     for ask in (lambda: estimators.QDAClassifier().fit(holed, Y), lambda: model.predict(holed)):
-        with pytest.raises(DataError, match=r"'petal_width' is missing \(NaN\) at row 7\. Impute"):
+        with pytest.raises(DataError) as caught:
             ask()
-    with pytest.raises(DataError, match="'x3' is missing"):
+        assert caught.value.columns == ("petal_width",)
+        assert caught.value.rows == (7,)
+    with pytest.raises(DataError) as caught:
         estimators.LDAClassifier().fit(holed.to_numpy(), Y)
+    assert caught.value.columns == ("x3",)
+    assert caught.value.rows == (7,)
     endless = X.to_numpy(copy=True)
     endless[3, 1] = np.inf
     model = estimators.LDAClassifier().fit(X.to_numpy(), Y)
     for ask in (lambda: estimators.LDAClassifier().fit(endless, Y), lambda: model.predict(endless)):
-        with pytest.raises(DataError, match="Column 'x1' is infinite at row 3"):
+        with pytest.raises(DataError) as caught:
             ask()
+        assert caught.value.columns == ("x1",)
+        assert caught.value.rows == (3,)
 
 
 def test_what_has_no_answer_is_refused():
-    with pytest.raises(DataError, match="Only binary classification is supported"):
+    with pytest.raises(DataError) as caught:
         estimators.HyperplaneClassifier().fit(X, Y)
-    with pytest.raises(DataError, match="one class only, 'setosa'"):
+    assert "binary" in str(caught.value)
+    assert "classification" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         estimators.LogisticClassifier().fit(X[:50], Y[:50])
+    assert "'setosa'" in str(caught.value)
     with pytest.raises(NotFittedError):
         estimators.LDAClassifier().predict(X)
     made = {"singular": estimators.QDAClassifier, "overlap": estimators.HyperplaneClassifier}
@@ -730,12 +743,16 @@ def test_a_formula_with_a_tilde_in_a_name_and_no_response():
     np.testing.assert_array_equal(model.predict_proba(data), plain.predict_proba())
     with pytest.raises(FormulaError, match="has no ~"):
         FormulaClassifier("petal_length").fit(X, Y)
-    with pytest.raises(DataError, match="reads named columns"):
+    with pytest.raises(DataError) as caught:
         FormulaClassifier("y ~ x").fit(X.to_numpy(), Y)
-    with pytest.raises(DataError, match="verb='svm' is not known"):
+    assert "named" in str(caught.value)
+    assert "columns" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         FormulaClassifier("y ~ petal_length", verb="svm").fit(X, Y)
-    with pytest.raises(DataError, match="'petal_width'"):
+    assert "verb='svm'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         as_estimator(plain).predict(X.drop(columns="petal_width"))
+    assert "'petal_width'" in str(caught.value)
 
 
 def test_functions_of_the_users_go_into_the_refit():
@@ -745,8 +762,9 @@ def test_functions_of_the_users_go_into_the_refit():
     assert again.results_.nobs == 300
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     lines = as_estimator(discrim.hyperplane("species ~ petal_length", X[TWO].assign(species=Y[TWO])))
-    with pytest.raises(NotSupportedError, match="hyperplane does not"):
+    with pytest.raises(NotSupportedError) as caught:
         clone(lines).fit(X[TWO], Y[TWO], sample_weight=np.ones(100))
+    assert "hyperplane" in str(caught.value)
 
 
 def test_a_formula_is_searched_over():
@@ -761,14 +779,17 @@ def test_a_formula_is_searched_over():
 
 
 def test_what_cannot_be_wrapped_is_refused(tmp_path):
-    with pytest.raises(NotSupportedError, match="dict is no fitted classifier"):
+    with pytest.raises(NotSupportedError) as caught:
         as_estimator({})
+    assert "classifier" in str(caught.value)
+    assert "dict" in str(caught.value)
     fit = discrim.lda("species ~ .", IRIS, covariance=ShrunkCovariance(shrinkage=0.3))
     fit.save(tmp_path / "fit")
     model = as_estimator(discrim.load(tmp_path / "fit"))
     np.testing.assert_array_equal(model.predict(IRIS), fit.predict())
-    with pytest.raises((DataError, NotSupportedError), match=r"loaded .* ShrunkCovariance\(shrinkage=0.3\)"):
+    with pytest.raises((DataError, NotSupportedError)) as caught:
         clone(model).fit(X, Y)
+    assert "shrinkage=0.3" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -820,8 +841,9 @@ def test_separated_classes_are_fitted_with_bias_reduction():
         reduced = estimators.LogisticClassifier().fit(x[fitted], y[fitted])
     with pytest.warns(SeparationWarning):
         stopped = estimators.LogisticClassifier(separation="warn").fit(x[fitted], y[fitted])
-    with pytest.raises(SeparationError, match="bias_reduction=True"):
+    with pytest.raises(SeparationError) as caught:
         estimators.LogisticClassifier(separation="raise").fit(x[fitted], y[fitted])
+    assert "bias_reduction=True" in str(caught.value)
     verb = discrim.logistic("cultivar ~ .", wine[fitted], bias_reduction=True)
     np.testing.assert_allclose(reduced.results_.params, verb.params, rtol=1e-6)
 

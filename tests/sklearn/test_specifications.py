@@ -167,10 +167,13 @@ def test_an_unknown_parameter_is_a_value_error_that_names_it(nested):
 
 
 def test_an_invalid_value_is_refused_when_it_is_set():
-    with pytest.raises(DataError, match="shrinkage=2"):
+    with pytest.raises(DataError) as caught:
         LDAClassifier(covariance="shrunk").set_params(covariance__shrinkage=2)
-    with pytest.raises(DataError, match=r"covariance='shrnk'.*Did you mean 'shrunk'"):
+    assert "shrinkage=2" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         clone(LDAClassifier(covariance="shrnk")).fit(X, Y)
+    assert "covariance='shrnk'" in str(caught.value)
+    assert "'shrunk'" in str(caught.value)
 
 
 @pytest.mark.parametrize(

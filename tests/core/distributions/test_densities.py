@@ -56,8 +56,9 @@ def test_units_that_differ_are_no_singularity():
 
 
 def test_a_normal_without_a_variance_is_refused():
-    with pytest.raises(DataError, match=r"Class 'a': .* variance of zero"):
+    with pytest.raises(DataError) as caught:
         bayes(None, {"a": law([0.0], [[0.0]]), "b": norm(0, 1)})
+    assert "'a'" in str(caught.value)
 
 
 def boom(x):
@@ -84,5 +85,6 @@ def test_a_density_that_fails_is_told_by_its_class(density, said):
 
 def test_a_density_that_fails_later_is_told_too():
     known = bayes(None, {"a": norm(0, 1), "b": lambda x: norm.pdf(x) if len(x) > 5 else norm.pdf(x) * np.nan})
-    with pytest.raises(DataError, match="The density is nan at 1"):
+    with pytest.raises(DataError) as caught:
         known.predict([1.0, 2.0])
+    assert "density" in str(caught.value)

@@ -60,8 +60,10 @@ def test_landmarks_that_others_span_are_left_out():
 
 @pytest.mark.parametrize("kernel", [lambda a, b: -a @ b.T, lambda a, b: np.zeros((len(a), len(b)))])
 def test_what_is_no_kernel_is_refused(kernel):
-    with pytest.raises(DataError, match="negative or not finite, or that of all rows is zero"):
+    with pytest.raises(DataError) as caught:
         landmarks(kernel, ROWS)
+    assert "negative" in str(caught.value)
+    assert "finite" in str(caught.value)
 
 
 def test_landmarks_are_drawn_once_and_alike_by_one_seed():
@@ -127,5 +129,7 @@ def test_waves_are_cosines_and_sines_to_digits():
 
 
 def test_an_odd_number_of_waves_is_refused():
-    with pytest.raises(DataError, match="an even number, such as 8"):
+    with pytest.raises(DataError) as caught:
         random_features("laplace", 1.0, 3, 7)
+    assert "even" in str(caught.value)
+    assert "number" in str(caught.value)

@@ -77,5 +77,7 @@ def test_coefficients_of_a_file_that_are_of_no_regression_on_its_rows_are_refuse
     again = kernel_lda_from_file(fit.moments, PRIOR, **options, **buffers)
     assert (again.values == fit.values).all()
     for name in ("coef", "intercept"):
-        with pytest.raises(DataError, match="not those of a regression on its rows"):
+        with pytest.raises(DataError) as caught:
             kernel_lda_from_file(fit.moments, PRIOR, **options, **buffers | {name: 1.01 * buffers[name]})
+        assert "regression" in str(caught.value)
+        assert "those" in str(caught.value)

@@ -99,5 +99,6 @@ def test_the_median_distance_of_weighted_rows_is_that_of_repeated_ones():
 
 
 def test_rows_that_are_all_equal_are_refused():
-    with pytest.raises(DataError, match="All rows are equal"):
+    with pytest.raises(DataError) as caught:
         median_distance(np.zeros((4, 2)), "gaussian")
+    assert "equal" in str(caught.value)

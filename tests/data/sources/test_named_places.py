@@ -54,10 +54,11 @@ def test_a_label_that_no_level_names_has_its_row_and_its_file(formula, kind, tmp
     data = folder_of(tmp_path, kind) if data is None else data
     verbs: list[Callable[..., Any]] = [discrim.lda, discrim.naive_bayes, discrim.moments]
     for verb in verbs[: 1 if "C(" in formula else 3]:
-        with pytest.raises(DataError, match=rf"'y' is 'dead' at row {AT}, which is none") as caught:
+        with pytest.raises(DataError) as caught:
             verb(formula, data, levels=["ill", "well"])
+        assert caught.value.rows == (127,)
         if kind in ("csv", "parquet"):
-            assert str(caught.value).endswith(f"1.{kind}'.")
+            assert caught.value.message.endswith(f"1.{kind}'.")
 
 
 def test_the_levels_that_are_listed_are_those_of_the_fit(tmp_path):
@@ -88,19 +89,26 @@ def test_one_bad_cell_of_new_rows_is_the_one_that_is_named(kind, tmp_path):
     else:
         data = table if kind == "memory" else lambda: iter([table])
     for ask in (fit.predict, fit.predict_proba, fit.confusion):
-        with pytest.raises(DataError, match=r"Column 'u' is not numeric.*row 61 holds 'n/k'") as caught:
+        with pytest.raises(DataError) as caught:
             list(ask(data))
+        assert "'u'" in str(caught.value)
+        assert "'n/k'" in str(caught.value)
         assert ("new." in str(caught.value)) == (kind in ("csv", "parquet"))
 
 
 def test_the_other_cells_are_counted_and_the_way_out_fits():
     fit = discrim.lda("y ~ u + v", WHOLE)
-    with pytest.raises(DataError, match=r"row 4 holds 'n/k', and 2 more rows no number either\. Correct it"):
+    with pytest.raises(DataError) as caught:
         fit.predict(spoilt(4, 9, 80))
-    with pytest.raises(DataError, match=r"row 0 holds 'x'\. Convert it"):
+    assert "'n/k'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.predict(PARTS[0].assign(u="x"))
-    with pytest.raises(DataError, match=r"row 0 holds '1\.5'\. Convert it"):
+    assert "'x'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.predict(PARTS[0].assign(u="1.5"))
+    assert "'1.5'" in str(caught.value)
     indexed = spoilt(61).set_index(pd.Index([f"patient {i}" for i in range(ROWS)]))
-    with pytest.raises(DataError, match=r"row 'patient 61' holds 'n/k'"):
+    with pytest.raises(DataError) as caught:
         fit.predict(indexed)
+    assert "'patient 61'" in str(caught.value)
+    assert "'n/k'" in str(caught.value)

@@ -84,8 +84,10 @@ def test_a_constant_column_is_left_out_and_named(verb, options, tmp_path):
         pd.testing.assert_series_equal(loaded.predict(data), fit.predict(data))
         assert "'tenth', 'far' and 2 more" in loaded.summary().as_text()
     options = {name: value for name, value in options.items() if name != "kernel"}
-    with pytest.raises(CollinearError, match="No column is left to fit: 'a', 'b' are constant over all rows"):
+    with pytest.raises(CollinearError) as caught:
         getattr(discrim, verb)("species ~ a + b", data.assign(a=1.0, b=2), **options)
+    assert "'a'" in str(caught.value)
+    assert "'b'" in str(caught.value)
 
 
 @pytest.mark.parametrize(

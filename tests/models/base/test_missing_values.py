@@ -151,8 +151,10 @@ def test_the_predictive_density_is_integrated_over_what_is_missing(verb):
         alone.predict_proba(new, method="debiased"),
         rtol=1e-12,
     )
-    with pytest.raises(NotSupportedError, match=r'convention="MASS" .* pass missing="drop"'):
+    with pytest.raises(NotSupportedError) as caught:
         fit.predict_proba(new, method="predictive", convention="MASS", missing="integrate")
+    assert 'convention="MASS"' in str(caught.value)
+    assert 'missing="drop"' in str(caught.value)
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
@@ -244,8 +246,9 @@ def test_a_level_that_was_not_seen_is_integrated_out_alone(tmp_path, capsys):
             )
         )
     np.testing.assert_allclose(pd.concat(parts), expected, rtol=1e-12)
-    with pytest.raises(DataError, match="'Torgersen'"):
+    with pytest.raises(DataError) as caught:
         fit.predict(penguins, missing="integrate")
+    assert caught.value.rows == (0,)
     for missing, lost in (("integrate", 0), (None, 47)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscrimWarning)
@@ -307,8 +310,10 @@ def test_models_without_densities_of_columns_refuse(verb, options):
     with pytest.raises(NotSupportedError, match=rf"{verb}\(\) does not have\. Fill the values .* fit lda"):
         fit.predict(GAPS, missing="integrate")
     assert fit.predict(GAPS, missing="drop").isna().sum() == (~COMPLETE).sum()
-    with pytest.raises(DataError, match=r"missing='fill' is not known\. Use one of 'drop', 'integrate'"):
+    with pytest.raises(DataError) as caught:
         fit.predict(GAPS, missing="fill")
+    assert "missing='fill'" in str(caught.value)
+    assert "'drop'" in str(caught.value)
 
 
 def test_rows_far_away_and_classes_without_a_prior():

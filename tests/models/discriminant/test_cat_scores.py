@@ -277,8 +277,9 @@ def test_moments_are_enough_for_shrinkages_that_are_given():
     held = discrim.moments("species ~ .", IRIS)
     assert_allclose(lda(moments=held, **GIVEN).ranking(), lda("species ~ .", IRIS, **GIVEN).ranking())
     for options in (SHRUNK, GIVEN_CORRELATIONS):
-        with pytest.raises(NotSupportedError, match="from the observations"):
+        with pytest.raises(NotSupportedError) as caught:
             lda(moments=held, **options)
+        assert "observations" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["iris", "wide"])
@@ -321,35 +322,43 @@ def test_the_prior_of_sda_is_that_of_the_notes():
 
 def test_columns_without_a_correlation_are_named():
     data = IRIS.assign(flat=pd.factorize(IRIS["species"])[0])
-    with pytest.raises(CollinearError, match="flat"):
+    with pytest.raises(CollinearError) as caught:
         lda("species ~ .", data, **SHRUNK)
+    assert caught.value.columns == ("flat",)
     with pytest.warns(DroppedColumnsWarning, match="flat"):
         fit = lda("species ~ .", data, collinear="drop", **SHRUNK)
     assert_allclose(fit.ranking(), lda("species ~ .", IRIS, **SHRUNK).ranking())
     copied = IRIS.assign(copy=IRIS["sepal_length"] * 2)
     assert lda("species ~ .", copied, **SHRUNK).ranking().shape == (5, 7)
-    with pytest.raises(CollinearError, match="copy"):
+    with pytest.raises(CollinearError) as caught:
         lda("species ~ .", copied, covariance=ShrunkCorrelation(0))
-    with pytest.raises(CollinearError, match="degrees of freedom"):
+    assert caught.value.columns == ("copy",)
+    with pytest.raises(CollinearError) as caught:
         lda("y ~ .", WIDE, covariance=ShrunkCorrelation(0))
+    assert "degrees" in str(caught.value)
+    assert "freedom" in str(caught.value)
 
 
 def test_a_ranking_that_there_is_none_of_is_refused():
     with pytest.warns(ScaleWarning):
         sphere = lda("y ~ .", WIDE, covariance="shrunk")
-    with pytest.raises(NotSupportedError, match='covariance="correlation"'):
+    with pytest.raises(NotSupportedError) as caught:
         sphere.ranking()
+    assert 'covariance="correlation"' in str(caught.value)
     fit = lda("species ~ .", IRIS, prior=[1, 0, 0])
-    with pytest.raises(PriorError, match="'setosa' has all of the prior"):
+    with pytest.raises(PriorError) as caught:
         fit.ranking()
+    assert caught.value.classes == ("setosa",)
     fit = lda("species ~ .", IRIS)
     for wrong in ({"by": "t"}, {"top": 0}, {"top": 5}, {"top": 1.5}, {"null": "flat"}):
         with pytest.raises(DataError):
             fit.ranking(**wrong)
-    with pytest.raises(NotSupportedError, match="correlation"):
+    with pytest.raises(NotSupportedError) as caught:
         _ = fit.shrinkage
-    with pytest.raises(NotSupportedError, match="correlation"):
+    assert "correlation" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         _ = lda("species ~ .", IRIS, covariance="shrunk").covariance_model.variance_shrinkage
+    assert "correlation" in str(caught.value)
     assert not hasattr(fit, "covariance_model")
 
 

@@ -34,8 +34,9 @@ NOT = {
 @pytest.mark.parametrize("name", SEPARATING)
 def test_the_way_out_of_a_column_that_names_the_class_tells_the_classes_apart(name):
     data = table(SEPARATING[name])
-    with pytest.raises(CollinearError, match=r"'c'.*differs.*apart without error.*Shrunk\(1e-6\)"):
+    with pytest.raises(CollinearError) as caught:
         discrim.lda("y ~ .", data=data)
+    assert caught.value.columns == ("c",)
     with pytest.warns(DroppedColumnsWarning, match="'c'"):
         less = discrim.lda("y ~ .", data=data, collinear="drop")
     assert (less.predict() != data["y"]).mean() > 0.3
@@ -45,10 +46,9 @@ def test_the_way_out_of_a_column_that_names_the_class_tells_the_classes_apart(na
 
 def test_a_column_that_tells_one_class_from_the_rest_is_not_said_to_tell_all_apart():
     data = table(lambda codes, x: np.where(codes == 2, 1.5, 0.5))
-    with pytest.raises(
-        CollinearError, match=r"classes that differ in it are told apart without error"
-    ) as raised:
+    with pytest.raises(CollinearError) as raised:
         discrim.lda("y ~ .", data=data)
+    assert raised.value.columns == ("c",)
     assert "these" not in str(raised.value)
 
 
@@ -64,8 +64,9 @@ def test_a_choice_of_columns_says_that_one_it_cannot_take_tells_classes_apart():
 @pytest.mark.parametrize("name", NOT)
 def test_a_column_that_says_nothing_more_is_not_said_to(name):
     data = table(NOT[name])
-    with pytest.raises(CollinearError, match=r'pass collinear="drop"') as raised:
+    with pytest.raises(CollinearError) as raised:
         discrim.lda("y ~ .", data=data)
+    assert raised.value.columns == ("c",)
     assert "apart" not in str(raised.value)
     with pytest.warns(DroppedColumnsWarning) as told:
         discrim.lda("y ~ .", data=data, collinear="drop")

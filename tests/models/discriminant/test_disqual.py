@@ -130,11 +130,16 @@ def test_a_file_keeps_the_axes(tmp_path):
 
 
 def test_what_does_not_go_together_is_named():
-    with pytest.raises(DataError, match="Give a number up to 8"):
+    with pytest.raises(DataError) as caught:
         fitted(9)
-    with pytest.raises(NotSupportedError, match="Pass the formula"):
+    assert "number" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         lda(moments=discrim.moments(FORMULA, BIRDS), components=MultipleCorrespondence(2))
-    with pytest.raises(NotSupportedError, match="multiplies the categories"):
+    assert "formula" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         fitted(formula="species ~ island:sex")
-    with pytest.raises(NotSupportedError, match="level_coordinates"):
+    assert "multiplies" in str(caught.value)
+    assert "categories" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         lda(FORMULA, BIRDS, components=2).subspace.level_coordinates()
+    assert "level_coordinates" in str(caught.value)

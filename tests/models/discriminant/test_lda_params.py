@@ -58,8 +58,10 @@ def test_where_there_are_no_errors_there_are_estimates(options):
     assert fit.params.T.stack().tolist() == fit.tidy()["estimate"].tolist()
     for name in ("bse", "zvalues", "pvalues"):
         assert not hasattr(fit, name)
-    with pytest.raises(NotSupportedError, match="standard errors"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.conf_int()
+    assert "standard" in str(caught.value)
+    assert "errors" in str(caught.value)
 
 
 def test_they_come_back_from_a_file(tmp_path):

@@ -197,7 +197,7 @@ def test_a_file_keeps_the_cells(tmp_path):
         ("species ~ sex + island", {}, DataError, "needs a column of numbers"),
         ("species ~ sex:island + body_mass_g", {}, NotSupportedError, "multiplies the categories"),
         (FORMULA, {"smoothing": 0.0}, DataError, "smoothing=0.0"),
-        (FORMULA, {"smoothing": 0.5, "grid": [0.5]}, DataError, "leave out grid="),
+        (FORMULA, {"smoothing": 0.5, "grid": [0.5]}, DataError, "grid="),
         (FORMULA, {"grid": [0.5, 2]}, DataError, "smoothing"),
         (
             "species ~ sex + body_mass_g + I(2 * body_mass_g)",
@@ -243,18 +243,21 @@ def test_damaged_cells_of_a_file_are_refused():
         "cell_centres": np.nan * held["cell_centres"],
     }
     for name, value in wrong.items():
-        with pytest.raises(DataError, match="do not go with its columns"):
+        with pytest.raises(DataError) as caught:
             location_from_file(
                 numbers.moments, numbers.prior, smoothing=0.3, estimated_prior=True, **(held | {name: value})
             )
+        assert "columns" in str(caught.value)
 
 
 def test_too_many_cells_are_refused_before_they_are_made():
     rng = np.random.default_rng(0)
     data = pd.DataFrame({f"c{j}": rng.choice(list("abcdefgh"), 50) for j in range(8)})
     data = data.assign(x=rng.normal(size=50), y=np.repeat(["a", "b"], 25))
-    with pytest.raises(NotSupportedError, match="cells, whose means"):
+    with pytest.raises(NotSupportedError) as caught:
         location("y ~ .", data)
+    assert "cells" in str(caught.value)
+    assert "whose" in str(caught.value)
 
 
 # ------------------------------------------------------------------ variances that are rounding errors
@@ -274,10 +277,12 @@ def constant_within_classes(offset: float = 0.0, slope: float = 1.0) -> pd.DataF
 )
 def test_a_column_that_is_constant_within_classes_is_named(offset, slope, options):
     table = constant_within_classes(offset, slope)
-    with pytest.raises(CollinearError, match="'k' is constant within classes"):
+    with pytest.raises(CollinearError) as caught:
         location("y ~ x + k + c + t", table, **options)
-    with pytest.raises(CollinearError, match="'k' is constant within classes"):
+    assert caught.value.columns == ("k",)
+    with pytest.raises(CollinearError) as caught:
         lda("y ~ x + k", table)
+    assert caught.value.columns == ("k",)
 
 
 @pytest.mark.parametrize(("offset", "slope"), [(10, 250), (0.3, 0.1), (1e6, 1.0)])

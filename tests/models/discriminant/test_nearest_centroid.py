@@ -307,8 +307,10 @@ def test_moments_stand_in_the_place_of_a_table():
     ids=["a row a class", "equal rows"],
 )
 def test_classes_that_do_not_vary_are_refused_and_the_way_out_works(data):
-    with pytest.raises(CollinearError, match=r"knn\(k=1, scale=False\)"):
+    with pytest.raises(CollinearError) as caught:
         nearest_centroid("y ~ x + z", data)
+    assert "k=1" in str(caught.value)
+    assert "scale=False" in str(caught.value)
     assert discrim.knn("y ~ x + z", data, k=1, scale=False).predict().tolist() == data["y"].tolist()
 
 
@@ -332,12 +334,15 @@ def test_units_that_differ_by_much_are_told_with_a_way_out_that_works():
 
 def test_what_it_has_not_says_so():
     fit = nearest_centroid("species ~ .", IRIS)
-    with pytest.raises(NotSupportedError, match="plugin"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.predict_proba(method="predictive")
-    with pytest.raises(NotSupportedError, match="typicality"):
+    assert "plugin" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         fit.typicality()
-    with pytest.raises(DataError, match="kind"):
+    assert "typicality" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.plot(kind="scores")
+    assert "kind" in str(caught.value)
 
 
 # ---- summary and pictures
@@ -376,5 +381,6 @@ def test_pictures():
 
 def test_folds_without_a_variance_are_told_with_a_way_out():
     fit = nearest_centroid("y ~ .", pd.DataFrame({"y": ["a", "a", "b", "b"], "x": [0.0, 1.0, 1.0, 1.0]}))
-    with pytest.raises(NotSupportedError, match=r"use more folds or knn\(k=1, scale=False\)\.$"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.error_rates(["cv"], folds=2, seed=1)
+    assert caught.value.classes == ("a",)

@@ -201,8 +201,9 @@ def test_rows_of_one_length_are_those_of_transformed_columns(tmp_path):
     even = discrim.plda("speaker ~ .", EVEN, normalize=True)
     left_out, apparent = (even.error_rates([how], seed=1)["estimate"].iloc[0] for how in ("cv", "apparent"))
     assert apparent < left_out < 0.9
-    with pytest.raises(NotSupportedError, match="two passes over the rows"):
+    with pytest.raises(NotSupportedError) as caught:
         discrim.plda(moments=discrim.moments("speaker ~ .", UNEVEN), normalize=True)
+    assert "passes" in str(caught.value)
 
 
 def test_it_streams():
@@ -311,10 +312,13 @@ def test_ratios_of_sets_add_up_and_know_no_units(seed, n, m, k):
 def test_trials_without_pairs_are_refused():
     fit = discrim.plda("speaker ~ .", UNEVEN)
     for rows in (NEW[:3], NEW[::3]):
-        with pytest.raises(DataError, match="pairs of rows of one class and of two"):
+        with pytest.raises(DataError) as caught:
             fit.trials(rows)
-    with pytest.raises(DataError, match="speaker"):
+        assert "pairs" in str(caught.value)
+        assert "class" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.trials(NEW.drop(columns="speaker"))
+    assert "speaker" in str(caught.value)
     with_gap = NEW.copy()
     with_gap.loc[0, "a"] = np.nan
     expected = fit.trials(NEW[1:], replicates=20)
@@ -327,24 +331,34 @@ def test_trials_without_pairs_are_refused():
 @pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_what_is_refused():
     fit = discrim.plda("speaker ~ .", UNEVEN)
-    with pytest.raises(DataError, match=r"a has 3 rows and b 2\. Give as many of both, or verify_all"):
+    with pytest.raises(DataError) as caught:
         fit.verify(NEW[:3], NEW[:2])
-    with pytest.raises(DataError, match=r"differ by 'new0001'\. Give the same sets"):
+    assert "verify_all" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.verify(NEW[:3], NEW[:6], by="speaker")
-    with pytest.raises(DataError, match=r"no column 'set' for by="):
+    assert "'new0001'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.verify(NEW, NEW, by="set")
-    with pytest.raises(DataError, match=r"components=4: 40 classes and 3 columns let B have a rank of 3"):
+    assert caught.value.columns == ("set",)
+    with pytest.raises(DataError) as caught:
         discrim.plda("speaker ~ .", UNEVEN, components=4)
-    with pytest.raises(CollinearError, match="'d'"):
+    assert "components=4" in str(caught.value)
+    with pytest.raises(CollinearError) as caught:
         discrim.plda("speaker ~ .", UNEVEN.assign(d=UNEVEN["a"] * 2))
+    assert caught.value.columns == ("d",)
     lone = UNEVEN.drop_duplicates("speaker")
-    with pytest.raises(CollinearError, match="leave 0 degrees of freedom within classes, too few for W"):
+    with pytest.raises(CollinearError) as caught:
         discrim.plda("speaker ~ .", lone)
-    with pytest.raises(CollinearError, match="leave nothing from which to estimate the spread"):
+    assert "degrees" in str(caught.value)
+    assert "freedom" in str(caught.value)
+    with pytest.raises(CollinearError) as caught:
         discrim.plda("speaker ~ .", UNEVEN, weights=np.full(len(UNEVEN), 0.2))
+    assert "spread" in str(caught.value)
+    assert "estimate" in str(caught.value)
     own = UNEVEN.groupby("speaker")["a"].transform("mean")
-    with pytest.raises(CollinearError, match=r"'own' is constant within classes\. Drop it.*or use fewer"):
+    with pytest.raises(CollinearError) as caught:
         discrim.plda("speaker ~ .", UNEVEN.assign(own=own))
+    assert caught.value.columns == ("own",)
     with pytest.warns(ConvergenceWarning):
         discrim.plda("speaker ~ .", UNEVEN, maxiter=2, tol=0.0)
     alike = EVEN[COLUMNS] - EVEN.groupby("speaker")[COLUMNS].transform("mean")

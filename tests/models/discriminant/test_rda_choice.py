@@ -194,8 +194,10 @@ def test_weights_are_repeated_rows_in_the_choice():
 
 def test_folds_that_leave_a_class_without_rows_are_refused():
     data = pd.concat([IRIS.iloc[:2], IRIS.iloc[50:]], ignore_index=True)
-    with pytest.raises(DataError, match="folds=5 leaves no more than one row of class 'setosa'"):
+    with pytest.raises(DataError) as caught:
         rda("species ~ .", data, folds=5, seed=0)
+    assert "folds=5" in str(caught.value)
+    assert "'setosa'" in str(caught.value)
 
 
 @pytest.mark.parametrize("cv", [4, "loo"])

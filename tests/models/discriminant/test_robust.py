@@ -405,24 +405,30 @@ def test_what_rests_on_moments_is_refused(method):
         lambda: quadratic.predict_proba(method="debiased"),
         lambda: discrim.lr_test(linear, quadratic),
     ):
-        with pytest.raises(NotSupportedError, match="sampling law"):
+        with pytest.raises(NotSupportedError) as caught:
             call()
+        assert "sampling" in str(caught.value)
     for fit in (linear, quadratic):
-        with pytest.raises(NotSupportedError, match="typicality"):
+        with pytest.raises(NotSupportedError) as caught:
             fit.typicality()
+        assert "typicality" in str(caught.value)
 
 
 def test_mcd_has_no_likelihood_and_is_cross_validated():
     fit = discrim.lda("species ~ bill_length_mm + bill_depth_mm", load_penguins(), covariance="mcd")
-    with pytest.raises(NotSupportedError, match='covariance="t"'):
+    with pytest.raises(NotSupportedError) as caught:
         _ = fit.llf
-    with pytest.raises(NotSupportedError, match=r'342 rows.*confusion\("cv"\)'):
+    assert 'covariance="t"' in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         fit.leave_one_out()
+    assert '"cv"' in str(caught.value)
     rates = fit.error_rates(["cv"], folds=3, seed=0)
     assert 0 <= rates.loc["cv", "estimate"] < 0.15
     plain = discrim.lda("species ~ bill_length_mm + bill_depth_mm", load_penguins())
-    with pytest.raises(NotSupportedError, match='"t" or "mcd"'):
+    with pytest.raises(NotSupportedError) as caught:
         plain.covariance_model.robust_distances()
+    assert '"t"' in str(caught.value)
+    assert '"mcd"' in str(caught.value)
 
 
 @pytest.mark.parametrize("prefix", ["", "penguin "])
@@ -465,8 +471,9 @@ def test_weights_equal_repeated_rows(verb, options):
 @pytest.mark.parametrize("covariance", ["t", "mcd", StudentT(nu=3), MCD(0.7)])
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 def test_robust_covariances_have_their_own_divisor(verb, covariance):
-    with pytest.raises(DataError, match="divisor"):
+    with pytest.raises(DataError) as caught:
         verb("species ~ .", load_iris(), covariance=covariance, method="mle")
+    assert "divisor" in str(caught.value)
 
 
 @pytest.mark.parametrize("method", ["t", "mcd", "S"])
@@ -478,18 +485,20 @@ def test_a_robust_covariance_is_not_a_method(method):
 def test_a_class_with_too_few_rows_or_in_a_plane_is_named():
     iris = load_iris()
     few = iris.drop(index=range(4, 50))
-    with pytest.raises(CollinearError, match=r"'setosa' has 4 rows and there are 4 columns"):
+    with pytest.raises(CollinearError) as caught:
         discrim.lda("species ~ .", few, covariance="mcd")
-    with pytest.raises(
-        CollinearError, match=r"29 of the 50 rows of class 'setosa' have one value of 'petal_width'"
-    ):
+    assert caught.value.classes == ("setosa",)
+    with pytest.raises(CollinearError) as caught:
         discrim.qda("species ~ .", iris, covariance="mcd")
+    assert "'setosa'" in str(caught.value)
+    assert "'petal_width'" in str(caught.value)
 
 
 def test_mcd_takes_whole_weights_only():
     data = load_iris().assign(w=1.5)
-    with pytest.raises(NotSupportedError, match=r"row 0 has 1\.5"):
+    with pytest.raises(NotSupportedError) as caught:
         discrim.lda("species ~ .", data, weights="w", covariance="mcd")
+    assert caught.value.rows == (0,)
 
 
 def test_most_rows_in_a_plane_have_no_t_scale():
@@ -497,8 +506,10 @@ def test_most_rows_in_a_plane_have_no_t_scale():
     x = rng.standard_normal((40, 2))
     x[:36, 1] = 0.0
     data = pd.DataFrame(x, columns=["a", "b"]).assign(g=np.tile([0, 1], 20))
-    with pytest.raises(CollinearError, match=r"nu=1 too many rows.*'a', 'b'"):
+    with pytest.raises(CollinearError) as caught:
         discrim.lda("g ~ .", data, covariance=StudentT(nu=1, scatter="scale"))
+    assert "nu=1" in str(caught.value)
+    assert "'a'" in str(caught.value)
 
 
 @pytest.mark.slow

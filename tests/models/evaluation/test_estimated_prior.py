@@ -96,8 +96,9 @@ def test_every_model_with_posteriors_has_it(verb):
 @pytest.mark.parametrize("verb", ["indicator", "perceptron"])
 def test_a_model_without_posteriors_has_none(verb):
     fit = getattr(discrim, verb)("species ~ .", IRIS[:100])
-    with pytest.raises(NotSupportedError, match=r"estimate_prior.* needs probabilities"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.estimate_prior(IRIS)
+    assert "estimate_prior" in str(caught.value)
 
 
 def test_sources_and_tables_say_the_same():
@@ -124,8 +125,9 @@ def test_weights_are_repeated_rows_of_tables_and_of_sources():
     ):
         pd.testing.assert_frame_equal(found.table, expected.table, atol=1e-12)
         assert found.nobs == expected.nobs == len(long)
-    with pytest.raises(DataError, match="name the column"):
+    with pytest.raises(DataError) as caught:
         LDA.estimate_prior(lambda: iter([batch]), weights=batch["times"])
+    assert "column" in str(caught.value)
 
 
 def test_rows_that_miss_a_value_are_counted_and_unlabelled_ones_need_no_response():
@@ -177,8 +179,10 @@ def test_impossible_rows_are_counted():
     found = fit.estimate_prior(pd.DataFrame({"x": list("pprq")}))
     assert found.impossible == 1
     assert found.prior.tolist() == pytest.approx([2 / 3, 1 / 3, 0])
-    with pytest.raises(DataError, match="2 have probability zero in every class"):
+    with pytest.raises(DataError) as caught:
         fit.estimate_prior(pd.DataFrame({"x": list("rr")}))
+    assert "probability" in str(caught.value)
+    assert "every" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -225,8 +229,10 @@ def test_a_loaded_fit_and_one_of_moments_have_it(tmp_path):
 
 def test_more_densities_than_the_memory_are_refused(memory_of):
     memory_of(2000.0)
-    with pytest.raises(DataError, match=r"Class shares .* no more than half"):
+    with pytest.raises(DataError) as caught:
         LDA.estimate_prior(IRIS)
+    assert "shares" in str(caught.value)
+    assert "half" in str(caught.value)
 
 
 def overlapping():
@@ -281,25 +287,33 @@ def test_the_bootstrap_knows_that_the_fit_is_estimated():
 
 
 def test_a_batch_without_rows_is_told_from_one_without_values():
-    with pytest.raises(DataError, match="The batch has no rows"):
+    with pytest.raises(DataError) as caught:
         LDA.estimate_prior(IRIS[:0])
-    with pytest.raises(DataError, match="2 miss a value"):
+    assert "batch" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         LDA.estimate_prior(IRIS[:2].assign(sepal_width=np.nan))
+    assert "miss" in str(caught.value)
+    assert "value" in str(caught.value)
 
 
 def test_a_bootstrap_that_cannot_be_drawn_is_refused(tmp_path):
     LDA.save(tmp_path / "iris.lda")
-    with pytest.raises(NotSupportedError, match='use interval="profile"'):
+    with pytest.raises(NotSupportedError) as caught:
         discrim.load(tmp_path / "iris.lda").estimate_prior(IRIS, interval="bootstrap")
-    with pytest.raises(NotSupportedError, match="as a DataFrame"):
+    assert 'interval="profile"' in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         LDA.estimate_prior(lambda: iter([IRIS]), interval="bootstrap")
-    with pytest.raises(NotSupportedError, match="complete rows"):
+    assert "DataFrame" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         LDA.estimate_prior(IRIS, interval="bootstrap", missing="integrate")
-    with pytest.raises(DataError, match="replicates=1"):
+    assert "complete" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         LDA.estimate_prior(IRIS, interval="bootstrap", replicates=1)
+    assert "replicates=1" in str(caught.value)
     law = discrim.bayes([0.5, 0.5], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
-    with pytest.raises(DataError, match="interval='bootstrap'"):
+    with pytest.raises(DataError) as caught:
         law.estimate_prior([0.1, 0.3], interval="bootstrap")
+    assert "interval='bootstrap'" in str(caught.value)
 
 
 @pytest.mark.slow

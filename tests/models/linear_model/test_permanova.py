@@ -332,8 +332,10 @@ def test_missing_values_leave_rows_out_of_all():
     labels = gaps.assign(species=gaps["species"].where(gaps.index != 3))
     given = permanova("species ~ 1", labels, distance=between, permutations=99, seed=1)
     np.testing.assert_allclose(given.table, without.table, rtol=1e-9)
-    with pytest.raises(DataError, match="sepal_length"):
+    with pytest.raises(DataError) as caught:
         permanova(ALL, gaps, na_action="raise")
+    assert caught.value.columns == ("sepal_length",)
+    assert caught.value.rows == (3,)
 
 
 def test_units_and_origins_change_no_test():
@@ -440,8 +442,9 @@ def test_what_cannot_be_tested_is_refused_with_a_way_out(monkeypatch):
         with pytest.raises((DataError, FormulaError, NotSupportedError), match=words):
             ask()
     monkeypatch.setattr("discrim.core.numerics.arrays.at_hand", lambda: 1e4)
-    with pytest.raises(DataError, match="sample of the rows"):
+    with pytest.raises(DataError) as caught:
         permanova(formula, DUNE, distance="manhattan")
+    assert "sample" in str(caught.value)
 
 
 def test_a_fit_without_residuals_has_no_finite_f():
@@ -468,8 +471,9 @@ def test_distances_that_no_space_has_are_told():
 
 def test_classes_of_two_rows_have_no_spread_to_compare():
     twos = pd.DataFrame({"g": [*"aabbcc"], "x": [0.0, 1, 5, 9, 4, 4.5], "y": [1.0, 3, 2, 2, 7, 5]})
-    with pytest.raises(DataError, match="two or more classes, one of which"):
+    with pytest.raises(DataError) as caught:
         permanova("g ~ x + y", twos, seed=1).dispersion()
+    assert "classes" in str(caught.value)
     assert len(permanova("g ~ x + y", twos.assign(g=[*"aaabbc"]), seed=1).table) == 3
 
 

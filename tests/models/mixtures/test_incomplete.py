@@ -173,8 +173,9 @@ def test_complete_rows_give_what_they_give():
     np.testing.assert_array_equal(fit.predict_proba(), plain.predict_proba())
     assert fit.predict(HOLES).notna().all()
     assert plain.predict(HOLES).isna().any()
-    with pytest.raises(NotSupportedError, match='em exists only for fits with missing="em"'):
+    with pytest.raises(NotSupportedError) as caught:
         _ = plain.em
+    assert 'missing="em"' in str(caught.value)
 
 
 def test_weights_are_repeated_rows_and_neither_order_nor_units_matter(fit):
@@ -225,22 +226,28 @@ def test_rows_are_left_out_one_by_one():
 
 
 def test_what_it_cannot_tell_is_refused_by_name(tmp_path, capsys):
-    with pytest.raises(DataError, match=r"missing='fill' is not known\. Use one of 'drop', 'em'"):
+    with pytest.raises(DataError) as caught:
         mixture("species ~ .", HOLES, missing="fill")
-    with pytest.raises(DataError, match='na_action="raise" refuses them'):
+    assert "missing='fill'" in str(caught.value)
+    assert "'drop'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         mixture("species ~ .", HOLES, missing="em", na_action="raise")
+    assert 'na_action="raise"' in str(caught.value)
     half = np.arange(150) % 2 == 0
     hidden = {"sepal_width": IRIS["sepal_width"].mask(half), "petal_width": IRIS["petal_width"].mask(~half)}
     apart = IRIS.assign(**hidden)
-    with pytest.raises(DataError, match="observed together in no row of class 'setosa'"):
+    with pytest.raises(DataError) as caught:
         mixture("species ~ .", apart, components=1, missing="em")
+    assert "'setosa'" in str(caught.value)
     assert mixture("species ~ .", apart, components=1, covariance="diagonal", missing="em").converged
     setosa = HOLES["species"] == "setosa"
-    with pytest.raises(DataError, match=r"'setosa' has no value of 'sepal_width'"):
+    with pytest.raises(DataError) as caught:
         mixture("species ~ .", HOLES.assign(sepal_width=HOLES["sepal_width"].mask(setosa)), missing="em")
+    assert caught.value.classes == ("setosa",)
     double = HOLES.assign(twice=2 * HOLES["sepal_width"])
-    with pytest.raises(CollinearError, match="'twice' is a linear combination of 'sepal_width'"):
+    with pytest.raises(CollinearError) as caught:
         mixture("species ~ .", double, components=1, missing="em")
+    assert caught.value.columns == ("twice",)
     HOLES.to_csv(tmp_path / "holes.csv", index=False)
     line = ["mixture", "species ~ .", str(tmp_path / "holes.csv"), "--missing", "em"]
     assert main([*line, "--components", "1"]) == 0
@@ -249,8 +256,9 @@ def test_what_it_cannot_tell_is_refused_by_name(tmp_path, capsys):
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 def test_a_summary_of_complete_rows_is_refused_where_there_are_others(verb):
-    with pytest.raises(NotSupportedError, match=r"group_summary\(\) describes complete rows.*means"):
+    with pytest.raises(NotSupportedError) as caught:
         verb("species ~ .", SMALL, missing="em").group_summary()
+    assert "group_summary()" in str(caught.value)
     whole = verb("species ~ .", IRIS, missing="em").group_summary()
     assert whole["mean"].to_numpy() == pytest.approx(
         verb("species ~ .", IRIS).group_summary()["mean"].to_numpy()

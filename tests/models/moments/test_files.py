@@ -85,20 +85,24 @@ def test_a_loaded_one_takes_more_rows(tmp_path):
 
 def test_functions_are_asked_for_again(tmp_path):
     MADE["functions"]().save(tmp_path / "m")
-    with pytest.raises(DataError, match=r"pass functions=\{'half': ...\} to load"):
+    with pytest.raises(DataError) as caught:
         discrim.load(tmp_path / "m")
+    assert "functions=" in str(caught.value)
+    assert "'half'" in str(caught.value)
     held = discrim.load(tmp_path / "m", functions={"half": half})
     assert held.of(IRIS).nobs == 150
 
 
 def test_a_folder_that_is_not_there_is_named_and_what_was_there_stays(tmp_path):
     held = MADE["class"]()
-    with pytest.raises(FileNotFoundError, match="no such folder"):
+    with pytest.raises(FileNotFoundError) as caught:
         held.save(tmp_path / "none" / "m")
+    assert "folder" in str(caught.value)
     with pytest.raises(IsADirectoryError):
         held.save(f"{tmp_path}/")
-    with pytest.raises(DataError, match="give its path"):
+    with pytest.raises(DataError) as caught:
         held.save(3)
+    assert "path" in str(caught.value)
     (tmp_path / "text").write_text("hello, world")
     with pytest.raises(NotAFitError):
         discrim.load(tmp_path / "text")
@@ -184,5 +188,6 @@ def test_moments_of_a_class_without_rows_are_not_read(tmp_path):
     MADE["no_row"]().save(tmp_path / "m")
     about, tensors = read_file(tmp_path / "m")
     write_file(tmp_path / "m", about, tensors | {"scatters": ones(tensors["scatters"])})
-    with pytest.raises(DataError, match=r"has moments|and no rows"):
+    with pytest.raises(DataError) as caught:
         discrim.load(tmp_path / "m")
+    assert "moments" in str(caught.value)

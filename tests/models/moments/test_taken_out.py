@@ -109,16 +109,20 @@ def test_what_is_no_part_of_the_moments_is_not_taken_out(error, said, ask):
 def test_a_level_that_is_not_there_is_not_taken_out():
     first = discrim.moments("species ~ island + body_mass_g", PENGUINS)
     other = PENGUINS.assign(island=PENGUINS["island"].where(PENGUINS["species"] != "Adelie", "Dream"))
-    with pytest.raises(DataError, match=r"More rows of a level|are no part"):
+    with pytest.raises(DataError) as caught:
         first - first.of(other[PENGUINS["species"] == "Adelie"][:100])
+    assert "More" in str(caught.value)
+    assert "level" in str(caught.value)
 
 
 def test_where_rounding_leaves_no_digit_class_and_column_are_named():
     near = SHUFFLED[:75].assign(petal_width=lambda d: 1 + 1e-9 * d["petal_width"])
     both = discrim.moments(FORMULA, near)
     far = both.of(SHUFFLED[75:].assign(petal_width=lambda d: 100 * d["petal_width"]))
-    with pytest.raises(NotSupportedError, match=r"'petal_width' in class 'setosa'.*no digit.*Gather"):
+    with pytest.raises(NotSupportedError) as caught:
         both + far - far
+    assert "'petal_width'" in str(caught.value)
+    assert "'setosa'" in str(caught.value)
     # The way out.
     assert both.of(near).nobs == 75
 
@@ -167,8 +171,9 @@ def test_columns_that_are_collinear_in_what_is_left_are_named(share, scatters):
     table = nearly(share, slice(0, 150))
     first = discrim.moments("y ~ u + v + w", table, scatters=scatters)
     left = first - first.of(table[150:])
-    with pytest.raises(CollinearError, match=r"'w' is a linear combination of 'u', 'v'"):
+    with pytest.raises(CollinearError) as caught:
         discrim.lda(moments=left)
+    assert caught.value.columns == ("w",)
     if scatters == "class":
         assert discrim.rda(moments=left, alpha=0.5, gamma=0.5).nobs == 150
 

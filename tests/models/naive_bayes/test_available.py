@@ -176,16 +176,21 @@ def test_what_has_no_answer_is_refused(change, options, error, said):
 
 def test_moments_and_iterators_have_no_rows_to_look_at():
     held = moments("species ~ .", load_iris(), scatters="diagonal")
-    with pytest.raises(NotSupportedError, match="available"):
+    with pytest.raises(NotSupportedError) as caught:
         naive_bayes(moments=held, missing="available")
-    with pytest.raises(NotSupportedError, match="available"):
+    assert "available" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         naive_bayes("species ~ .", iter([load_iris()]), missing="available")
-    with pytest.raises(NotSupportedError, match="available"):
+    assert "available" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         naive_bayes("species ~ bill_length_mm + body_mass_g", FRAME, missing="available").group_summary()
+    assert "available" in str(caught.value)
 
 
 def test_rows_are_dropped_by_the_word_that_lda_has_for_it():
     fit = naive_bayes("species ~ sex + body_mass_g", FRAME, missing="drop")
     assert fit.nobs == len(FRAME[["sex", "body_mass_g"]].dropna())
-    with pytest.raises(DataError, match="'drop', 'available'"):
+    with pytest.raises(DataError) as caught:
         naive_bayes("species ~ sex", FRAME, missing="em")
+    assert "'drop'" in str(caught.value)
+    assert "'available'" in str(caught.value)

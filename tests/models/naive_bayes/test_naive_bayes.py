@@ -134,8 +134,10 @@ def test_of_a_class_of_two_rows_one_left_out_leaves_no_variance_but_the_smoothin
 
 def test_a_column_constant_within_a_class_is_named_and_smoothing_is_the_way_out():
     data = lopsided()
-    with pytest.raises(CollinearError, match=r"'u' is constant in class 'a'.*smoothing="):
+    with pytest.raises(CollinearError) as caught:
         naive_bayes("y ~ u + v + w", data)
+    assert "'u'" in str(caught.value)
+    assert "'a'" in str(caught.value)
     assert naive_bayes("y ~ u + v + w", data, smoothing=1e-9).predict().notna().all()
 
 
@@ -152,14 +154,16 @@ def test_a_class_of_one_row_is_named(options, says):
 
 def test_smoothing_of_columns_that_do_not_vary_is_refused():
     data = pd.DataFrame({"x": np.ones(6), "y": list("aaabbb")})
-    with pytest.raises(CollinearError, match="'x' is constant over all rows"):
+    with pytest.raises(CollinearError) as caught:
         naive_bayes("y ~ x", data, smoothing=0.1)
+    assert "'x'" in str(caught.value)
 
 
 @pytest.mark.parametrize("smoothing", [-1e-9, np.nan, np.inf, "much", None, True, [0.1]])
 def test_smoothing_is_a_number_from_zero_on(smoothing):
-    with pytest.raises(DataError, match="smoothing="):
+    with pytest.raises(DataError) as caught:
         naive_bayes("species ~ .", IRIS, smoothing=smoothing)
+    assert "smoothing=" in str(caught.value)
 
 
 def test_what_it_does_not_do_is_said():
@@ -182,8 +186,9 @@ def test_pictures():
     fit = naive_bayes("species ~ petal_length + petal_width", IRIS)
     assert fit.plot().get_xlabel() == "petal_length"
     assert fit.plot("posteriors") is not None
-    with pytest.raises(DataError, match="kind="):
+    with pytest.raises(DataError) as caught:
         fit.plot("densities")
+    assert "kind=" in str(caught.value)
 
 
 # ------------------------------------------------------------------ missing predictors
@@ -273,14 +278,17 @@ def test_units_may_be_far_from_one_and_are_refused_where_smoothing_cannot_span_t
         fit.leave_one_out()[fit.classes],
         rtol=1e-12,
     )
-    with pytest.raises(CollinearError, match="units are too far apart"):
+    with pytest.raises(CollinearError) as caught:
         naive_bayes("species ~ .", IRIS.assign(petal_width=IRIS["petal_width"] * 1e-170), smoothing=0.01)
+    assert "units" in str(caught.value)
+    assert "apart" in str(caught.value)
 
 
 def test_weights_too_small_for_a_variance_are_named():
     weights = np.where(IRIS["species"] == "setosa", 1 / 200, 1.0)
-    with pytest.raises(CollinearError, match=r"'setosa' has weights that sum to 0\.25"):
+    with pytest.raises(CollinearError) as caught:
         naive_bayes("species ~ .", IRIS, weights=weights)
+    assert "'setosa'" in str(caught.value)
 
 
 def test_a_file_with_a_variance_of_zero_is_refused(tmp_path):

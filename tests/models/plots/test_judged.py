@@ -129,16 +129,22 @@ def test_calibration_leaves_rows_out():
 
 
 def test_what_cannot_be_drawn_is_said():
-    with pytest.raises(discrim.errors.NotSupportedError, match="leaves out rows"):
+    with pytest.raises(discrim.errors.NotSupportedError) as caught:
         SEPALS.plot("roc", data=IRIS, method="loo")
-    with pytest.raises(discrim.errors.DataError, match="method="):
+    assert "leaves" in str(caught.value)
+    with pytest.raises(discrim.errors.DataError) as caught:
         SEPALS.plot("confusion", method="leave")
-    with pytest.raises(discrim.errors.DataError, match="name of a colormap"):
+    assert "method=" in str(caught.value)
+    with pytest.raises(discrim.errors.DataError) as caught:
         SEPALS.plot("confusion", colors=["red", "green", "blue"])
-    with pytest.raises(discrim.errors.DataError, match="level"):
+    assert "colormap" in str(caught.value)
+    with pytest.raises(discrim.errors.DataError) as caught:
         SEPALS.plot("roc", level=2)
-    with pytest.raises(discrim.errors.DataError, match="nothing to judge"):
+    assert "level" in str(caught.value)
+    with pytest.raises(discrim.errors.DataError) as caught:
         SEPALS.plot("roc", data=IRIS.assign(sepal_length=np.nan))
+    assert "judge" in str(caught.value)
+    assert "nothing" in str(caught.value)
 
 
 def test_a_class_without_rows_is_named_as_such():
@@ -184,5 +190,6 @@ def test_odds_of_a_standard_deviation_are_those_of_standardized_columns(kind, ve
     ]
     for ours, theirs in zip(*drawn, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
-    with pytest.raises(discrim.errors.DataError, match="standardized="):
+    with pytest.raises(discrim.errors.DataError) as caught:
         SEXES.plot(kind, standardized="yes")
+    assert "standardized=" in str(caught.value)

@@ -47,8 +47,9 @@ def test_what_does_not_fit_is_refused_by_name(asked, said):
 
 @pytest.mark.parametrize("kind", ["regions", "scores", "posteriors"])
 def test_a_column_of_text_among_new_rows_is_named(kind):
-    with pytest.raises(discrim.errors.DataError, match="'sepal_width' is not numeric"):
+    with pytest.raises(discrim.errors.DataError) as caught:
         FIT.plot(kind, data=IRIS.assign(sepal_width="a"))
+    assert "'sepal_width'" in str(caught.value)
 
 
 def test_one_class_needs_no_list_and_is_not_called_the_first():
@@ -83,8 +84,9 @@ def test_rows_without_a_class_are_refused_where_a_picture_needs_it(kind):
 
 
 def test_a_confusion_of_no_row_is_refused():
-    with pytest.raises(discrim.errors.DataError, match="no row with a class"):
+    with pytest.raises(discrim.errors.DataError) as caught:
         FIT.plot("confusion", data=IRIS.assign(species=None))
+    assert "class" in str(caught.value)
 
 
 def test_rings_of_very_many_rows_are_thinned():
@@ -135,8 +137,9 @@ def test_every_colormap_of_matplotlib_gives_colours(count):
 @pytest.mark.parametrize("name", ["viridis", "Greys", "twilight", "Set1"])
 def test_colormaps_are_taken_by_kinds_of_classes_and_of_numbers(kind, name):
     FIT.plot(kind, colors=name).figure.draw_without_rendering()
-    with pytest.raises(discrim.errors.DataError, match="Did you mean 'viridis'"):
+    with pytest.raises(discrim.errors.DataError) as caught:
         FIT.plot(kind, colors="viridus")
+    assert "'viridis'" in str(caught.value)
 
 
 def test_twenty_classes_have_twenty_colours_and_more_have_other_markers():

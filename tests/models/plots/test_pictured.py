@@ -12,27 +12,33 @@ IRIS = discrim.datasets.load_iris()
 
 def test_an_option_that_a_kind_does_not_read_is_refused():
     fit = discrim.indicator("species ~ .", IRIS)
-    with pytest.raises(discrim.errors.NotSupportedError, match="axes= does nothing for kind='regions'"):
+    with pytest.raises(discrim.errors.NotSupportedError) as caught:
         fit.plot("regions", axes=("LD1", "LD2"))
+    assert "axes=" in str(caught.value)
+    assert "kind='regions'" in str(caught.value)
 
 
 def test_an_unknown_kind_is_answered_with_those_there_are():
     fit = discrim.lda("species ~ .", IRIS)
-    with pytest.raises(discrim.errors.DataError, match=r"'score'.*scores") as raised:
+    with pytest.raises(discrim.errors.DataError) as raised:
         fit.plot("score")
+    assert "'score'" in str(raised.value)
     assert all(repr(kind) in str(raised.value) for kind in kinds_of(fit))
 
 
 def test_a_kind_of_other_models_is_answered_with_these():
-    with pytest.raises(discrim.errors.DataError, match=r"'scores' is of fits of lda\(\).*one of qda\(\)"):
+    with pytest.raises(discrim.errors.DataError) as caught:
         discrim.qda("species ~ .", IRIS).plot("scores")
+    assert "'scores'" in str(caught.value)
+    assert "lda()" in str(caught.value)
 
 
 def test_a_title_takes_the_place_of_the_own_one():
     fit = discrim.lda("species ~ .", IRIS)
     assert fit.plot(title="").get_title() == ""
-    with pytest.raises(discrim.errors.DataError, match="title="):
+    with pytest.raises(discrim.errors.DataError) as caught:
         fit.plot(title=3)
+    assert "title=" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -165,14 +165,16 @@ def test_what_cannot_be_is_refused(options, words):
 
 
 def test_what_is_no_number_is_named():
-    with pytest.raises(NotSupportedError, match="deviations of numbers, and 'soil' is none"):
+    with pytest.raises(NotSupportedError) as caught:
         pls("species ~ .", PLANTS.assign(soil=["wet", "dry"] * 75), ncomp=1, within="plant")
+    assert "'soil'" in str(caught.value)
 
 
 def test_what_needs_single_rows_is_refused():
     fit = pls("species ~ .", PLANTS, ncomp=1, within="plant")
-    with pytest.raises(DataError, match="one row has no deviations"):
+    with pytest.raises(DataError) as caught:
         fit.predict(PLANTS.iloc[[0]])
+    assert "deviations" in str(caught.value)
     for call in (
         lambda: fit.to_sql("duckdb"),
         lambda: fit.error_rates(["632+"]),
@@ -182,5 +184,7 @@ def test_what_needs_single_rows_is_refused():
     ):
         with pytest.raises(NotSupportedError):
             call()
-    with pytest.raises(DataError, match=r"there are 50\. Ask for fewer folds"):
+    with pytest.raises(DataError) as caught:
         fit.q2(60)
+    assert "50" in str(caught.value)
+    assert "fewer" in str(caught.value)

@@ -201,8 +201,9 @@ def test_collinear_columns_share_no_part_or_one_of_them_has_all():
         sparse_lda("species ~ . - both", twice, penalty=0.1).predict_proba(), one.predict_proba(), atol=1e-9
     )
     assert np.isfinite(two.predict_log_proba()).all(axis=None)
-    with pytest.raises(CollinearError, match=r"again.*penalty= or ridge="):
+    with pytest.raises(CollinearError) as caught:
         sparse_lda("species ~ .", twice, penalty=0.0)
+    assert caught.value.columns == ("again", "both")
     assert sparse_lda("species ~ .", twice, penalty=0.0, ridge=0.1).nobs == 150
 
 
@@ -223,8 +224,9 @@ def test_what_cannot_be_is_refused():
         with pytest.raises(DataError, match=said):
             sparse_lda("species ~ .", iris, **options)
     wide = wide_table(np.random.default_rng(1), 20, 40, 2)
-    with pytest.raises(CollinearError, match="ridge= above 0"):
+    with pytest.raises(CollinearError) as caught:
         sparse_lda("y ~ .", wide, penalty=0.0)
+    assert "ridge=" in str(caught.value)
     perfect = iris.assign(
         own=iris["species"].map({"setosa": 0.0, "versicolor": 1.0, "virginica": 5.0}).astype(float)
     )
@@ -233,10 +235,12 @@ def test_what_cannot_be_is_refused():
     with pytest.warns(UninformativeFitWarning):
         none = sparse_lda("species ~ .", iris, penalty=1.0)
     np.testing.assert_allclose(none.predict_proba(), 1 / 3)
-    with pytest.raises(NotSupportedError, match="likelihood"):
+    with pytest.raises(NotSupportedError) as caught:
         _ = none.llf
-    with pytest.raises(NotSupportedError, match="no path"):
+    assert "likelihood" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         _ = none.path
+    assert "path" in str(caught.value)
 
 
 def test_units_and_offsets_do_not_matter():

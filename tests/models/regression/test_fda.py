@@ -82,8 +82,9 @@ def test_weights_are_repeated_rows():
     repeated = fda("species ~ . - w", data.loc[data.index.repeat(data["w"])], engine=RBF)
     np.testing.assert_allclose(fit.predict_proba(data), repeated.predict_proba(data), rtol=1e-7, atol=1e-12)
     pd.testing.assert_frame_equal(fit.glance(), repeated.glance())
-    with pytest.raises(NotSupportedError, match="whole numbers"):
+    with pytest.raises(NotSupportedError) as caught:
         fda("species ~ . - w", data.assign(w=0.5), engine=RBF, weights="w")
+    assert caught.value.rows == (0,)
 
 
 @pytest.mark.slow
@@ -187,8 +188,9 @@ def test_the_number_of_axes_may_come_from_numpy():
             .equals(lda("species ~ .", IRIS, ncomp=int(number)).glance())
         )
     for verb in (lda, lambda *args, **options: fda(*args, engine=LinearRegression(), **options)):
-        with pytest.raises(DataError, match="ncomp=True"):
+        with pytest.raises(DataError) as caught:
             verb("species ~ .", IRIS, ncomp=True)
+        assert "ncomp=True" in str(caught.value)
 
 
 class Broken:

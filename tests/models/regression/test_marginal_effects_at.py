@@ -69,5 +69,6 @@ def test_values_that_are_none_are_refused(values, said):
 def test_rows_that_are_read_in_parts_are_refused(tmp_path):
     ROWS.to_csv(tmp_path / "rows.csv", index=False)
     fit = discrim.logistic("sex ~ bill_length_mm + bill_depth_mm", tmp_path / "rows.csv")
-    with pytest.raises(NotSupportedError, match="pass data="):
+    with pytest.raises(NotSupportedError) as caught:
         fit.marginal_effects({"bill_depth_mm": 17.0})
+    assert "data=" in str(caught.value)

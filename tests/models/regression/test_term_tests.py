@@ -153,15 +153,18 @@ def test_what_is_refused():
         for test in (fit.lr_test, fit.wald_test):
             with pytest.raises(DataError, match="use 1, 2 or 3"):
                 test(by="term", type=bad)
-    with pytest.raises(DataError, match="leave the hypothesis out"):
+    with pytest.raises(DataError) as caught:
         fit.wald_test("age", by="term")
-    with pytest.raises(DataError, match="by="):
+    assert "hypothesis" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.wald_test(by="row")
+    assert "by=" in str(caught.value)
     with pytest.raises(DataError):
         fit.wald_test()
     data = births()
     empty = data[(data["race"].astype(str) != "2") | (data["smoke"].astype(str) != "1")]
     with pytest.warns(DroppedColumnsWarning):
         fit = logistic("low ~ lwt + race * smoke", empty, collinear="drop")
-    with pytest.raises(NotSupportedError, match="type=2"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.lr_test(by="term", type=3)
+    assert "type=2" in str(caught.value)

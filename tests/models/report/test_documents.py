@@ -218,8 +218,9 @@ def test_pictures_of_markdown_stand_in_a_folder_beside_it(tmp_path):
 
 def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
     (tmp_path / "iris_pictures").write_text("before")
-    with pytest.raises(UnwritableFileError, match=r"folder is to have\. Move it.*iris_pictures"):
+    with pytest.raises(UnwritableFileError) as caught:
         fitted().report(tmp_path / "iris.md", pictures=["scores"])
+    assert "iris_pictures" in str(caught.value)
     assert [each.name for each in tmp_path.iterdir()] == ["iris_pictures"]
 
 
@@ -231,8 +232,10 @@ def test_another_format_is_refused_by_its_name(name, tmp_path):
 
 
 def test_pictures_that_move_are_of_html_alone(tmp_path):
-    with pytest.raises(NotSupportedError, match=r"interactive=True is for a page of HTML, and 'iris\.docx'"):
+    with pytest.raises(NotSupportedError) as caught:
         fitted().report(tmp_path / "iris.docx", interactive=True)
+    assert "interactive=True" in str(caught.value)
+    assert "'iris.docx'" in str(caught.value)
 
 
 def test_the_same_document_has_the_same_bytes(tmp_path):

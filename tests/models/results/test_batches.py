@@ -77,10 +77,12 @@ def test_factors_missing_values_and_weights_of_a_batch():
         again = by_vector.update(last[:50], weights="w").update(last[50:], weights="w")
         same_fit(again, expected, penguins.dropna())
         assert again._fit.dropped == expected._fit.dropped > 0
-        with pytest.raises(DataError, match=r"pass weights="):
+        with pytest.raises(DataError) as caught:
             by_vector.update(last)
-        with pytest.raises(DataError, match=r"'island' is 'Mars' at row 1, which is none of its levels"):
+        assert "weights=" in str(caught.value)
+        with pytest.raises(DataError) as caught:
             by_name.update(last.assign(island="Mars"))
+        assert caught.value.rows == (1,)
 
 
 def test_levels_of_a_categorical_keep_their_kind():
@@ -109,27 +111,38 @@ def test_loaded_and_pickled_fits_take_batches(tmp_path):
         same_fit(held.update(IRIS[held.nobs :]), expected, IRIS)
     with_factor = discrim.lda("species ~ bill_length_mm + island", load_penguins())
     with_factor.save(tmp_path / "factor")
-    with pytest.raises(NotSupportedError, match=r"categories\. Keep discrim\.moments\(\).*fit lda"):
+    with pytest.raises(NotSupportedError) as caught:
         discrim.load(tmp_path / "factor").update(load_penguins())
+    assert "moments()" in str(caught.value)
 
 
 def test_what_a_batch_is_refused_for():
     fit = discrim.lda("species ~ .", BATCHES[0], prior={"versicolor": 0.3, "virginica": 0.7})
-    with pytest.raises(PriorError, match=r"it misses 'setosa'.*pass prior= to update\(\)"):
+    with pytest.raises(PriorError) as caught:
         fit.update(BATCHES[1])
+    assert "'setosa'" in str(caught.value)
+    assert "prior=" in str(caught.value)
     given = fit.update(BATCHES[1], prior=[0.2, 0.3, 0.5])
     assert given.prior.to_dict() == {"versicolor": 0.2, "virginica": 0.3, "setosa": 0.5}
     assert fit.update(BATCHES[0]).prior.to_dict() == fit.prior.to_dict()
-    with pytest.raises(DataError, match=r"a batch, or takes a formula or other rows.*one after the other"):
+    with pytest.raises(DataError) as caught:
         fit.update(BATCHES[1], IRIS)
-    with pytest.raises(DataError, match=r"levels= does not name 'virginica'"):
+    assert "batch" in str(caught.value)
+    assert "formula" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.update(BATCHES[1], levels=["setosa", "versicolor"])
-    with pytest.raises(DataError, match=r"names a level twice"):
+    assert "levels=" in str(caught.value)
+    assert "'virginica'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.update(BATCHES[1], levels=["setosa", "versicolor", "virginica", "setosa"])
-    with pytest.raises(DataError, match=r"'virginica', and those that are new, 7, are text and numbers"):
+    assert "twice" in str(caught.value)
+    assert "names" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.update(BATCHES[1].assign(species=7))
-    with pytest.raises(DataError, match=r"has no functions="):
+    assert "'virginica'" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.update(BATCHES[1], functions={"f": abs})
+    assert "functions=" in str(caught.value)
     with pytest.raises(TypeError, match=r"'priors': use prior="):
         fit.update(BATCHES[1], priors="equal")
     for other, why in [
@@ -188,8 +201,10 @@ def test_decayed_moments_keep_what_they_are(tmp_path):
 
 @pytest.mark.parametrize("factor", [0, -0.5, np.inf, np.nan])
 def test_factors_that_are_no_share_are_refused(factor):
-    with pytest.raises(DataError, match="give a positive number"):
+    with pytest.raises(DataError) as caught:
         factor * discrim.moments("species ~ .", IRIS)
+    assert "positive" in str(caught.value)
+    assert "number" in str(caught.value)
 
 
 def test_what_is_no_number_is_no_factor():
@@ -198,5 +213,6 @@ def test_what_is_no_number_is_no_factor():
         with pytest.raises(TypeError):
             factor * moments
     small = moments * 1e-150
-    with pytest.raises(DataError, match=r"class 'setosa' would count .*e-249 rows"):
+    with pytest.raises(DataError) as caught:
         small * 1e-100
+    assert caught.value.classes == ("setosa",)

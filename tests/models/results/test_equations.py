@@ -65,8 +65,9 @@ def test_a_column_may_have_the_name_of_the_constant():
 
 def test_a_fit_without_standard_errors_says_so():
     fit = discrim.lda("species ~ .", IRIS, ncomp=1)
-    with pytest.raises(NotSupportedError, match="ncomp"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.to_list()
+    assert "ncomp" in str(caught.value)
     assert not hasattr(fit, "__maketables_coef_table__")
 
 

@@ -112,8 +112,9 @@ def test_rows_of_which_nothing_is_said() -> None:
 
 
 def test_what_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(NotSupportedError, match=r"bs\(\) in the term"):
+    with pytest.raises(NotSupportedError) as caught:
         discrim.lda("species ~ bs(petal_length, df=4)", data=IRIS).to_onnx()
+    assert "bs()" in str(caught.value)
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingPackageError) as caught:
         discrim.lda("species ~ .", data=IRIS).to_onnx()

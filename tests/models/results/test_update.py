@@ -83,8 +83,9 @@ def test_weights_go_along_and_are_no_predictor():
     assert found.nobs == by_name.nobs
     by_vector = discrim.lda("species ~ .", IRIS, weights=COUNTED["w"])
     assert by_vector.update(prior="equal").nobs == by_name.nobs
-    with pytest.raises(DataError, match=r"The fit has weights\. Pass weights= of these rows"):
+    with pytest.raises(DataError) as caught:
         by_name.update(data=COUNTED[::2])
+    assert "weights=" in str(caught.value)
     assert by_name.update(data=COUNTED[::2], weights="w").nobs == COUNTED["w"][::2].sum()
     assert by_vector.update(data=IRIS[::2], weights=None).nobs == 75
 
@@ -115,8 +116,10 @@ def test_rows_of_a_source_are_read_again():
 def test_a_loaded_fit_takes_the_rows(tmp_path):
     discrim.lda("species ~ .", IRIS, method="mle").save(tmp_path / "iris.fit")
     fit = discrim.load(tmp_path / "iris.fit")
-    with pytest.raises(NotSupportedError, match=r"update\(\) needs the rows of the fit.*pass data="):
+    with pytest.raises(NotSupportedError) as caught:
         fit.update("~ petal_width")
+    assert "update()" in str(caught.value)
+    assert "data=" in str(caught.value)
     expected = discrim.lda("species ~ petal_width", IRIS, method="mle")
     pd.testing.assert_frame_equal(fit.update("~ petal_width", data=IRIS).means, expected.means)
 

@@ -111,8 +111,10 @@ def test_lda_and_logistic_of_other_terms_are_compared_by_fit():
     assert list(found.index) == ["LDA", "Logistic"]
     given = [own_posteriors(fit, TWO, "species") for fit in (linear, logit)]
     np.testing.assert_allclose(found["llf_given_row"], given, rtol=1e-9)
-    with pytest.raises(DataError, match="differ in terms"):
+    with pytest.raises(DataError) as caught:
         found.log_odds()
+    assert "terms" in str(caught.value)
+    assert "differ" in str(caught.value)
 
 
 def test_every_comparison_has_a_row_for_each_fit():
@@ -187,8 +189,10 @@ def test_fits_of_other_rows_are_not_compared(one, other, says):
 
 def test_rows_that_one_fit_drops_are_named_with_a_way_out_that_works():
     formulas = "species ~ bill_depth_mm", "species ~ bill_depth_mm + sex"
-    with pytest.raises(DataError, match=r"uses 333 rows, and the first 342.*'bill_depth_mm', 'sex'"):
+    with pytest.raises(DataError) as caught:
         compare(*(lda(formula, PENGUINS) for formula in formulas))
+    assert "'bill_depth_mm'" in str(caught.value)
+    assert "'sex'" in str(caught.value)
     complete = PENGUINS.dropna(subset=["bill_depth_mm", "sex"])
     assert compare_quietly(*(lda(formula, complete) for formula in formulas))["nobs"].tolist() == [333, 333]
     # The same rows of another table of the same index are the same rows.
@@ -198,8 +202,9 @@ def test_rows_that_one_fit_drops_are_named_with_a_way_out_that_works():
 def test_by_pair_rows_of_one_table_may_be_dropped_but_not_be_of_another():
     fits = [lda(f"species ~ {terms}", PENGUINS) for terms in ("bill_depth_mm", "bill_depth_mm + sex")]
     assert compare(*fits, folds=4, seed=0).pairs()["rows"].iloc[0] == 333
-    with pytest.raises(DataError, match="another table than the first: its column 'sepal_length'"):
+    with pytest.raises(DataError) as caught:
         compare(lda(SHORT, HALVES[0]), lda(SHORT, HALVES[1]), folds=3, seed=0)
+    assert caught.value.columns == ("sepal_length",)
 
 
 def test_fits_without_rows_are_told_apart_by_counts_and_means(tmp_path):
@@ -210,8 +215,9 @@ def test_fits_without_rows_are_told_apart_by_counts_and_means(tmp_path):
     assert table["llf_given_row"].isna().tolist() == [True, False]
     with pytest.warns(NotComparableWarning):
         assert compare(held, lda(FORMULA, MM))["aic"].isna().all()
-    with pytest.raises(DataError, match="uses 75 rows"):
+    with pytest.raises(DataError) as caught:
         compare(held, lda(FORMULA, IRIS.iloc[::2]))
+    assert "75" in str(caught.value)
     made = discrim.moments(FORMULA, IRIS)
     assert quiet(lda(moments=made), lda(FORMULA, IRIS))["aic"].round(6).nunique() == 1
 
@@ -252,8 +258,9 @@ SEPALS, PETALS = "species ~ sepal_length + sepal_width", "species ~ petal_length
 
 @pytest.mark.parametrize("options", [{}, {"folds": 3, "seed": 0}])
 def test_other_rows_are_noticed_where_fits_have_no_column_in_common(options):
-    with pytest.raises(DataError, match="another table than the first: its column 'sepal_length'"):
+    with pytest.raises(DataError) as caught:
         compare(lda(SEPALS, HALVES[0]), lda(PETALS, HALVES[1]), **options)
+    assert caught.value.columns == ("sepal_length",)
     # The same rows are the same with columns added, transformed or left out.
     added = IRIS.assign(petal_length=(IRIS["petal_length"] - 4) ** 2, more=1.0)
     for other in (IRIS.copy(), added, IRIS.drop(columns=["sepal_length"])):
@@ -269,14 +276,19 @@ def test_no_test_compares_fits_to_other_rows_of_equal_counts(seed, tmp_path):
     one, other = (order.iloc[i::2].reset_index(drop=True) for i in (0, 1))
     pair = [half[half["species"] != "setosa"].astype({"species": str}) for half in (one, other)]
     lda(FORMULA, one).save(tmp_path / "fit")
-    with pytest.raises(DataError, match="another table"):
+    with pytest.raises(DataError) as caught:
         lr_test(lda(FORMULA, one), qda(FORMULA, other))
-    with pytest.raises(DataError, match="values of their columns"):
+    assert caught.value.columns == ("sepal_length",)
+    with pytest.raises(DataError) as caught:
         lr_test(load(tmp_path / "fit"), qda(FORMULA, other))
-    with pytest.raises(DataError, match="another table"):
+    assert "values" in str(caught.value)
+    assert "columns" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         hausman(lda(SHORT, pair[0]), logistic(SHORT, pair[1]))
-    with pytest.raises(DataError, match="another table"):
+    assert caught.value.columns == ("sepal_length",)
+    with pytest.raises(DataError) as caught:
         compare(lda(FORMULA, one), qda(FORMULA, other), folds=3, seed=0)
+    assert caught.value.columns == ("sepal_length",)
 
 
 def test_hausman_looks_at_the_rows_of_statsmodels_too():
@@ -292,8 +304,9 @@ def test_hausman_looks_at_the_rows_of_statsmodels_too():
     fit = lda(SHORT, halves[0])
     ours = hausman(fit, logistic(SHORT, halves[0]))
     assert hausman(fit, models[0]).pvalue == pytest.approx(ours.pvalue, rel=1e-6)
-    with pytest.raises(DataError, match="differ in rows: the mean of 'sepal_length' in class"):
+    with pytest.raises(DataError) as caught:
         hausman(fit, models[1])
+    assert caught.value.classes == ("versicolor",)
     turned = halves[0].sample(frac=1, random_state=1)
     assert hausman(lda(SHORT, turned), models[0]).pvalue == pytest.approx(ours.pvalue, rel=1e-6)
 
@@ -305,5 +318,6 @@ def test_one_table_that_is_changed_between_two_fits_is_two_tables():
         data[name] = data.groupby("species", observed=True)[name].transform(
             lambda each: each.to_numpy()[::-1]
         )
-    with pytest.raises(DataError, match="another table"):
+    with pytest.raises(DataError) as caught:
         lr_test(linear, qda(FORMULA, data))
+    assert caught.value.columns == ("sepal_length",)

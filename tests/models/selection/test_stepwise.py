@@ -238,8 +238,10 @@ def test_more_columns_than_degrees_of_freedom_go_forward_only():
     data = pd.DataFrame(x, columns=[f"x{j}" for j in range(40)]).assign(y=codes)
     result = stepwise("y ~ .", data, enter=0.001, stay=0.001)
     assert result.selected[0] == "x7"
-    with pytest.raises(CollinearError, match="18 degrees of freedom"):
+    with pytest.raises(CollinearError) as caught:
         stepwise("y ~ .", data, direction="backward")
+    assert "18" in str(caught.value)
+    assert "degrees" in str(caught.value)
 
 
 def test_columns_that_say_nothing_more_are_left_out_and_named():
@@ -247,8 +249,9 @@ def test_columns_that_say_nothing_more_are_left_out_and_named():
     result = stepwise("species ~ .", data)
     assert "'flat'" in result.summary().as_text()
     assert {"twice", "petal_width"} - set(result.selected)
-    with pytest.raises(CollinearError, match="twice"):
+    with pytest.raises(CollinearError) as caught:
         stepwise("species ~ . - flat", data, direction="backward")
+    assert caught.value.columns == ("twice",)
 
 
 def test_nothing_chosen_is_said():
@@ -256,8 +259,10 @@ def test_nothing_chosen_is_said():
     result = stepwise("species ~ sepal_width", shuffled, enter=1e-9, stay=1e-9)
     assert result.selected.tolist() == []
     assert "none" in result.summary().as_text()
-    with pytest.raises(DataError, match="No term was chosen"):
+    with pytest.raises(DataError) as caught:
         _ = result.fit
+    assert "term" in str(caught.value)
+    assert "chosen" in str(caught.value)
 
 
 def test_rows_complete_in_the_chosen_terms_only_are_fitted_and_counted():
@@ -306,8 +311,9 @@ def test_bad_arguments_are_named(options, says):
 
 
 def test_bad_tables_are_named():
-    with pytest.raises(DiscrimError, match="one class only"):
+    with pytest.raises(DiscrimError) as caught:
         stepwise("species ~ .", IRIS.iloc[:50].astype({"species": str}))
+    assert caught.value.columns == ("species",)
     with pytest.raises(FormulaError):
         stepwise("species ~ nosuch", IRIS)
 
@@ -320,18 +326,22 @@ def test_a_verb_may_be_named():
     assert type(named.fit).__name__ == "QDAResults"
     chosen = stepwise("cultivar ~ alcohol + ash", data, verb="logistic", criterion="bic")
     assert type(chosen.fit).__name__ == "LogisticResults"
-    with pytest.raises(DataError, match=r"verb='oracle' is not known\. Use one of 'lda', 'qda'"):
+    with pytest.raises(DataError) as caught:
         stepwise("cultivar ~ .", data, verb="oracle")
+    assert "verb='oracle'" in str(caught.value)
+    assert "'lda'" in str(caught.value)
 
 
 def test_the_ways_out_of_collinear_candidates_are_ways_out():
     data = load_wine().assign(twice=lambda frame: 2 * frame["alcohol"])
     formula = "cultivar ~ alcohol + ash + twice"
-    with pytest.raises(CollinearError, match=r'or pass direction="both"\.'):
+    with pytest.raises(CollinearError) as caught:
         stepwise(formula, data, direction="backward")
+    assert caught.value.columns == ("twice",)
     assert "twice" not in stepwise(formula, data, direction="both").selected
-    with pytest.raises(CollinearError, match=r'or pass verb=partial\(logistic, collinear="drop"\)\.'):
+    with pytest.raises(CollinearError) as caught:
         stepwise(formula, data, criterion="aic")
+    assert caught.value.columns == ("twice",)
     drops = partial(logistic, collinear="drop")
     with pytest.warns(DroppedColumnsWarning, match="'twice'"):
         assert "twice" not in stepwise(formula, data, criterion="aic", verb=drops).selected
