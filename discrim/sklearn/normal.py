@@ -19,7 +19,6 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 import discrim
-from discrim.core.covariance.robust import RobustCovariance
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.covariance import MCD, Full, StudentT, read_regularized
@@ -329,9 +328,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         covariance_model = read_covariance(LINEAR, self.covariance, self.method, self.components)
         by_levels = isinstance(self.components, MultipleCorrespondence)
         return (
-            None
-            if covariance_model.needs_rows or by_levels or isinstance(covariance_model, RobustCovariance)
-            else covariance_model.required_moments("pooled")
+            None if covariance_model.needs_rows or by_levels else covariance_model.required_moments("pooled")
         )
 
     def transform(self, X: Any) -> Floats:
@@ -403,9 +400,7 @@ class QDAClassifier(PartialClassifier):
     def _spread(self) -> Spread | None:
         covariance_model = read_covariance(QUADRATIC, self.covariance, self.method, self.components)
         # Where a class has no covariance, those of all classes are turned to.
-        return (
-            None if covariance_model.needs_rows or isinstance(covariance_model, RobustCovariance) else "class"
-        )
+        return None if covariance_model.needs_rows else "class"
 
     def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         asked = self._specification("covariance")

@@ -30,8 +30,8 @@ from discrim.core.covariance.covariance import EPS, Covariance, pooled, separate
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
+    CovarianceTraits,
     FullCovariance,
-    Item,
     NormalClasses,
     Parts,
     full_left_out,
@@ -126,9 +126,8 @@ class CovariateAdjustedCovariance(CovarianceModel):
 
     covariates: int = 1
 
-    word = "adjusted"
-    is_maximum = True
-    full_instead = "without covariates"
+    name = "adjusted"
+    traits = CovarianceTraits(is_maximum_likelihood=True)
 
     def for_columns(self, keep: Codes) -> CovarianceModel:
         """Return the covariance model for some of the columns, of which fewer or none may be covariates."""
@@ -178,28 +177,6 @@ class CovariateAdjustedCovariance(CovarianceModel):
         logdet = covariance.divided_by(moments.total / float(fitted.divisors[0])).logdet
         columns = moments.columns(np.arange(self.covariates, moments.n_columns))
         return gaussian.log_likelihood(columns, np.full(moments.n_classes, logdet), fitted.log_prior)
-
-    def described(self, *, by_class: bool, mle: bool) -> str:
-        """What a header says of the covariance and its divisor."""
-        return f"pooled, given covariates, {'1/N' if mle else f'1/(N-K-{self.covariates})'}"
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """The number of covariates."""
-        return [("Covariates", self.covariates, f"{self.covariates}, slopes common to classes")]
-
-    @property
-    def phrase(self) -> str:
-        """What a message says of such a covariance."""
-        return "given covariates"
-
-    @property
-    def adjective(self) -> str:
-        """What a message calls such a covariance."""
-        return "covariate-adjusted"
-
-    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
-        """Of the table of a covariance."""
-        return f"Covariance {where}, given the covariates, divisor {divisor}"
 
     def options(self) -> Parts:
         """What a file keeps of it."""

@@ -6,7 +6,6 @@ That is what every estimator of `sklearn.covariance` is; nothing of scikit-learn
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -17,6 +16,7 @@ from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
+    CovarianceTraits,
     LabelledRows,
     NormalClasses,
     Parts,
@@ -49,12 +49,8 @@ class EstimatorCovariance(CovarianceModel):
     text: str
     covariances: tuple[Covariance, ...] = ()
 
-    word = "estimator"
-    phrase = "of an estimator"
-    adjective = "user's"
-    needs_rows = True
-    is_regular = True
-    needs_products = False
+    name = "estimator"
+    traits = CovarianceTraits(is_regular=True, needs_products=False, needs_rows=True, has_own_divisor=True)
 
     def unfitted(self) -> EstimatorCovariance:
         """The estimator, not fitted."""
@@ -78,18 +74,6 @@ class EstimatorCovariance(CovarianceModel):
                 "it in each fold."
             ),
         )
-
-    def described(self, *, by_class: bool, mle: bool) -> str:
-        """What a header says of it."""
-        return f"{'by class' if by_class else 'pooled'}, an estimator's"
-
-    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
-        """Of the table of a covariance."""
-        return f"Covariance {where}, as the estimator has it"
-
-    def note(self, short: Callable[[str], str]) -> str:
-        """What the estimator is called."""
-        return f"Covariance by {short(self.text)}, with its own divisor."
 
     def options(self) -> Parts:
         """What the estimator is called."""

@@ -51,11 +51,10 @@ from discrim.core.covariance.diagonal import column_held_at, median_shrunk, stri
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
-    Item,
+    CovarianceTraits,
     LabelledRows,
     NormalClasses,
     Parts,
-    divisor_text,
 )
 from discrim.core.covariance.principal import ThinCovariance, one_scatter
 from discrim.core.covariance.shrinkage import ROUNDED_FOURTHS, Powers, Shrinkage, data_units
@@ -75,11 +74,8 @@ class ShrunkCorrelationCovariance(CovarianceModel):
     shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("strimmer"))
     variances: Shrinkage = field(default_factory=lambda: Shrinkage("strimmer"))
 
-    word = "correlation"
-    goes_within_axes = True
-    sections = ("ranking",)
-    is_regular = True
-    pooled_title = "Pooled and shrunk c"
+    name = "correlation"
+    traits = CovarianceTraits(is_regular=True, allows_subspace=True)
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
@@ -131,18 +127,6 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         moments = fitted.moments
         powers = None if rows is None or not self.needs_rows else correlation_powers(rows, moments)
         return correlation_left_out(fitted, (self.shrinkage, self.variances), powers)
-
-    def described(self, *, by_class: bool, mle: bool) -> str:
-        """What a header says of it."""
-        return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """Both shrinkages."""
-        found: list[Item] = []
-        for what, own in (("correlations", self.shrinkage), ("variances", self.variances)):
-            text = f"{own.values[0]:.4g}, {'given' if own.rule == 'given' else 'estimated'}"
-            found.append((f"Shrinkage, {what}", own.values, text))
-        return found
 
     @classmethod
     def from_file(cls, parts: Parts) -> ShrunkCorrelationCovariance:

@@ -19,6 +19,7 @@ from discrim.core.covariance.covariance import Covariance, Dependency, dependenc
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
+    CovarianceTraits,
     LabelledRows,
     NormalClasses,
     Parts,
@@ -37,131 +38,140 @@ _SHRINKAGES: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer", "loo": "loo"}
 
 @dataclass(frozen=True, slots=True)
 class DiagonalCovariance(CovarianceModel):
-    """Variances alone, or shrunk towards their median."""
+    """Variances alone: the columns are independent within classes."""
 
-    shrinkage: Shrinkage | None = None
-
-    word = "diagonal"
-    goes_within_axes = True
-    phrase = "of shrunken variances"
-    adjective = "shrunken diagonal"
-    needs_products = False
-
-    def unfitted(self) -> DiagonalCovariance:
-        """With the shrinkage that was asked for."""
-        return self if self.shrinkage is None else DiagonalCovariance(self.shrinkage.unfitted())
-
-    @property
-    def shrinkages(self) -> tuple[Shrinkage, ...]:
-        """Of the variances."""
-        return () if self.shrinkage is None else (self.shrinkage,)
-
-    def for_class(self, k: int | None) -> DiagonalCovariance:
-        """The same of one class alone."""
-        g = None if self.shrinkage is None else self.shrinkage.of(k)
-        return self if g is None else self.with_shrinkages(g)
-
-    def with_shrinkages(self, *values: float) -> DiagonalCovariance:
-        """The same with these shrinkages."""
-        return self if self.shrinkage is None else DiagonalCovariance(self.shrinkage.known(values))
+    name = "diagonal"
+    traits = CovarianceTraits(
+        needs_products=False, is_maximum_likelihood=True, has_standard_errors=True, allows_subspace=True
+    )
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Never: each column has its variance."""
+        """Return False: each column has its variance."""
         return False
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Constant columns; where variances are shrunk, those of a median of zero."""
+        """Return the constant columns."""
+        return dependencies(moments, k, diagonal=True)
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
+        """Estimate the variances."""
+        if len(divisors) > 1:
+            return CovarianceEstimates(self, moments, separate(moments, divisors, diagonal=True))
+        return CovarianceEstimates(self, moments, (pooled(moments, float(divisors[0]), diagonal=True),))
+
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+        """Return scores in closed form, column by column."""
+        moments = self.rescaled(fitted.moments)
+        distances = gaussian.distances(moments, fitted.covariances)
+        divisors = fitted.divisors
+        log_prior = fitted.log_prior
+        return lambda x, codes, w: diagonal_scores(
+            x, codes, w, distances, moments.counts, divisors, log_prior
+        )
+
+    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
+        """Return the number of variances."""
+        return n_covariances * n_columns
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> CovarianceModel:
+        """Return the model of a file, with its shrinkage if there is one."""
+        shrinkage = Shrinkage.from_file(parts, ("given", *_SHRINKAGES))
+        return cls() if shrinkage is None else ShrunkDiagonalCovariance(shrinkage)
+
+
+@dataclass(frozen=True, slots=True)
+class ShrunkDiagonalCovariance(CovarianceModel):
+    """Variances shrunk towards their median.
+
+    Attributes
+    ----------
+    shrinkage : Shrinkage
+    """
+
+    shrinkage: Shrinkage
+
+    name = "diagonal"
+    traits = CovarianceTraits(needs_products=False, allows_subspace=True)
+
+    def unfitted(self) -> ShrunkDiagonalCovariance:
+        """Return a copy without an estimated shrinkage."""
+        return ShrunkDiagonalCovariance(self.shrinkage.unfitted())
+
+    @property
+    def shrinkages(self) -> tuple[Shrinkage, ...]:
+        """Shrinkage of the variances."""
+        return (self.shrinkage,)
+
+    def for_class(self, k: int | None) -> ShrunkDiagonalCovariance:
+        """Return the model of class k alone, or of the pooled variances."""
+        g = self.shrinkage.of(k)
+        return self if g is None else self.with_shrinkages(g)
+
+    def with_shrinkages(self, *values: float) -> ShrunkDiagonalCovariance:
+        """Return the model with other shrinkages."""
+        return ShrunkDiagonalCovariance(self.shrinkage.known(values))
+
+    def requires_full_rank(self, n_columns: int) -> bool:
+        """Return False: each column has its variance."""
+        return False
+
+    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """Return the constant columns if nothing is shrunk, or if the median of the variances is zero."""
         constant = dependencies(moments, k, diagonal=True)
-        if self.shrinkage is None:
-            return constant
         g = self.shrinkage.of(k)
         if g is not None and Shrinkage("given", (g,)).is_none(moments.n_columns):
             return constant
         return constant if 2 * len(constant) >= moments.n_columns else []
 
     def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
-        """Where all variances are the median."""
-        g = None if self.shrinkage is None else self.shrinkage.of(k)
+        """Return a column that varies too much for the median variance, and the column of the median."""
+        g = self.shrinkage.of(k)
         if g is None:
             return None
         one = one_scatter(moments, k)
         return out_of_reach(one.squares[0], one.scale, g)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
-        """On scales within reach of the median, where there is something of it."""
-        shrinks = self.shrinkage is not None and (not self.shrinkage.values or any(self.shrinkage.values))
+        """Return the moments with columns on scales comparable to the median, if something is shrunk."""
+        shrinks = not self.shrinkage.values or any(self.shrinkage.values)
         return comparable_to_median(moments) if shrinks else moments
 
-    def fit_to_rows(self, rows: LabelledRows, moments: ClassMoments, divisors: Floats) -> DiagonalCovariance:
-        """With the shrinkages of Opgen-Rhein & Strimmer."""
-        if self.shrinkage is None or self.shrinkage.rule != "strimmer":
+    def fit_to_rows(
+        self, rows: LabelledRows, moments: ClassMoments, divisors: Floats
+    ) -> ShrunkDiagonalCovariance:
+        """Return a copy with the shrinkages of Opgen-Rhein & Strimmer."""
+        if self.shrinkage.rule != "strimmer":
             return self
         moments = comparable_to_median(moments)
         fourths = shrinkage.column_powers(rows.blocks, moments).fourths
-        return DiagonalCovariance(
-            self.shrinkage.known([strimmer(moments, fourths, k) for k, _ in each_covariance(divisors)])
-        )
+        return self.with_shrinkages(*[strimmer(moments, fourths, k) for k, _ in each_covariance(divisors)])
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Variances, shrunk by what is known."""
-        if self.shrinkage is None:
-            if len(divisors) > 1:
-                return CovarianceEstimates(self, moments, separate(moments, divisors, diagonal=True))
-            return CovarianceEstimates(self, moments, (pooled(moments, float(divisors[0]), diagonal=True),))
+        """Estimate the variances, shrunk by the known shrinkage."""
         moments = self.rescaled(moments)
-        found = []
+        covariances = []
         shrinkages = []
         for k, divisor in each_covariance(divisors):
             one = one_scatter(moments, k)
             g = self.shrinkage.of(k) or 0.0
-            found.append(median_shrunk(one.squares[0], one.scale, divisor, g))
+            covariances.append(median_shrunk(one.squares[0], one.scale, divisor, g))
             shrinkages.append(g)
-        return CovarianceEstimates(
-            DiagonalCovariance(self.shrinkage.known(shrinkages)), moments, tuple(found)
-        )
+        return CovarianceEstimates(self.with_shrinkages(*shrinkages), moments, tuple(covariances))
 
     def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
-        """Scores of rows without themselves under each shrinkage of the grid."""
-        grid = np.array(() if self.shrinkage is None else self.shrinkage.grid)
-        return diagonal_trial(comparable_to_median(moments), divisors, log_prior, grid)
+        """Return leave-one-out scores under each candidate of the shrinkage."""
+        candidates = np.array(self.shrinkage.grid)
+        return diagonal_trial(comparable_to_median(moments), divisors, log_prior, candidates)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form, column by column."""
+        """Return scores in closed form, column by column."""
         moments = self.rescaled(fitted.moments)
-        divisors = fitted.divisors
-        if self.shrinkage is None:
-            distances = gaussian.distances(moments, fitted.covariances)
-            log_prior = fitted.log_prior
-            return lambda x, codes, w: diagonal_scores(
-                x, codes, w, distances, moments.counts, divisors, log_prior
-            )
-        own = column_held_at(np.array(self.shrinkage.values))
+        intensity = column_held_at(np.array(self.shrinkage.values))
         if fitted.rows is not None and self.shrinkage.rule == "strimmer":
-            own = strimmer_without(
-                moments, shrinkage.column_powers(fitted.rows, moments), common=len(divisors) == 1
-            )
-        return diagonal_left_out(replace(fitted, moments=moments), own)
-
-    @property
-    def is_maximum(self) -> bool:
-        """Where variances are not shrunk."""
-        return self.shrinkage is None
-
-    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """A variance for each column."""
-        if self.shrinkage is not None:
-            raise self.no_likelihood("A number of free parameters")
-        return n_covariances * n_columns
-
-    @property
-    def has_errors(self) -> bool:
-        """Where variances are not shrunk."""
-        return self.shrinkage is None
-
-    @classmethod
-    def from_file(cls, parts: Parts) -> DiagonalCovariance:
-        """With the shrinkages of the file, if any."""
-        return cls(Shrinkage.from_file(parts, ("given", *_SHRINKAGES)))
+            powers = shrinkage.column_powers(fitted.rows, moments)
+            intensity = strimmer_without(moments, powers, common=len(fitted.divisors) == 1)
+        return diagonal_left_out(replace(fitted, moments=moments), intensity)
 
 
 REACH_OF_MEDIAN = 450

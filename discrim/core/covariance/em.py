@@ -26,20 +26,27 @@ is a covariance; a step that lowers the likelihood is taken back.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import LEAST_PART, Covariance
-from discrim.core.covariance.model import FullCovariance, Item, NormalClasses, Parts, full_left_out
+from discrim.core.covariance.model import (
+    CovarianceModel,
+    CovarianceTraits,
+    FullCovariance,
+    NormalClasses,
+    Parts,
+)
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.moments.row_sums import column_scale, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, are_flags, are_whole
 from discrim.core.rules.gaussian import patterns
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError
 
 TOLERANCE = 1e-8
 """Distance to the maximum, as the rate of the steps tells it, in standard errors of complete rows."""
@@ -363,69 +370,11 @@ class EMCovariance(FullCovariance):
     patterns: int
     incomplete: int
 
+    traits = replace(FullCovariance.traits, is_plain_full=False, uses_incomplete_rows=True)
+
     def for_refit(self) -> FullCovariance:
         """The covariance of moments that are found already."""
         return FullCovariance()
-
-    likelihood_title = "Log-likelihood, observed"
-
-    def described(self, *, by_class: bool, mle: bool) -> str:
-        """What a header says of it."""
-        return f"{FullCovariance().described(by_class=by_class, mle=mle)}, by EM"
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """The search."""
-        steps = f"{self.steps}{'' if self.converged else ', not converged'}"
-        return [
-            ("Rows completed", self.incomplete, f"{self.incomplete}, {self.patterns} patterns"),
-            ("Sweeps of EM", self.steps, steps),
-        ]
-
-    @property
-    def is_of_moments(self) -> bool:
-        """Where no row misses a value."""
-        return not self.incomplete
-
-    def refusal(self, what: str) -> NotSupportedError | None:
-        """The error that says what the estimates are not for, and the way out."""
-        if self.is_of_moments:
-            return None
-        return NotSupportedError(
-            f"{what} assumes the sampling law of moments of complete rows, which estimates with "
-            'missing="em" do not follow.',
-            hint='Fit the complete rows, without missing="em".',
-        )
-
-    def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Log-likelihood of class and observed values."""
-        if self.is_of_moments:
-            return FullCovariance().log_likelihood(fitted)
-        return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
-
-    def check_reduced_axes(self) -> None:
-        """Raise where rows miss values: the maximum with fewer axes is not known."""
-        if not self.is_of_moments:
-            raise NotSupportedError(
-                'The log-likelihood with missing="em" exists for all axes only.', hint="Fit without ncomp=."
-            )
-
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form where no row misses a value; else there are none."""
-        self.check_leave_one_out(fitted.moments)
-        return full_left_out(fitted)
-
-    def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise NotSupportedError if a row misses a value."""
-        if not self.is_of_moments:
-            raise NotSupportedError(
-                'leave_one_out() with missing="em" would take a new search for each row.',
-                hint='Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
-            )
-
-    @property
-    def refits_each_row(self) -> bool:
-        """Where rows miss values."""
-        return not self.is_of_moments
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
         """How the moments were found."""
@@ -446,7 +395,45 @@ class EMCovariance(FullCovariance):
         steps, converged, llf, kinds, incomplete = numbers.tolist()
         if not (are_flags(numbers[1:2]) and all(are_whole(each) for each in (steps, kinds, incomplete))):
             raise DataError("its search by EM has no number of steps, patterns or rows")
-        return cls(int(steps), bool(converged), llf, int(kinds), int(incomplete))
+        return em_covariance(int(steps), bool(converged), llf, int(kinds), int(incomplete))
+
+
+@dataclass(frozen=True, slots=True)
+class IncompleteEMCovariance(EMCovariance):
+    """The full covariance of rows of which some miss values: it is not a function of their moments."""
+
+    traits = CovarianceTraits(
+        is_full=True, is_moment_estimate=False, is_maximum_likelihood=True, uses_incomplete_rows=True
+    )
+
+    def log_likelihood(self, fitted: NormalClasses) -> float:
+        """Return the log-likelihood of class and observed values."""
+        return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
+
+    def check_reduced_axes(self) -> None:
+        """Raise NotSupportedError: the maximum with fewer axes is not known."""
+        CovarianceModel.check_reduced_axes(self)
+
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+        """Raise NotSupportedError: each row would take a search."""
+        raise CoreNotSupportedError("search_for_each_row", n_rows=int(fitted.moments.rows.sum()))
+
+    def check_leave_one_out(self, moments: ClassMoments) -> None:
+        """Raise NotSupportedError: each row would take a search."""
+        raise CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
+
+    @property
+    def refits_each_row(self) -> bool:
+        """Whether leaving rows out takes a search for each of them."""
+        return True
+
+
+def em_covariance(
+    steps: int, converged: bool, row_llf: float, patterns: int, incomplete: int
+) -> EMCovariance:
+    """Return the covariance model of a search; the arguments are the attributes of `EMCovariance`."""
+    model = IncompleteEMCovariance if incomplete else EMCovariance
+    return model(steps, converged, row_llf, patterns, incomplete)
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,7 +471,7 @@ def fit_em(
         searches.append(maximum)
     steps = sum(each.steps for each in searches)
     llf = sum(each.llf for each in searches)
-    made = EMCovariance(steps, all(each.converged for each in searches), llf, kinds, incomplete)
+    made = em_covariance(steps, all(each.converged for each in searches), llf, kinds, incomplete)
     return (parts[0] if common else _joined(parts)), made
 
 

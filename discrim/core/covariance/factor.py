@@ -72,12 +72,12 @@ from discrim.core.covariance.model import (
     SPHERES,
     CovarianceEstimates,
     CovarianceModel,
-    Item,
+    CovarianceTraits,
     NoEstimateError,
     NormalClasses,
     Parts,
+    SeparatedAxes,
     Sphere,
-    divisor_text,
 )
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal, tied_axes
 from discrim.core.moments.derived_moments import root_of
@@ -135,11 +135,8 @@ class FactorAnalyticCovariance(CovarianceModel):
     sphere: Sphere = SPHERES[0]
     factors: Factors | None = None
 
-    word = "factor"
-    sections = ("factors",)
-    is_regular = True
-    is_maximum = True
-    of_few_axes = True
+    name = "factor"
+    traits = CovarianceTraits(is_regular=True, is_maximum_likelihood=True, few_rows_suffice=True)
 
     def bind_classes(self, levels: Sequence[Any], n_columns: int) -> FactorAnalyticCovariance:
         """With the dimensions that were given, by class; a CollinearError where there is one column.
@@ -196,6 +193,14 @@ class FactorAnalyticCovariance(CovarianceModel):
             raise FactorFaultError(fault, factors.form)
         return CovarianceEstimates(replace(self, factors=factors), moments, factors.covariances(divisors))
 
+    def separated_axes(self) -> list[SeparatedAxes]:
+        """Return the numbers of dimensions that separate axes of equal eigenvalues."""
+        if self.factors is None:
+            return []
+        most = self.factors.n_columns - 1
+        ties = self.factors.tied_axes()
+        return [SeparatedAxes(None if self.is_common else k, d, tie, most) for k, d, tie in ties]
+
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, where the covariance of a class is that of its own rows."""
         factors = self.factors
@@ -228,29 +233,6 @@ class FactorAnalyticCovariance(CovarianceModel):
     def is_common(self) -> bool:
         """Where the axes are common."""
         return common_axes(self.wanted.form)
-
-    def described(self, *, by_class: bool, mle: bool) -> str:
-        """What a header says of it."""
-        if self.is_common:
-            return f"factor, common, {divisor_text(by_class=False, mle=mle)}"
-        return f"factor by class, {divisor_text(by_class=True, mle=mle)}"
-
-    @property
-    def found_label(self) -> str:
-        """How dimensions were found, in words."""
-        words = {"given": "given", "bic": "BIC", "cattell": f"Cattell, {self.wanted.threshold:g}"}
-        return words[self.wanted.found]
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """Form, dimensions and the units of the sphere."""
-        items: list[Item] = [("Form", self.wanted.form, self.wanted.form)]
-        if self.factors is not None:
-            dimensions = tuple(self.factors.dimensions.tolist())
-            least = min(dimensions)
-            most = max(dimensions)
-            text = f"{least}" if least == most else f"{least} to {most}"
-            items.append((f"Dimensions, {self.found_label}", dimensions, text))
-        return [*items, self.sphere.item]
 
     def options(self) -> Parts:
         """Form, how dimensions were found, and the units of the sphere."""

@@ -14,7 +14,7 @@ from discrim.core.covariance.factor import FactorAnalyticCovariance
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, Parts
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance
-from discrim.core.covariance.robust import RobustCovariance
+from discrim.core.covariance.robust import robust_from_numbers
 from discrim.core.covariance.separable import SeparableCovariance
 from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.covariance.sliced import SAVECovariance
@@ -23,7 +23,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError
 
 KINDS: dict[str, type[CovarianceModel]] = {
-    kind.word: kind
+    kind.name: kind
     for kind in (
         FullCovariance, DiagonalCovariance, ShrunkCovariance, ShrunkCorrelationCovariance,
         SphericalCovariance, PseudoInverseCovariance, FactorAnalyticCovariance, EstimatorCovariance,
@@ -76,7 +76,7 @@ def options_of(covariance_model: CovarianceModel) -> Parts:
             "matrix_columns",
         )
     )
-    return none | {"structure": covariance_model.word, "standardize": False} | covariance_model.options()
+    return none | {"structure": covariance_model.name, "standardize": False} | covariance_model.options()
 
 
 def buffers_of(covariance_model: CovarianceModel, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
@@ -94,21 +94,21 @@ def covariance_from_file(method: str, parts: Parts) -> CovarianceModel:
         parts["standardize"] = False
         indicators = parts.pop("indicators", None)
         inner = covariance_from_file(method, parts)
-        if not inner.goes_within_axes or (by is not None and not isinstance(wanted, int)):
+        if not inner.traits.allows_subspace or (by is not None and not isinstance(wanted, int)):
             raise DataError("its number of components does not go with its structure")
         if by == SAVECovariance.by:
-            if not isinstance(inner, FullCovariance) or standardize or indicators is not None:
+            if not inner.traits.is_full or standardize or indicators is not None:
                 raise DataError("its axes do not go with its structure")
             return SAVECovariance(inner, wanted)
         which = None if indicators is None else tuple((indicators > 0).tolist())
         return SubspaceCovariance(inner, by or wanted, standardize, wanted if by else None, indicators=which)
     word = parts.pop("structure")
-    robust = RobustCovariance.from_numbers(method, parts.pop("robust"))
-    if word == FullCovariance.word and robust is not None:
+    robust = robust_from_numbers(method, parts.pop("robust"))
+    if word == FullCovariance.name and robust is not None:
         found: CovarianceModel = robust
     else:
         found = (EMCovariance if "em" in parts else KINDS[word]).from_file(parts)
     left = next((name for name, part in parts.items() if part is not False), None)
-    if left is not None or found.word != word or (robust is not None and found is not robust):
+    if left is not None or found.name != word or (robust is not None and found is not robust):
         raise DataError(f"its {_PARTS.get(left or '', 'form')} does not go with its structure")
     return found

@@ -19,22 +19,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, pooled, separate
 from discrim.core.covariance.shrinkage import Shrinkage, Trial
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out, within_sd
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks, Spread
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, by_refits, squared_gaps
-from discrim.errors import CollinearError, DiscrimError, NotSupportedError
+from discrim.errors import CollinearError, DiscrimError
 
-Item = tuple[str, Any, str]
-"""A line of a header: what is said, the value, a tuple where it is one for each covariance, and its text."""
+if TYPE_CHECKING:
+    from discrim.core.covariance.projected import SubspaceCovariance
 
 Parts = dict[str, Any]
 """Options and buffers of a file that are of its covariances, by name; each kind takes its own out."""
@@ -71,6 +72,28 @@ class NormalClasses:
     rows: RowBlocks | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SeparatedAxes:
+    """A number of axes that separates axes of equal eigenvalues.
+
+    Attributes
+    ----------
+    k : int or None
+        The class; None for the axes of all classes.
+    count : int
+        The number.
+    tie : (int, int)
+        First and last of the axes of equal eigenvalues.
+    most : int or None
+        The largest number, if it is less than the number of axes.
+    """
+
+    k: int | None
+    count: int
+    tie: tuple[int, int] | None
+    most: int | None
+
+
 class CovarianceEstimates(NamedTuple):
     """A kind with what moments say of it, these on the scales that it takes, and covariances in them."""
 
@@ -84,7 +107,6 @@ class Sphere:
     """The units of a sphere: those of the data."""
 
     in_data: ClassVar[bool] = True
-    text: ClassVar[str] = "in columns' units"
 
     def unit(self, moments: ClassMoments) -> Floats | None:
         """Standard deviations (p,) that columns are divided by; None for the units of the data."""
@@ -106,18 +128,12 @@ class Sphere:
         """What asks for it, and what a file keeps."""
         return {"standardize": not self.in_data}
 
-    @property
-    def item(self) -> Item:
-        """The line of a header that says its units."""
-        return "Sphere", self.text, self.text
-
 
 @dataclass(frozen=True, slots=True)
 class StandardSphere(Sphere):
     """The units of a sphere: columns over their standard deviations within classes."""
 
     in_data = False
-    text = "of standardized columns"
 
     def unit(self, moments: ClassMoments) -> Floats:
         """Standard deviations (p,)."""
@@ -143,52 +159,119 @@ SHRINKAGES = ("shrinkage", "variance_shrinkage")
 """Names, in keywords and in files, of the shrinkage of a covariance, and of that of variances beside it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CovarianceTraits:
+    """Constant properties of a covariance model.
+
+    Attributes
+    ----------
+    is_regular : bool
+        It exists for linearly dependent columns, and for more columns than observations.
+    needs_products : bool
+        It is a function of the products of columns, not of their squares alone.
+    needs_rows : bool
+        It is estimated from the observations: their moments are not enough.
+    has_own_divisor : bool
+        The divisor is a part of the estimator.
+    is_full : bool
+        It is a covariance matrix without restrictions.
+    is_plain_full : bool
+        It is the full covariance of complete observations by their moments. Only this model can be combined
+        with covariates and with supervised axes.
+    is_moment_estimate : bool
+        Means and covariances are moments of complete observations, and have their sampling distribution.
+    is_maximum_likelihood : bool
+        It maximizes the likelihood among the models of its class, except for the divisor.
+    has_standard_errors : bool
+        Coefficients of a linear rule have standard errors.
+    is_robust : bool
+        Means and covariances are robust estimates.
+    uses_incomplete_rows : bool
+        Observations with missing values contribute.
+    allows_subspace : bool
+        It can be the covariance of scores on principal axes.
+    few_rows_suffice : bool
+        If each class has fewer observations than columns, a root with as many rows is enough.
+    """
+
+    is_regular: bool = False
+    needs_products: bool = True
+    needs_rows: bool = False
+    has_own_divisor: bool = False
+    is_full: bool = False
+    is_plain_full: bool = False
+    is_moment_estimate: bool = True
+    is_maximum_likelihood: bool = False
+    has_standard_errors: bool = False
+    is_robust: bool = False
+    uses_incomplete_rows: bool = False
+    allows_subspace: bool = False
+    few_rows_suffice: bool = False
+
+
 class CovarianceModel(ABC):
-    """A kind of covariance."""
+    """Model of the covariances of normal classes: the options of the user, and the estimated parameters.
+
+    Attributes
+    ----------
+    name : str
+        Identifier in files, and the default of names in tables and messages.
+    traits : CovarianceTraits
+        Constant properties of the class.
+    covariates : int
+        Number of leading columns that the other columns are adjusted for.
+    sphere : Sphere or None
+        Units of the spherical target, or of the sphere outside the leading axes.
+    """
 
     __slots__ = ()
 
-    word: ClassVar[str] = ""
-    """Of `covariance=` and in files."""
-
-    is_regular: ClassVar[bool] = False
-    """Whether it exists for dependent columns, and for more columns than rows."""
-
-    of_few_axes: ClassVar[bool] = False
-    """Whether a root of as few rows as a class has is enough, where these are fewer than the columns."""
-
-    goes_within_axes: ClassVar[bool] = False
-    """Whether it can be that of scores on principal axes."""
-
-    needs_products: ClassVar[bool] = True
-    """Whether it takes the products of columns, and not their squares alone."""
-
+    name: ClassVar[str] = ""
+    traits: ClassVar[CovarianceTraits] = CovarianceTraits()
     covariates: int = 0
-    """How many columns, the first, others are adjusted for: degrees of freedom that these slopes take."""
+    sphere: Sphere | None = None
 
-    # ---- what was asked for
+    # ---- options
 
     def bind_classes(self, levels: Sequence[Any], n_columns: int) -> Self:
-        """The same of classes that are known; an error where what was asked for is not of them."""
+        """Return the model with options by class in the order of the classes; raise if they do not fit."""
         return self
 
     def unfitted(self) -> Self:
-        """The same as it was asked for, without what rows and moments said."""
+        """Return a copy with the user's options only."""
         return self
 
     def for_columns(self, keep: Codes) -> CovarianceModel:
-        """Return the covariance model for the columns at some positions (q,), in increasing order."""
+        """Return the model of the columns at some positions (q,), in increasing order."""
         return self
 
     def for_refit(self) -> CovarianceModel:
-        """The kind that a refit to other moments estimates, what only rows say kept."""
+        """Return the model of other moments; parameters that only observations determine stay."""
         return self
+
+    def for_class(self, k: int | None) -> CovarianceModel:
+        """Return the model of class k alone, or of the pooled covariance."""
+        return self
+
+    def with_covariates(self, covariates: int) -> CovarianceModel:
+        """Return the model with another number of covariates, if it has any."""
+        return self
+
+    @property
+    def subspace(self) -> SubspaceCovariance | None:
+        """The model itself if it compares the classes on a few axes; else None."""
+        return None
+
+    @property
+    def is_common(self) -> bool:
+        """Whether models of a covariance for each class estimate one for all of them."""
+        return False
 
     # ---- shrinkage
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
-        """Of what is shrunk, as `SHRINKAGES` names it."""
+        """Shrinkage of the covariance, and of the variances if they have their own."""
         return ()
 
     def chosen_parameters(self) -> dict[str, Any]:
@@ -197,115 +280,126 @@ class CovarianceModel(ABC):
             return {"shrinkage": self.shrinkages[0].values[0], "grid": None}
         return {}
 
-    def for_class(self, k: int | None) -> CovarianceModel:
-        """The same of one class alone."""
-        return self
-
     def with_shrinkages(self, *values: float) -> CovarianceModel:
-        """The same with these shrinkages, one or one for each class."""
+        """Return the model with other shrinkages, one or one for each class."""
         return self
 
     def in_data_units(self) -> CovarianceModel:
-        """The same, of rows and moments that are in its `unit` already."""
+        """Return the model of columns that are divided by `column_units` already."""
         return self
 
     def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
-        """Scores of rows without themselves under each shrinkage of the grid; none of kinds without one."""
+        """Return leave-one-out scores under each candidate of the shrinkage."""
         return lambda x, codes, weights: iter(())
 
-    # ---- what it takes
+    # ---- moments
 
     @classmethod
     def required_moments(cls, full: Spread, *, thin: bool = False) -> Spread:
-        """What is to be known of the scatter, where a full covariance takes `full`; thin of few rows."""
-        if not cls.needs_products:
+        """Return the second moments that are accumulated.
+
+        Parameters
+        ----------
+        full : {"pooled", "class"}
+            Second moments of a full covariance.
+        thin : bool
+            Whether a root of few rows is accumulated if the model has one.
+        """
+        if not cls.traits.needs_products:
             return "diagonal"
-        if thin and cls.is_regular:
+        if thin and cls.traits.is_regular:
             return "thin" if full == "pooled" else "thin class"
         return full
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Whether the covariance of so many columns exists for independent columns only."""
-        return not self.is_regular
+        """Return whether the covariance exists for linearly independent columns only."""
+        return not self.traits.is_regular
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Columns for which the covariance of class k, or the pooled one, does not exist."""
-        return all_constant(moments, k) if self.is_regular else dependencies(moments, k)
+        """Return the columns for which the covariance of class k, or the pooled one, does not exist."""
+        return all_constant(moments, k) if self.traits.is_regular else dependencies(moments, k)
 
     def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
-        """A column whose squared distances would be no doubles, and that which its variance is taken from."""
+        """Return a column whose squared distances overflow, and the column that has its variance; or None."""
         return None
 
-    sphere: Sphere | None = None
-    """The units of the sphere that the kind is drawn towards, or is beyond a few axes."""
-
     def column_units(self, moments: ClassMoments) -> Floats | None:
-        """What columns (p,) are divided by before they are compared; None for the units of the data."""
+        """Return the standard deviations (p,) that columns are divided by, or None."""
         return None if self.sphere is None else self.sphere.unit(moments)
 
     @property
     def depends_on_units(self) -> bool:
-        """Whether there is a sphere in the units of the data."""
+        """Whether variances in the units of the data are pooled across columns."""
         return self.sphere is not None and self.sphere.in_data
 
-    @property
-    def compared(self) -> str:
-        """What is in the units of the columns, where they are compared."""
-        return f'The sphere of covariance="{self.word}"'
-
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
-        """Moments on scales within reach of each other, where columns are compared."""
+        """Return the moments with columns on comparable scales, if variances are pooled across columns."""
         return moments if self.sphere is None else self.sphere.scaled(moments)
 
     # ---- estimates
 
     @property
     def needs_rows(self) -> bool:
-        """Whether moments do not say it, so that a refit reads the rows."""
-        return any(shrinkage.by_rows for shrinkage in self.shrinkages)
+        """Whether a refit reads the observations, because their moments are not enough."""
+        return self.traits.needs_rows or any(shrinkage.by_rows for shrinkage in self.shrinkages)
 
     def fit_to_rows(self, rows: LabelledRows, moments: ClassMoments, divisors: Floats) -> Self:
-        """The same with what only rows say, of rows and moments in the `unit` of the kind."""
+        """Return a copy with the row-dependent parameters (such as the Ledoit-Wolf intensity) estimated.
+
+        Rows and moments are divided by `column_units`.
+        """
         return self
 
     @abstractmethod
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Covariances from moments without `obstacles`; a NoEstimateError where there is none."""
+        """Estimate the covariances from moments that pass `check`; raise NoEstimateError if there are none.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        divisors : (1,) or (K,) float
+        """
+
+    def separated_axes(self) -> list[SeparatedAxes]:
+        """Return the choices of a number of axes that separate axes of equal eigenvalues."""
+        return []
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them; missing where a refit has to say them.
+        """Return the scores of rows under the rule without each of them; NaN if a refit has to compute them.
 
-        A NotSupportedError says that there is no closed form, and that refits would take too long.
+        Raises NotSupportedError without a closed form, if refits take too long.
         """
-        takes = f"of a covariance by {self.word} takes a refit for each row"
-        return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
+        return self._by_refits(fitted.moments)
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if leaving rows out takes too many refits, or has no rule."""
         if type(self).leave_one_out is CovarianceModel.leave_one_out:
-            takes = f"of a covariance by {self.word} takes a refit for each row"
-            by_refits(int(moments.rows.sum()), moments.n_classes, takes)
+            self._by_refits(moments)
+
+    def _by_refits(self, moments: ClassMoments) -> LeftOut:
+        takes = f"of a covariance by {self.name} takes a refit for each row"
+        return by_refits(int(moments.rows.sum()), moments.n_classes, takes)
 
     @property
     def refits_each_row(self) -> bool:
         """Whether leaving rows out takes a fit, or a search, for each of them."""
         return type(self).leave_one_out is CovarianceModel.leave_one_out
 
-    # ---- likelihood and sampling law
+    # ---- likelihood and sampling distribution
 
     @property
-    def is_maximum(self) -> bool:
-        """Whether it maximizes the likelihood among those of its kind, but for its divisor."""
-        return False
+    def has_distances(self) -> bool:
+        """Whether it is the full covariance by moments, whose distances have a known distribution."""
+        return self.traits.is_full and self.traits.is_moment_estimate
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Number of free parameters; a NotSupportedError of what maximizes no likelihood."""
-        raise self.no_likelihood("A number of free parameters")
+        """Return the number of free parameters; raise NotSupportedError without a likelihood."""
+        raise no_likelihood(self.name)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Log-likelihood of class and row; a NotSupportedError of what maximizes no likelihood."""
-        if not self.is_maximum:
-            raise self.no_likelihood("A log-likelihood")
+        """Return the log-likelihood of class and row; raise NotSupportedError without a likelihood."""
+        if not self.traits.is_maximum_likelihood:
+            raise no_likelihood(self.name)
         moments = fitted.moments
         divisors = fitted.divisors
         counts = moments.counts if len(divisors) > 1 else np.array([moments.total])
@@ -314,134 +408,51 @@ class CovarianceModel(ABC):
         return gaussian.log_likelihood(moments, np.broadcast_to(logdets, moments.n_classes), fitted.log_prior)
 
     def check_reduced_axes(self) -> None:
-        """Raise where the log-likelihood exists for all canonical axes only."""
+        """Raise NotSupportedError if the log-likelihood exists for all canonical axes only."""
         # At the maximum the axes left out add to the covariance, which is then no longer of its kind.
-        raise NotSupportedError(
-            f"The log-likelihood of a {self.word} covariance exists for all axes only.",
-            hint="Fit without ncomp=.",
-        )
-
-    def no_likelihood(self, what: str) -> NotSupportedError:
-        """The error that refuses what takes an estimate of maximum likelihood."""
-        return NotSupportedError(
-            f"{what} needs a maximum of the likelihood, which a covariance {self.phrase} does not give.",
-            hint='Compare by error_rates(["cv"]), or fit another covariance.',
-        )
-
-    @property
-    def is_of_moments(self) -> bool:
-        """Whether means and covariances are moments of complete rows."""
-        return True
-
-    @property
-    def is_robust(self) -> bool:
-        """Whether means and covariances are robust ones."""
-        return False
-
-    def refusal(self, what: str) -> NotSupportedError | None:
-        """The error that refuses what assumes the sampling law of moments; None where that holds."""
-        return None
-
-    @property
-    def has_distances(self) -> bool:
-        """Whether it is the full covariance of moments, whose distances have a law."""
-        return False
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether coefficients of a linear rule have standard errors."""
-        return False
-
-    # ---- words
-
-    means_title: ClassVar[str] = "Means"
-    """Of the table of class means."""
-
-    pooled_title: ClassVar[str] = "Pooled c"
-    """What the title of one covariance begins with."""
-
-    likelihood_title: ClassVar[str] = "Log-likelihood"
-    """Of the line of a header that says it."""
-
-    sections: ClassVar[tuple[str, ...]] = ()
-    """What a summary has beside that of other kinds: "flagged", "ranking", "factors"."""
-
-    @property
-    def is_common(self) -> bool:
-        """Whether covariances of the classes are all the same."""
-        return False
-
-    def described(self, *, by_class: bool, mle: bool) -> str:
-        """What a header says of the covariance and its divisor."""
-        return f"{self.word}{' by class' if by_class else ''}, {divisor_text(by_class=by_class, mle=mle)}"
-
-    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
-        """Of the table of a covariance."""
-        return f"{'C' if by_class else self.pooled_title}ovariance {where}, divisor {divisor}"
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """Lines of a header: what it alone has."""
-        sphere = [] if self.sphere is None else [self.sphere.item]
-        return [*(shrinkage.item for shrinkage in self.shrinkages), *sphere]
-
-    def note(self, short: Callable[[str], str]) -> str:
-        """What a header says below its lines, with a text of the user's cut short."""
-        return " ".join(shrinkage.note for shrinkage in self.shrinkages).strip()
-
-    advice: ClassVar[str] = 'pass covariance="shrunk" to qda(), or see rda()'
-    """What to do where the covariance of a class is singular."""
-
-    full_instead: ClassVar[str] = 'with covariance="pooled"'
-    """How to fit the full covariance that a table needs."""
-
-    instead: ClassVar[str] = ""
-    """A shrinkage in the place of one that leaves a covariance singular."""
-
-    def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
-        """What a fit warns of."""
-        return None
-
-    @property
-    def phrase(self) -> str:
-        """What a message says of a covariance of this kind."""
-        return f"by covariance={self.word!r}"
-
-    @property
-    def adjective(self) -> str:
-        """What a message calls such a covariance."""
-        return self.word
+        raise CoreNotSupportedError("reduced_likelihood")
 
     # ---- files
 
     def options(self) -> Parts:
-        """What a file keeps of it among the options of the fit, but for its word."""
+        """Return the options that a file stores, except for the name."""
         chosen = zip(("chosen", "variance_chosen"), self.shrinkages, strict=False)
         units = {} if self.sphere is None else self.sphere.keyword()
         return {name: shrinkage.rule for name, shrinkage in chosen} | units
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """What a file keeps of it that moments do not say again."""
+        """Return the arrays that a file stores because moments do not determine them."""
         own = zip(SHRINKAGES, self.shrinkages, strict=False)
         return {name: shrinkage.buffer() for name, shrinkage in own}
 
     @classmethod
     def shapes(cls, n_covariances: int, n_columns: int) -> Mapping[str, tuple[int, ...]]:
-        """Shapes of the buffers; a length of -1 may be any."""
+        """Return the shapes of the arrays of a file; a length of -1 may be any."""
         return {"shrinkage": (n_covariances,), "variance_shrinkage": (1,)}
 
     @classmethod
     def from_file(cls, parts: Parts) -> CovarianceModel:
-        """The kind that a file is of, which takes its own out of all parts, if these go together."""
+        """Return the model of options and arrays of a file, and remove its own from `parts`."""
         return cls()
+
+
+def no_likelihood(name: str) -> CoreNotSupportedError:
+    """Return the error for a covariance that does not maximize a likelihood."""
+    return CoreNotSupportedError("no_likelihood_of_covariance", name=name)
 
 
 @dataclass(frozen=True, slots=True)
 class FullCovariance(CovarianceModel):
-    """The full covariance: all that moments say of the columns."""
+    """The full covariance."""
 
-    word = "full"
-    is_maximum = True
-    goes_within_axes = True
+    name = "full"
+    traits = CovarianceTraits(
+        is_full=True,
+        is_plain_full=True,
+        is_maximum_likelihood=True,
+        has_standard_errors=True,
+        allows_subspace=True,
+    )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariance with these divisors."""
@@ -453,26 +464,12 @@ class FullCovariance(CovarianceModel):
         """Scores in closed form, by distances under the fit to all rows."""
         return full_left_out(fitted)
 
-    def described(self, *, by_class: bool, mle: bool) -> str:
-        """What a header says of it."""
-        return f"{'by class' if by_class else 'pooled'}, {divisor_text(by_class=by_class, mle=mle)}"
-
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Variances and covariances."""
         return n_covariances * n_columns * (n_columns + 1) // 2
 
     def check_reduced_axes(self) -> None:
         """The rank-constrained maximum is known."""
-
-    @property
-    def has_distances(self) -> bool:
-        """Where it is that of moments."""
-        return self.is_of_moments
-
-    @property
-    def has_errors(self) -> bool:
-        """Where it is that of moments."""
-        return self.is_of_moments
 
 
 def full_left_out(fitted: NormalClasses) -> FullLeftOut:
@@ -494,11 +491,6 @@ class NoEstimateError(CollinearError):
     def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
         """The error that names the class, of so many rows each."""
         return self
-
-
-def divisor_text(*, by_class: bool, mle: bool) -> str:
-    """The divisor of covariances, in a header."""
-    return ("1/n" if mle else "1/(n-1)") if by_class else ("1/N" if mle else "1/(N-K)")
 
 
 def each_covariance(divisors: Floats) -> list[tuple[int | None, float]]:

@@ -40,7 +40,7 @@ for rows without which a column is constant, or a combination of others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -53,11 +53,11 @@ from discrim.core.covariance.covariance import EPS, Covariance, Dependency, tota
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
-    FullCovariance,
-    Item,
+    CovarianceTraits,
     NoEstimateError,
     NormalClasses,
     Parts,
+    SeparatedAxes,
     all_constant,
     each_covariance,
 )
@@ -226,19 +226,16 @@ class SubspaceCovariance(CovarianceModel):
     indicators: tuple[bool, ...] | None = None
     tie: tuple[int, int] | None = None
 
-    word = "projected"
-    is_regular = True
-    advice = 'give a smaller number of components, or pass covariance="shrunk"'
-    full_instead = "without components="
-    axis_name: ClassVar[str] = "PC"
-    option: ClassVar[str] = "components"
+    name = "projected"
+    traits = CovarianceTraits(is_regular=True)
+    is_supervised: ClassVar[bool] = False
 
     # ---- what was asked for
 
     @property
-    def components(self) -> int | None:
-        """The number of principal axes."""
-        return self.count
+    def subspace(self) -> SubspaceCovariance:
+        """The model itself."""
+        return self
 
     @property
     def is_chosen(self) -> bool:
@@ -285,10 +282,6 @@ class SubspaceCovariance(CovarianceModel):
         return not self.standardized
 
     @property
-    def compared(self) -> str:
-        """What is in the units of the columns."""
-        return "The variance by which components= orders principal axes"
-
     @property
     def needs_rows(self) -> bool:
         """Whether the number is still to be chosen by rows."""
@@ -354,6 +347,10 @@ class SubspaceCovariance(CovarianceModel):
             if (inner.requires_full_rank(p) and free < p) or inner.check(moments, k):
                 raise self.few_degrees(p, free, k)
         return self.inner.estimate(moments, divisors)
+
+    def separated_axes(self) -> list[SeparatedAxes]:
+        """Return the number of axes if it separates axes of equal eigenvalues."""
+        return [] if self.count is None else [SeparatedAxes(None, self.count, self.tie, None)]
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores of rows under axes learnt without each of them; under held axes where that takes long.
@@ -429,45 +426,12 @@ class SubspaceCovariance(CovarianceModel):
         """Where the kind of the scores does, or axes are learnt without each of many rows."""
         return self.takes_long or self.inner.refits_each_row
 
-    # ---- words
-
-    def described(self, *, by_class: bool, mle: bool) -> str:
-        """What a header says of the covariance and its divisor."""
-        return self.inner.described(by_class=by_class, mle=mle)
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """The number of axes, and their share of the variance."""
-        label = f"Principal axes{', standardized' if self.standardized else ''}"
-        label = label if self.indicators is None else "Axes of correspondence"
-        said = f"{self.count} of {self.total}, {self.share:.1%} of variance"
-        return [(label, self.count, said), *(shrinkage.item for shrinkage in self.shrinkages)]
-
-    def note(self, short: Callable[[str], str]) -> str:
-        """What a header says below its lines."""
-        if not self.is_chosen:
-            return self.inner.note(short)
-        by = "by folds" if self.wanted == "cv" else "by leave-one-out"
-        chosen = (
-            f"The number of axes was chosen {by} from the same rows; error_rates(['cv']) chooses it anew."
-        )
-        return f"{self.inner.note(short)} {chosen}".strip()
-
-    @property
-    def phrase(self) -> str:
-        """What a message says of a covariance of this kind."""
-        return "within principal axes"
-
-    @property
-    def adjective(self) -> str:
-        """What a message calls such a covariance."""
-        return f"{self.inner.adjective} (within principal axes)"
-
     # ---- files
 
     def options(self) -> Parts:
         """What a file keeps of it: a number, or a share, and what chose the number."""
         return self.inner.options() | {
-            "structure": self.inner.word,
+            "structure": self.inner.name,
             "components": self.count if self.is_chosen else self.wanted,
             "components_by": self.wanted if self.is_chosen else None,
             "standardize": self.standardized,
@@ -735,7 +699,7 @@ def scores_by_number(
     number has no covariance that is clearly larger than these, scores are missing.
     """
     found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
-    if isinstance(kind.inner, FullCovariance):
+    if kind.inner.traits.is_full:
         return _nested(moments, divisors, log_prior, y, numbers, noise)
     for i, count in enumerate(numbers.tolist()):
         with suppress(NoEstimateError, np.linalg.LinAlgError):

@@ -10,7 +10,7 @@ from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
-    Item,
+    CovarianceTraits,
     NormalClasses,
     each_covariance,
     full_left_out,
@@ -26,8 +26,8 @@ from discrim.core.rules.leave_one_out import LeftOut
 class PseudoInverseCovariance(CovarianceModel):
     """The full covariance where the rows vary; what lies beyond is left out of all distances."""
 
-    word = "pinv"
-    is_regular = True
+    name = "pinv"
+    traits = CovarianceTraits(is_regular=True)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """On scales within reach of one sphere."""
@@ -45,22 +45,6 @@ class PseudoInverseCovariance(CovarianceModel):
         scores = full_left_out(replace(fitted, moments=self.rescaled(fitted.moments)))
         # No sum of squares tells what a difference has spoilt: what is left of it is not to be asked for.
         return lambda x, codes, weights: scores(x, codes, weights)
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """The rank."""
-        rank = len(covariances[0].root)
-        return [("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
-
-    def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
-        """What distances leave out where the covariance has no inverse."""
-        rank, lost = ignored(covariances[0], moments)
-        if rank == moments.n_columns:
-            return None
-        return (
-            f'covariance="pinv": the rows vary within classes in {rank} of {moments.n_columns} dimensions. '
-            f"Distances are taken in these alone and leave out {lost:.1%} of the squared differences of the "
-            'class means, which lie beyond them; covariance="shrunk" uses all.'
-        )
 
 
 def pseudo(moments: ClassMoments, divisor: float, k: int | None = None) -> ThinCovariance:

@@ -31,24 +31,32 @@ draw knows the rows by their order in size alone, so that the same rows give the
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
 
 from discrim.core.covariance import student
 from discrim.core.covariance.covariance import EPS, Covariance
-from discrim.core.covariance.model import FullCovariance, Item, NormalClasses
+from discrim.core.covariance.model import (
+    CovarianceModel,
+    CovarianceTraits,
+    FullCovariance,
+    NormalClasses,
+    no_likelihood,
+)
 from discrim.core.covariance.student import IN_A_PLANE, NU_RANGE, Student
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole, slices
 from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError
 
 MOST_SEARCHED = 1000
 """Rows, and not quite twice as many, that the search sees."""
@@ -458,171 +466,186 @@ ROBUST = ("t", "mcd")
 
 @dataclass(frozen=True, slots=True)
 class RobustCovariance(FullCovariance):
-    """The full covariance of robust moments, and how these were found.
+    """The full covariance of robust estimates: base class of the models of each estimator.
 
-    Of t distributions: their degrees of freedom, whether these are those of largest likelihood, whether
-    covariances are nu/(nu - 2) times their scales or these, the steps of the search, and the log-likelihood
-    of the rows given their classes. Of the minimum covariance determinant: the share that the size of the
-    subset follows from.
+    Attributes
+    ----------
+    method : str
+        Identifier of the estimator of means and covariances.
     """
 
-    method: str
+    method: ClassVar[str]
+    traits = CovarianceTraits(
+        is_full=True,
+        is_moment_estimate=False,
+        is_maximum_likelihood=True,
+        is_robust=True,
+        needs_rows=True,
+        has_own_divisor=True,
+    )
+
+    def for_refit(self) -> FullCovariance:
+        """Return the covariance of moments that are robust estimates already."""
+        return FullCovariance()
+
+    @property
+    def refits_each_row(self) -> bool:
+        """Whether leaving rows out takes a search for each of them."""
+        return True
+
+    @abstractmethod
+    def breakdown(self, moments: ClassMoments) -> float:
+        """Return the proportion of outliers in a class that the estimates tolerate."""
+
+    @abstractmethod
+    def numbers(self) -> Floats:
+        """Return the parameters and results of the search, as a file stores them."""
+
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """Return the arrays that a file stores because moments do not determine them."""
+        return {"robust": self.numbers()}
+
+
+@dataclass(frozen=True, slots=True)
+class StudentTCovariance(RobustCovariance):
+    """Covariances of multivariate t distributions by maximum likelihood.
+
+    Attributes
+    ----------
+    nu : float
+        Degrees of freedom.
+    estimated_nu : bool
+        Whether the degrees of freedom are estimated.
+    inflated : bool
+        Whether the covariances are nu / (nu - 2) times the scale matrices, or the scale matrices.
+    steps : int
+        Steps of the search.
+    row_llf : float
+        Log-likelihood of the rows, given their classes.
+    """
+
     nu: float = 0.0
     estimated_nu: bool = False
     inflated: bool = True
-    support_fraction: float = 0.0
     steps: int = 0
     row_llf: float = 0.0
 
-    def numbers(self) -> Floats:
-        """For a file."""
-        return np.array(
-            [self.nu, self.estimated_nu, self.inflated, self.support_fraction, self.steps, self.row_llf],
-            dtype=np.float64,
-        )
-
-    @staticmethod
-    def from_numbers(method: str, numbers: Floats) -> RobustCovariance | None:
-        """From a file; None for a method of moments, of which it holds none."""
-        if len(numbers) != (6 if method in ROBUST else 0):
-            raise DataError(f"A fit by {method!r} is not described by {len(numbers)} numbers.")
-        if method not in ROBUST:
-            return None
-        nu, estimated, inflated, fraction, steps, llf = numbers.tolist()
-        if not (are_flags(numbers[1:3]) and are_whole(steps)):
-            raise DataError("its search has no number of steps, or its choices are neither yes nor no")
-        if method == "t" and not (nu >= NU_RANGE[0] and (nu > 2 or not inflated)):
-            raise DataError(f"its t distribution has {nu:g} degrees of freedom")
-        if method == "mcd" and not 0.5 <= fraction <= 1:
-            raise DataError(f"its subset is {fraction:g} of the rows")
-        return RobustCovariance(method, nu, bool(estimated), bool(inflated), fraction, int(steps), llf)
-
-    def subset_sizes(self, moments: ClassMoments) -> Floats:
-        """Rows h of each class's subset, and of that of all rows where the covariance is common."""
-        rows = moments.counts if moments.spread == "class" else np.append(moments.counts, moments.total)
-        return np.array([subset_size(int(n), moments.n_columns, self.support_fraction) for n in rows])
-
-    def chosen_parameters(self) -> dict[str, Any]:
-        """Return the degrees of freedom if the rows chose them."""
-        return {"nu": self.nu} if self.estimated_nu else {}
+    method = "t"
 
     @property
     def asked_nu(self) -> float | None:
-        """Degrees of freedom that were asked for; None where they were to be estimated."""
+        """Degrees of freedom of the user; None if they are to be estimated."""
         return None if self.estimated_nu else self.nu
 
-    advice = 'pass covariance="shrunk"'
-
-    def for_refit(self) -> FullCovariance:
-        """The covariance of moments that are found already."""
-        return FullCovariance()
-
-    means_title = "Robust means"
-    sections = ("flagged",)
-    is_of_moments = False
-    is_robust = True
-    goes_within_axes = False
-    refits_each_row = True
-
-    @property
-    def text(self) -> str:
-        """How it was estimated, in a few words."""
-        if self.method == "mcd":
-            return "minimum determinant"
-        return f"t, nu = {self.nu:.4g}{'' if self.inflated else ', scale'}"
-
-    def described(self, *, by_class: bool, mle: bool) -> str:
-        """What a header says of it."""
-        return f"{'by class' if by_class else 'pooled'}, {self.text}"
-
-    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
-        """Of the table of a covariance."""
-        return f"Robust covariance {where} ({self.text})"
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """The search, and how much of a class it bears."""
-        bears = self.breakdown(moments)
-        last: Item = ("Breakdown, a class", bears, f"{100 * bears:.0f} % of its rows")
-        if self.method == "t":
-            chosen = "estimated" if self.estimated_nu else "given"
-            return [
-                ("Degrees of freedom", self.nu, f"{self.nu:.4g}, {chosen}"),
-                ("Steps of the search", self.steps, str(self.steps)),
-                last,
-            ]
-        sizes = self.subset_sizes(moments)
-        rows = moments.counts
-        shares = sizes / (rows if len(sizes) == len(rows) else np.append(rows, moments.total))
-        text = f"{100 * shares.min():.0f} to {100 * shares.max():.0f} % of rows"
-        return [("Subsets h", sizes.astype(int).tolist(), text), last]
-
-    def refusal(self, what: str) -> NotSupportedError:
-        """The error that says what the estimates are not for, and the way out."""
-        return NotSupportedError(
-            f"{what} assumes the sampling law of moments, which means and covariances with "
-            f'covariance="{self.method}" do not follow.',
-            hint="Fit without covariance=.",
-        )
-
-    def _need_likelihood(self) -> None:
-        if self.method == "mcd":
-            raise NotSupportedError(
-                'covariance="mcd" maximises no likelihood, so that there are no AIC and BIC either.',
-                hint='Fit with covariance="t".',
-            )
+    def chosen_parameters(self) -> dict[str, Any]:
+        """Return the degrees of freedom if they are estimated."""
+        return {"nu": self.nu} if self.estimated_nu else {}
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """As of full covariances, and the degrees of freedom where they are estimated."""
-        self._need_likelihood()
-        return FullCovariance().n_parameters(n_columns, n_covariances) + int(self.estimated_nu)
+        """Return the number of parameters, of which the degrees of freedom are one if they are estimated."""
+        return FullCovariance.n_parameters(self, n_columns, n_covariances) + int(self.estimated_nu)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Log-likelihood of class and row under t distributions, at its maximum."""
-        self._need_likelihood()
+        """Return the log-likelihood of class and row under t distributions, at its maximum."""
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def check_reduced_axes(self) -> None:
-        """Raise: the maximum with fewer axes is not known."""
-        self._need_likelihood()
-        raise NotSupportedError(
-            'The log-likelihood with covariance="t" exists for all axes only.', hint="Fit without ncomp=."
-        )
+        """Raise NotSupportedError: the maximum with fewer axes is not known."""
+        CovarianceModel.check_reduced_axes(self)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Missing scores, which take a search for each row.
-
-        Raises
-        ------
-        NotSupportedError
-            There would be too many searches, or each takes too long.
-        """
+        """Return missing scores, which take a search for each row."""
         moments = fitted.moments
         self.check_leave_one_out(moments)
         return by_refits(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise NotSupportedError if there would be too many searches, or each takes too long."""
-        if self.method == "mcd" or moments.rows.sum() > MOST_REFITS:
-            raise NotSupportedError(
-                f'leave_one_out() with covariance="{self.method}" would take a new search for each of '
-                f"{moments.rows.sum()} rows.",
-                hint='Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
-            )
-
-    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """How the moments were found."""
-        return {"robust": self.numbers()}
+        """Raise NotSupportedError if there would be too many searches."""
+        if moments.rows.sum() > MOST_REFITS:
+            raise _takes_searches(moments)
 
     def breakdown(self, moments: ClassMoments) -> float:
-        """Share of a class's rows, at wild places, that the estimates bear.
+        """Return the proportion of outliers in a class that the estimates tolerate: 1/(nu + p).
 
-        1/(nu + p) for a t distribution (Dumbgen & Tyler, 2005, Scandinavian Journal of Statistics 32,
-        247-264); the least (n - h)/n over the classes for the minimum covariance determinant.
+        See Dumbgen & Tyler (2005, Scandinavian Journal of Statistics 32, 247-264).
         """
-        if self.method == "t":
-            return 1 / (self.nu + moments.n_columns)
+        return 1 / (self.nu + moments.n_columns)
+
+    def numbers(self) -> Floats:
+        """Return the parameters and results of the search, as a file stores them."""
+        return np.array([self.nu, self.estimated_nu, self.inflated, 0.0, self.steps, self.row_llf])
+
+
+@dataclass(frozen=True, slots=True)
+class MCDCovariance(RobustCovariance):
+    """Covariances of the minimum covariance determinant.
+
+    Attributes
+    ----------
+    support_fraction : float
+        Proportion of the rows that determines the size of the subset.
+    """
+
+    support_fraction: float = 0.5
+
+    method = "mcd"
+    traits = replace(RobustCovariance.traits, is_maximum_likelihood=False)
+
+    def subset_sizes(self, moments: ClassMoments) -> Floats:
+        """Return the rows h of the subset of each class, and of all rows if the covariance is common."""
+        rows = moments.counts if moments.spread == "class" else np.append(moments.counts, moments.total)
+        return np.array([subset_size(int(n), moments.n_columns, self.support_fraction) for n in rows])
+
+    def n_parameters(self, n_columns: int, n_covariances: int) -> int:
+        """Raise NotSupportedError: there is no likelihood."""
+        raise no_likelihood(self.method)
+
+    def log_likelihood(self, fitted: NormalClasses) -> float:
+        """Raise NotSupportedError: there is no likelihood."""
+        raise no_likelihood(self.method)
+
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+        """Raise NotSupportedError: each row takes a search that is too long."""
+        raise _takes_searches(fitted.moments)
+
+    def check_leave_one_out(self, moments: ClassMoments) -> None:
+        """Raise NotSupportedError: each row takes a search that is too long."""
+        raise _takes_searches(moments)
+
+    def breakdown(self, moments: ClassMoments) -> float:
+        """Return the proportion of outliers in a class that the estimates tolerate.
+
+        It is the smallest (n - h)/n of the classes.
+        """
         h = self.subset_sizes(moments)[: moments.n_classes]
         return float(((moments.counts - h) / moments.counts).min())
+
+    def numbers(self) -> Floats:
+        """Return the parameters and results of the search, as a file stores them."""
+        return np.array([0.0, False, True, self.support_fraction, 0, 0.0])
+
+
+def _takes_searches(moments: ClassMoments) -> CoreNotSupportedError:
+    """Return the error for leaving out rows if that takes too many searches."""
+    return CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
+
+
+def robust_from_numbers(method: str, numbers: Floats) -> RobustCovariance | None:
+    """Return the covariance model of the numbers of a file; None for a method that is not robust."""
+    if len(numbers) != (6 if method in ROBUST else 0):
+        raise DataError(f"A fit by {method!r} is not described by {len(numbers)} numbers.")
+    if method not in ROBUST:
+        return None
+    nu, estimated, inflated, fraction, steps, llf = numbers.tolist()
+    if not (are_flags(numbers[1:3]) and are_whole(steps)):
+        raise DataError("its search has no number of steps, or its choices are neither yes nor no")
+    if method == "t":
+        if not (nu >= NU_RANGE[0] and (nu > 2 or not inflated)):
+            raise DataError(f"its t distribution has {nu:g} degrees of freedom")
+        return StudentTCovariance(nu, bool(estimated), bool(inflated), int(steps), llf)
+    if not 0.5 <= fraction <= 1:
+        raise DataError(f"its subset is {fraction:g} of the rows")
+    return MCDCovariance(fraction)
 
 
 def fit_t(
@@ -632,7 +655,7 @@ def fit_t(
     *,
     inflated: bool,
     begin: Student | None = None,
-) -> tuple[ClassMoments, RobustCovariance, Student]:
+) -> tuple[ClassMoments, StudentTCovariance, Student]:
     """Moments of t distributions, how they were found, and the search.
 
     Moments of the start are pooled or by class, of full rank. Without nu it is that of largest likelihood,
@@ -643,7 +666,7 @@ def fit_t(
         student.best_nu(blocks, start) if nu is None else student.fit_student(blocks, start, nu, begin=begin)
     )
     if found.collapsed is not None:
-        return found.moments, RobustCovariance("t", found.nu), found
+        return found.moments, StudentTCovariance(found.nu), found
     moments = found.scatters()
     if inflated:
         factor = found.nu / (found.nu - 2) if found.nu > 2 else np.nan
@@ -652,14 +675,14 @@ def fit_t(
     llf, _ = student.student_log_likelihood(blocks, found)
     return (
         moments,
-        RobustCovariance("t", found.nu, nu is None, inflated, steps=found.steps, row_llf=llf),
+        StudentTCovariance(found.nu, nu is None, inflated, found.steps, llf),
         found,
     )
 
 
 def fit_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
-) -> tuple[ClassMoments, RobustCovariance] | ExactFit:
+) -> tuple[ClassMoments, MCDCovariance] | ExactFit:
     """Moments of minimum covariance determinants, common or by class as those of the rows are.
 
     Each class has more rows x (n, p) than columns.
@@ -668,4 +691,4 @@ def fit_mcd(
     found = fit(x, codes, start, support_fraction)
     if isinstance(found, ExactFit):
         return found
-    return found, RobustCovariance("mcd", support_fraction=support_fraction)
+    return found, MCDCovariance(support_fraction)

@@ -30,7 +30,7 @@ from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
-    Item,
+    CovarianceTraits,
     NoEstimateError,
     Parts,
     each_covariance,
@@ -62,10 +62,8 @@ class SeparableCovariance(CovarianceModel):
     rows: int = 1
     columns: int = 1
 
-    word = "separable"
-    is_regular = True
-    is_maximum = True
-    advice = "give more rows, or fewer columns"
+    name = "separable"
+    traits = CovarianceTraits(is_regular=True, is_maximum_likelihood=True)
 
     def bind_classes(self, levels: Sequence[Any], n_columns: int) -> SeparableCovariance:
         """The same, where the columns are such a matrix; else a DataError."""
@@ -95,11 +93,6 @@ class SeparableCovariance(CovarianceModel):
         """Those of U and V, whose product has one scale."""
         own = self.rows * (self.rows + 1) // 2 + self.columns * (self.columns + 1) // 2 - 1
         return n_covariances * own
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """The shape of the matrix."""
-        shape = f"{self.rows} x {self.columns}"
-        return [("Columns as a matrix", shape, f"{shape}, row by row")]
 
     def options(self) -> Parts:
         """What a file keeps of it."""

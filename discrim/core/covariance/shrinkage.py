@@ -46,14 +46,6 @@ RuleOfShrinkage = Literal["given", "oas", "ledoit-wolf", "loo", "strimmer"]
 
 RULES: tuple[RuleOfShrinkage, ...] = ("given", "oas", "ledoit-wolf", "loo", "strimmer")
 
-_LABELS = {
-    "given": "given",
-    "oas": "OAS",
-    "ledoit-wolf": "Ledoit-Wolf",
-    "loo": "leave-one-out",
-    "strimmer": "Opgen-Rhein & Strimmer",
-}
-
 Trial = Callable[[Floats, Codes, Floats | None], Iterator[Floats]]
 """From x (m, p), codes (m,) and weights (m,) or None to scores (K, m) by shrinkage, without the row."""
 
@@ -99,28 +91,6 @@ class Shrinkage:
     def is_none(self, n_columns: int) -> bool:
         """Whether it is known, and so small that a singular covariance stays singular."""
         return bool(self.values) and min(self.values) <= n_columns * EPS
-
-    def said(self, g: float) -> str:
-        """What a message says of a shrinkage that leaves a covariance singular."""
-        authors = {"ledoit-wolf": "Ledoit & Wolf's", "strimmer": "Schaefer & Strimmer's"}
-        return f"{authors[self.rule]} shrinkage is 0" if self.rule in authors else f"shrinkage={g:g}"
-
-    @property
-    def item(self) -> tuple[str, tuple[float, ...], str]:
-        """The line of a header that says how much is shrunk, and by what rule."""
-        low, high = min(self.values), max(self.values)
-        text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
-        return f"Shrinkage, {_LABELS[self.rule]}", self.values, text
-
-    @property
-    def note(self) -> str:
-        """What a summary says of the errors of a shrinkage that leave-one-out chose."""
-        if self.rule != "loo":
-            return ""
-        return (
-            "The leave-one-out error is optimistic, because the shrinkage was chosen by it; "
-            "error_rates(['cv']) chooses it anew in each fold."
-        )
 
     @staticmethod
     def from_file(parts: dict[str, Any], rules: Sequence[str], buffer: str = "shrinkage") -> Shrinkage | None:

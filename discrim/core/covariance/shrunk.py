@@ -49,6 +49,7 @@ from discrim.core.covariance.model import (
     SPHERES,
     CovarianceEstimates,
     CovarianceModel,
+    CovarianceTraits,
     LabelledRows,
     NormalClasses,
     Parts,
@@ -76,12 +77,8 @@ class ShrunkCovariance(CovarianceModel):
     shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("oas"))
     sphere: Sphere = SPHERES[0]
 
-    word = "shrunk"
-    goes_within_axes = True
-    is_regular = True
-    pooled_title = "Pooled and shrunk c"
-    advice = 'pass covariance="shrunk", whose shrinkage is above 0'
-    instead = ', or covariance="shrunk"'
+    name = "shrunk"
+    traits = CovarianceTraits(is_regular=True, allows_subspace=True)
 
     def unfitted(self) -> ShrunkCovariance:
         """With the shrinkage that was asked for."""

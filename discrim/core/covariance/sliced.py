@@ -20,15 +20,15 @@ each q. Log-determinants are then told of the scores of variance one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, total_squares
-from discrim.core.covariance.model import Item, NoEstimateError, NormalClasses, Parts
+from discrim.core.covariance.covariance import EPS, Covariance, total_squares
+from discrim.core.covariance.model import NoEstimateError, NormalClasses, Parts
 from discrim.core.covariance.principal import positive_signs, tied_axes
 from discrim.core.covariance.projected import NoFreedomError, SubspaceCovariance
 from discrim.core.covariance.total_axes import TotalAxes
@@ -147,25 +147,12 @@ def _whitened(moments: ClassMoments, k: int, sd: Floats, root: Floats) -> Floats
 class SAVECovariance(SubspaceCovariance):
     """A kind of covariance of the scores on leading axes of sliced average variance estimation."""
 
-    word = "sliced"
-    advice = "give a smaller ncomp"
-    full_instead = "without ncomp="
+    name = "sliced"
     by = "save"
-    axis_name = "SAVE"
-    option = "ncomp"
-
-    # ---- what was asked for
+    is_supervised = True
 
     @property
-    def components(self) -> int | None:
-        """None: these are no principal axes."""
-        return None
-
     # ---- what it takes
-
-    def of_all_rows(self, moments: ClassMoments) -> list[Dependency]:
-        """Columns that are constant, or depend on those before them, over all rows."""
-        return dependencies(moments.as_one(), 0)
 
     @property
     def depends_on_units(self) -> bool:
@@ -196,36 +183,11 @@ class SAVECovariance(SubspaceCovariance):
         """Always: axes that know the class of a row would flatter it."""
         return True
 
-    # ---- words
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """The number of axes, and their share of the sum of the eigenvalues."""
-        said = f"{self.count} of {self.total}, {self.share:.1%} of eigenvalues"
-        return [("Axes by SAVE", self.count, said)]
-
-    def note(self, short: Callable[[str], str]) -> str:
-        """What a header says below its lines."""
-        said = (
-            "The same rows and classes found the axes, so that the apparent error is optimistic; "
-            "error_rates(['cv']) finds them anew."
-        )
-        return f"{self.inner.note(short)} {said}".strip()
-
-    @property
-    def phrase(self) -> str:
-        """What a message says of a covariance of this kind."""
-        return "on the axes of ncomp="
-
-    @property
-    def adjective(self) -> str:
-        """What a message calls such a covariance."""
-        return "reduced (by ncomp=)"
-
     # ---- files
 
     def options(self) -> Parts:
         """What a file keeps of it."""
-        own = {"structure": self.inner.word, "components": self.wanted, "components_by": self.by}
+        own = {"structure": self.inner.name, "components": self.wanted, "components_by": self.by}
         return self.inner.options() | own
 
 

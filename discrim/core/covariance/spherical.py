@@ -8,6 +8,7 @@ from discrim.core.covariance.model import (
     SPHERES,
     CovarianceEstimates,
     CovarianceModel,
+    CovarianceTraits,
     NormalClasses,
     Parts,
     Sphere,
@@ -25,11 +26,10 @@ class SphericalCovariance(CovarianceModel):
 
     sphere: Sphere = SPHERES[0]
 
-    word = "spherical"
-    goes_within_axes = True
-    is_regular = True
-    is_maximum = True
-    needs_products = False
+    name = "spherical"
+    traits = CovarianceTraits(
+        is_regular=True, needs_products=False, is_maximum_likelihood=True, allows_subspace=True
+    )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The mean of the variances."""

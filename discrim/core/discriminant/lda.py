@@ -144,7 +144,7 @@ class LDAFit:
     @property
     def within_axes(self) -> SubspaceCovariance | None:
         """The principal axes within which classes are compared."""
-        return self.covariance_model if isinstance(self.covariance_model, SubspaceCovariance) else None
+        return self.covariance_model.subspace
 
     @property
     def components(self) -> int | None:
@@ -170,7 +170,7 @@ class LDAFit:
     @property
     def has_errors(self) -> bool:
         """Whether the coefficients have standard errors."""
-        return self.covariance_model.has_errors and self.reduced() is None
+        return self.covariance_model.traits.has_standard_errors and self.reduced() is None
 
     def axes(self) -> Canonical:
         """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
@@ -236,12 +236,9 @@ class LDAFit:
         """
         if method == "plugin":
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
-        refusal = self.covariance_model.refusal(f'method="{method}"')
-        if refusal is not None:
-            raise refusal
         if not self.has_distances:
             raise CoreNotSupportedError(
-                "not_full_covariance", method=method, adjective=self.covariance_model.adjective
+                "not_full_covariance", method=method, adjective=self.covariance_model.name
             )
         nu = self.residual_df
         p = self.moments.n_columns
@@ -377,7 +374,7 @@ class LDAFit:
         Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
         """
         reduced = self.reduced() is not None
-        if reduced and self.covariance_model.is_maximum:
+        if reduced and self.covariance_model.traits.is_maximum_likelihood:
             self.covariance_model.check_reduced_axes()
         full = self.covariance_model.log_likelihood(self._classes(logs_of_prior(self.prior)))
         if not reduced:

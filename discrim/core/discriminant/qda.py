@@ -50,12 +50,13 @@ class QDAFit:
     @property
     def within_axes(self) -> SubspaceCovariance | None:
         """The principal axes within which classes are compared."""
-        return self.covariance_model if isinstance(self.covariance_model, SubspaceCovariance) else None
+        return self.covariance_model.subspace
 
     @property
     def components(self) -> int | None:
         """Number of principal axes; None without these."""
-        return None if self.within_axes is None else self.within_axes.components
+        axes = self.within_axes
+        return None if axes is None or axes.is_supervised else axes.count
 
     @property
     def chosen_covariance(self) -> dict[str, Any]:
@@ -94,12 +95,9 @@ class QDAFit:
         """
         if method == "plugin":
             return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
-        refusal = self.covariance_model.refusal(f'method="{method}"')
-        if refusal is not None:
-            raise refusal
         if not self.has_distances:
             raise CoreNotSupportedError(
-                "not_full_covariances", method=method, adjective=self.covariance_model.adjective
+                "not_full_covariances", method=method, adjective=self.covariance_model.name
             )
         mass = convention == "MASS"
         covariances = self.covariances if mass else self.scaled(self.moments.counts - 1)

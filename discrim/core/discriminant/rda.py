@@ -60,7 +60,13 @@ from discrim.core.covariance.covariance import (
     is_singular,
     scaled_cholesky,
 )
-from discrim.core.covariance.model import CovarianceEstimates, CovarianceModel, NoEstimateError, NormalClasses
+from discrim.core.covariance.model import (
+    CovarianceEstimates,
+    CovarianceModel,
+    NoEstimateError,
+    NormalClasses,
+    no_likelihood,
+)
 from discrim.core.covariance.principal import ThinCovariance, of_columns
 from discrim.core.covariance.projected import NoFreedomError, SubspaceCovariance
 from discrim.core.discriminant import leave_one_out_rda
@@ -225,7 +231,7 @@ class RDAFit:
     def llf(self) -> float:
         """Log-likelihood of class and row at the means, the covariances and the prior of the fit."""
         if self.within_axes is not None:
-            raise self.within_axes.no_likelihood("A log-likelihood")
+            raise no_likelihood(self.within_axes.name)
         moments = self.moments
         n = self.moments.counts
         with np.errstate(divide="ignore"):
@@ -287,9 +293,7 @@ def fit_rda(
         found = within_axes.estimate(moments, divisors_by_class(moments.counts, method))
         covariances = found.covariances * (moments.n_classes // len(found.covariances))
         parts = alpha, gamma, parametrization, method, covariances, cv, select, standardize
-        axes = (
-            found.covariance_model if isinstance(found.covariance_model, SubspaceCovariance) else within_axes
-        )
+        axes = found.covariance_model.subspace or within_axes
         return RDAFit(found.moments, prior, estimated_prior, *parts, within_axes=axes)
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)

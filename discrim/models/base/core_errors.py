@@ -8,6 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
+    "no_likelihood_of_covariance": (
+        'A likelihood needs a maximum likelihood estimate, and a "{name}" covariance is not one.',
+        'Compare by error_rates(["cv"]), or fit another covariance.',
+    ),
+    "reduced_likelihood": (
+        "The log-likelihood exists for all canonical axes only.",
+        "Fit without ncomp=.",
+    ),
+    "search_for_each_row": (
+        "leave_one_out() would take a new search for each of {n_rows:,} rows.",
+        'Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
+    ),
     "unshrunken_correlations": (
         "CAT scores of more columns than rows need a covariance whose correlations are shrunk.",
         'Fit with covariance="correlation", or "diagonal" for t-scores.',

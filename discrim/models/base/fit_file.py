@@ -391,7 +391,7 @@ def fit_of(
     kind = SubspaceCovariance if within_axes else KINDS[options.get("structure", model.structure)]
     spread = kind.required_moments(model.spread, thin=thin)
     buffers = _model_buffers(path, model, tensors, len(design.levels), p)
-    singular = kind.is_regular or options.get("chosen") is not None or model.singular
+    singular = kind.traits.is_regular or options.get("chosen") is not None or model.singular
     moments = checked_moments(
         path, tensors, len(design.levels), p, spread, singular=singular, constant=model.constant,
         weighted=weighted,

@@ -20,7 +20,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import constant_columns, dependencies
-from discrim.core.covariance.model import CovarianceModel
 from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts, merged, on_one_scale
 from discrim.core.moments.row_sums import Spread, refuse_wide
 from discrim.core.moments.sparse_rows import gather_sparse
@@ -318,7 +317,7 @@ def rule_of_rows(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule |
 def _fit_of_columns(fit: Fit[Any], keep: Codes) -> Fit[Any]:
     """Return the fit with a covariance model of the columns at some positions (q,), for a refit to these."""
     covariance_model = getattr(fit.numbers, "covariance_model", None)
-    if not isinstance(covariance_model, CovarianceModel):
+    if covariance_model is None:
         return fit
     return replace(fit, numbers=replace(fit.numbers, covariance_model=covariance_model.for_columns(keep)))
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.adjusted import CovariateAdjustedCovariance
-from discrim.core.covariance.model import CovarianceModel, FullCovariance, NoEstimateError
+from discrim.core.covariance.covariance import dependencies
+from discrim.core.covariance.model import CovarianceModel, NoEstimateError
 from discrim.core.covariance.projected import (
     Scores,
     SubspaceCovariance,
@@ -19,7 +19,7 @@ from discrim.core.covariance.projected import (
     refuse_anew,
     scores_by_number,
 )
-from discrim.core.covariance.sliced import SAVECovariance, SingularTotalError, SlicedAxes
+from discrim.core.covariance.sliced import SingularTotalError, SlicedAxes
 from discrim.core.covariance.total_axes import TotalAxes
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask
@@ -37,6 +37,7 @@ from discrim.models.base.fit import Fit, Model
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.refits import error_path, held_path
 from discrim.models.base.tied_axes import warn_of_tied_axes
+from discrim.models.discriminant.covariance_descriptions import describe
 from discrim.models.evaluation import validation
 from discrim.models.moments.given import NeedsRows
 
@@ -45,21 +46,26 @@ def refuse_collinear_total(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: tuple[str, ...]
 ) -> None:
     """Raise where axes whiten the columns by the covariance of all rows, and this is singular."""
-    if not isinstance(covariance_model, SAVECovariance):
+    subspace = covariance_model.subspace
+    if subspace is None or not subspace.is_supervised:
         return
     rows = int(moments.rows.sum())
     p = moments.n_columns
     if rows <= p or moments.spread != "class":
         raise SingularTotalError(rows, p)
-    if found := covariance_model.of_all_rows(moments):
+    if found := dependencies(moments.as_one(), 0):
         instead = "pass components= for principal axes"
         raise reading.collinear_error(found, terms, "over all rows", instead=instead)
 
 
-def warn_of_separated_axes(covariance_model: CovarianceModel | None) -> None:
-    """Warn if the number of axes of a covariance model separates axes of equal eigenvalues."""
-    if isinstance(covariance_model, SubspaceCovariance) and covariance_model.count is not None:
-        warn_of_tied_axes(covariance_model.option, covariance_model.count, covariance_model.tie)
+def warn_of_separated_axes(covariance_model: CovarianceModel | None, levels: Sequence[Any]) -> None:
+    """Warn if a number of axes of a covariance model separates axes of equal eigenvalues."""
+    if covariance_model is None:
+        return
+    option = describe(covariance_model).axes_option
+    for axes in covariance_model.separated_axes():
+        owner = "" if axes.k is None else f"class {levels[axes.k]!r}"
+        warn_of_tied_axes(option, axes.count, axes.tie, owner=owner, most=axes.most)
 
 
 def within(model: Model) -> Model:
@@ -105,11 +111,7 @@ class AxesChoice:
                 "axis.",
                 hint='Give more rows, or covariance="spherical" and a number of components.',
             )
-        return (
-            np.arange(1, most + 1)
-            if isinstance(self.covariance_model.inner, FullCovariance)
-            else numbers_tried(most)
-        )
+        return np.arange(1, most + 1) if self.covariance_model.inner.traits.is_full else numbers_tried(most)
 
     def most(self, moments: ClassMoments, rank: int, out: int = 0) -> int:
         """Axes, of so many that there are, whose scores have covariances without `out` of the rows."""
@@ -248,16 +250,13 @@ LEAST_LENGTH = 1e-8
 
 def with_digits(covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments) -> ClassMoments:
     """Moments with the digits of the axes of a kind: with roots of the rows, where an axis is that short."""
-    if (
-        not isinstance(covariance_model, SubspaceCovariance)
-        or moments.roots is not None
-        or not blocks.table.nrows
-    ):
+    subspace = covariance_model.subspace
+    if subspace is None or moments.roots is not None or not blocks.table.nrows:
         return moments
-    spectrum = covariance_model.spectrum(moments)
+    spectrum = subspace.spectrum(moments)
     lengths = spectrum.lengths
     try:
-        count = 1 if covariance_model.needs_rows else covariance_model.number(spectrum)
+        count = 1 if subspace.needs_rows else subspace.number(spectrum)
     except NoEstimateError:
         count = len(lengths)
     short = count == len(lengths) or lengths[count - 1] < LEAST_LENGTH * lengths[0]
@@ -273,10 +272,11 @@ def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:
 def recode(fit: Fit[Any], blocks: Blocks, held: bool) -> tuple[Fit[Any], Blocks]:
     """Return fit and blocks of a design that has lost levels, with its own indicators or covariates."""
     covariance_model: CovarianceModel = fit.numbers.covariance_model
-    if isinstance(covariance_model, SubspaceCovariance) and covariance_model.indicators is not None:
+    subspace = covariance_model.subspace
+    if subspace is not None and subspace.indicators is not None:
         blocks, names = with_level_indicators(blocks)
-        covariance_model = replace(covariance_model, indicators=tuple(term in names for term in blocks.terms))
-    elif isinstance(covariance_model, CovariateAdjustedCovariance):
+        covariance_model = replace(subspace, indicators=tuple(term in names for term in blocks.terms))
+    else:
         covariance_model = covariance_model.with_covariates(blocks.covariates)
     return replace(fit, numbers=replace(fit.numbers, covariance_model=covariance_model)), blocks
 
@@ -285,9 +285,10 @@ def with_indicators(
     covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments, names: frozenset[str] | None
 ) -> tuple[CovarianceModel, ClassMoments]:
     """The kind, of axes of correspondence where columns are indicators, and moments with its digits."""
-    if names is not None and isinstance(covariance_model, SubspaceCovariance):
+    subspace = covariance_model.subspace
+    if names is not None and subspace is not None:
         which = tuple(term in names for term in blocks.terms)
-        covariance_model = replace(covariance_model, standardized=True, indicators=which)
+        covariance_model = replace(subspace, standardized=True, indicators=which)
     return covariance_model, with_digits(covariance_model, blocks, moments)
 
 
@@ -321,7 +322,7 @@ class Subspace(FitComponent):
         return len(self._scores().axes)
 
     def _names(self) -> pd.Index:
-        return pd.Index([f"{self._kind.axis_name}{i + 1}" for i in range(self.n_components)])
+        return pd.Index([f"{describe(self._kind).axis_name}{i + 1}" for i in range(self.n_components)])
 
     @property
     def shares(self) -> pd.Series:
@@ -428,7 +429,7 @@ class SlicedSubspace(Subspace):
     def eigenvalues(self) -> pd.Series:
         """All eigenvalues, one for each column."""
         lengths = self._spectrum().eigenvalues
-        index = pd.Index([f"{SAVECovariance.axis_name}{i + 1}" for i in range(len(lengths))])
+        index = pd.Index([f"{describe(self._kind).axis_name}{i + 1}" for i in range(len(lengths))])
         return pd.Series(lengths.copy(), index=index, name="eigenvalue")
 
     def _covariances(self) -> dict[Any, pd.DataFrame]:
@@ -442,9 +443,9 @@ class SlicedSubspace(Subspace):
 
 def subspace_of(fit: Fit[Any]) -> Subspace | None:
     """Return the axes of a fit within which the classes are compared; None if these are all columns."""
-    covariance_model = fit.numbers.within_axes
-    if covariance_model is None:
+    subspace = fit.numbers.within_axes
+    if subspace is None:
         return None
-    if isinstance(covariance_model, SAVECovariance):
+    if subspace.is_supervised:
         return SlicedSubspace(fit)
-    return Subspace(fit) if covariance_model.indicators is None else CorrespondenceSubspace(fit)
+    return Subspace(fit) if subspace.indicators is None else CorrespondenceSubspace(fit)

@@ -15,12 +15,12 @@ from typing import Any, Literal
 from discrim import covariance as public
 from discrim.core.covariance.by_estimator import EstimatorCovariance
 from discrim.core.covariance.correlation import ShrunkCorrelationCovariance
-from discrim.core.covariance.diagonal import DiagonalCovariance
+from discrim.core.covariance.diagonal import DiagonalCovariance, ShrunkDiagonalCovariance
 from discrim.core.covariance.factor import DEFAULT_FORM, THRESHOLD, FactorAnalyticCovariance, Wanted
 from discrim.core.covariance.model import SPHERES, CovarianceModel, FullCovariance
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance
-from discrim.core.covariance.robust import ROBUST, RobustCovariance
+from discrim.core.covariance.robust import ROBUST, MCDCovariance, StudentTCovariance
 from discrim.core.covariance.separable import SeparableCovariance
 from discrim.core.covariance.shrinkage import GRID, RuleOfShrinkage, Shrinkage
 from discrim.core.covariance.shrunk import ShrunkCovariance
@@ -29,6 +29,7 @@ from discrim.core.covariance.spherical import SphericalCovariance
 from discrim.errors import DataError, NotSupportedError, told
 from discrim.models.base.reading import Divisor
 from discrim.models.base.refits import text_of
+from discrim.models.discriminant.covariance_descriptions import describe
 from discrim.options import check_whole, check_word, listed
 from discrim.specification import Specification, listed_classes, read_specification
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents, SubspaceSpecification, read_subspace
@@ -130,7 +131,7 @@ def _(specification: public.Full) -> CovarianceModel:
 def _(specification: public.Diagonal) -> CovarianceModel:
     if specification.shrinkage == 0:
         return DiagonalCovariance()
-    return DiagonalCovariance(_shrinkage(specification.shrinkage, specification.grid))
+    return ShrunkDiagonalCovariance(_shrinkage(specification.shrinkage, specification.grid))
 
 
 @covariance_model.register
@@ -159,12 +160,12 @@ def _(specification: public.PseudoInverse) -> CovarianceModel:
 @covariance_model.register
 def _(specification: public.StudentT) -> CovarianceModel:
     nu = specification.nu
-    return RobustCovariance("t", nu or 0.0, nu is None, inflated=specification.scatter == "covariance")
+    return StudentTCovariance(nu or 0.0, nu is None, specification.scatter == "covariance")
 
 
 @covariance_model.register
 def _(specification: public.MCD) -> CovarianceModel:
-    return RobustCovariance("mcd", support_fraction=specification.support_fraction)
+    return MCDCovariance(specification.support_fraction)
 
 
 @covariance_model.register
@@ -219,7 +220,7 @@ def read_covariance(
     check_word("method", method, Divisor)
     covariance_model = option.read(covariance)
     given = covariance_text(covariance)
-    if method != "moment" and isinstance(covariance_model, EstimatorCovariance | RobustCovariance):
+    if method != "moment" and covariance_model.traits.has_own_divisor:
         raise DataError(
             f"method={method!r} cannot be combined with {given}, which has its own divisor.",
             hint="Leave it out.",
@@ -231,7 +232,7 @@ def read_covariance(
         raise NotSupportedError(
             f"components={subspace!r} is not supported here.", hint=f"Use {listed_classes(option.subspaces)}."
         )
-    if not covariance_model.goes_within_axes or covariance_model.needs_rows:
+    if not covariance_model.traits.allows_subspace or covariance_model.needs_rows:
         raise NotSupportedError(
             f"{given} cannot be combined with components=, which takes the covariances of scores on "
             "principal axes from their moments.",
@@ -254,26 +255,14 @@ def read_covariance(
     )
 
 
-_PUBLIC_NAMES: dict[type[CovarianceModel], str] = {
-    DiagonalCovariance: "Diagonal",
-    ShrunkCovariance: "Shrunk",
-    ShrunkCorrelationCovariance: "ShrunkCorrelation",
-    SphericalCovariance: "Spherical",
-    FactorAnalyticCovariance: "FactorAnalytic",
-}
-"""Names of the specifications that messages advise to use."""
-
-
 def advised_specification(covariance_model: CovarianceModel, parameters: str) -> str:
     """Return how the specification of a covariance model is written with other parameters, for a message."""
-    return (
-        f"covariance=discrim.covariance.{_PUBLIC_NAMES.get(type(covariance_model), 'Shrunk')}({parameters})"
-    )
+    return f"covariance=discrim.covariance.{describe(covariance_model).specification}({parameters})"
 
 
 def standardize_hint(covariance_model: CovarianceModel) -> str:
     """Return how `lda` and `qda` divide the columns by their standard deviations first, for a message."""
-    if isinstance(covariance_model, SubspaceCovariance):
+    if covariance_model.subspace is not None:
         return "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
     return f"Pass {advised_specification(covariance_model, 'standardize=True')}"
 
@@ -293,9 +282,9 @@ def on_save_axes(
         return covariance_model
     number = check_whole("ncomp", ncomp, 1, what="a number of axes", also=", or None for all columns")
     other = ""
-    if isinstance(covariance_model, SubspaceCovariance):
+    if covariance_model.subspace is not None:
         other = "components="
-    elif type(covariance_model) is not FullCovariance:
+    elif not covariance_model.traits.is_plain_full:
         other = covariance_text(covariance)
     elif missing == "em":
         other = 'missing="em"'
@@ -320,4 +309,4 @@ def refuse_moments_with_levels(components: Any) -> None:
 
 def method_of(covariance_model: CovarianceModel, method: Divisor) -> str:
     """Return the name of the estimator of means and covariances that the numbers of a fit store."""
-    return covariance_model.method if isinstance(covariance_model, RobustCovariance) else method
+    return getattr(covariance_model, "method", method)

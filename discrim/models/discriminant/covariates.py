@@ -7,9 +7,7 @@ import pandas as pd
 import scipy
 
 from discrim.core.covariance.adjusted import CovariateAdjustedCovariance, Slopes, parallel_roots, slopes
-from discrim.core.covariance.em import EMCovariance
-from discrim.core.covariance.model import CovarianceModel, FullCovariance
-from discrim.core.covariance.robust import RobustCovariance
+from discrim.core.covariance.model import CovarianceModel
 from discrim.core.discriminant.lda import LDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.design.blocks import Blocks
@@ -19,6 +17,7 @@ from discrim.inference.manova import wilks
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit
 from discrim.models.base.fitted_results import FitComponent
+from discrim.models.discriminant.covariance_descriptions import describe
 from discrim.models.discriminant.normal_fits import moments_by_class
 
 
@@ -28,16 +27,10 @@ def adjusted_for(blocks: Blocks, covariance_model: CovarianceModel) -> Covarianc
     A NotSupportedError says that covariates do not go with what else is asked for.
     """
     q = blocks.covariates
-    if type(covariance_model) is not FullCovariance:
-        what = (
-            "components=" if covariance_model.word == "projected" else f'covariance="{covariance_model.word}"'
-        )
-        if isinstance(covariance_model, RobustCovariance):
-            what = f'covariance="{covariance_model.method}"'
-        elif isinstance(covariance_model, EMCovariance):
-            what = 'missing="em"'
+    if not covariance_model.traits.is_plain_full:
         raise NotSupportedError(
-            f"{what} does not go with the covariates after the `|`, which are those of full covariances.",
+            f"{describe(covariance_model).source} cannot be combined with covariates (`|`), which require "
+            "the full covariance.",
             hint="Leave out one of the two.",
         )
     if q == len(blocks.terms):

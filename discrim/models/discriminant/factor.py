@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.factor import (
-    FactorAnalyticCovariance,
     Factors,
     bic_by_dimension,
     common_axes,
     falls,
     one_signal,
 )
-from discrim.core.covariance.model import CovarianceModel
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit
 from discrim.models.base.fitted_results import FitComponent
-from discrim.models.base.tied_axes import warn_of_tied_axes
 
 if TYPE_CHECKING:
     # A fit of lda() does not load the core of qda().
@@ -28,16 +24,6 @@ if TYPE_CHECKING:
 
 POOLED = "pooled"
 """In the place of a class, where the classes have one covariance."""
-
-
-def warn_of_separated_dimensions(covariance_model: CovarianceModel, levels: Sequence[Any]) -> None:
-    """Warn if the dimensions of a covariance model separate directions of equal eigenvalues."""
-    if not isinstance(covariance_model, FactorAnalyticCovariance) or covariance_model.factors is None:
-        return
-    for k, dimensions, tie in covariance_model.factors.tied_axes():
-        owner = "" if covariance_model.is_common else f"class {levels[k]!r}"
-        most = covariance_model.factors.n_columns - 1
-        warn_of_tied_axes("dimensions", dimensions, tie, owner=owner, most=most)
 
 
 class FactorModel(FitComponent):

@@ -17,17 +17,14 @@ import pandas as pd
 
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import common_divisor
-from discrim.core.covariance.em import EMCovariance
 from discrim.core.covariance.kinds import shapes
 from discrim.core.covariance.model import CovarianceModel, NoEstimateError
 from discrim.core.covariance.principal import Canonical
-from discrim.core.covariance.projected import SubspaceCovariance
-from discrim.core.covariance.robust import RobustCovariance
 from discrim.core.discriminant.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.rules import Plane
+from discrim.core.rules.rules import Plane, Rule
 from discrim.covariance import CovarianceSpecification
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
@@ -39,7 +36,7 @@ from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model
+from discrim.models.base.fit import Fit, Gaps, Model, rule_of_numbers
 from discrim.models.base.fit_file import NOTHING, Saved
 from discrim.models.base.labels import (
     by_class_and_term,
@@ -59,6 +56,7 @@ from discrim.models.discriminant.components import (
     with_level_indicators,
     within,
 )
+from discrim.models.discriminant.covariance_descriptions import check_closed_form, describe
 from discrim.models.discriminant.covariance_models import (
     LINEAR,
     Components,
@@ -79,7 +77,14 @@ from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.subspace import MultipleCorrespondence
 
-MODEL = Model("lda", "Linear discriminant analysis", marginal=linear_marginal)
+
+def _rule(fit: Fit[LDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
+    """Return the rule under a prior (K,) by a method that the covariance has."""
+    check_closed_form(fit, method)
+    return rule_of_numbers(fit, prior, method, convention)
+
+
+MODEL = Model("lda", "Linear discriminant analysis", rule=_rule, marginal=linear_marginal)
 
 
 def lda_fit(
@@ -91,7 +96,7 @@ def lda_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[LDAFit]:
     """A linear discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
-    blocks = replace(blocks, partial=True) if isinstance(numbers.covariance_model, EMCovariance) else blocks
+    blocks = replace(blocks, partial=True) if numbers.covariance_model.traits.uses_incomplete_rows else blocks
     if blocks.covariates != numbers.covariates:
         raise DataError(
             "The covariates of the numbers are not those of the formula.",
@@ -130,8 +135,8 @@ def _need_errors(results: LDAResults) -> None:
         raise NotSupportedError(
             "log_odds() has standard errors for all axes only.", hint="Fit without ncomp=."
         )
-    if not numbers.covariance_model.has_errors:
-        adjective = numbers.covariance_model.adjective
+    if not numbers.covariance_model.traits.has_standard_errors:
+        adjective = describe(numbers.covariance_model).adjective
         raise NotSupportedError(
             f"Log odds of a {adjective} covariance have no standard errors.", hint="See coef."
         )
@@ -694,14 +699,14 @@ def lda(
     if estimator == "moment":
         reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
     covariance_model, blocks, stats = _independent(covariance_model, blocks, stats, collinear)
-    if not covariance_model.is_regular and covariance_model.requires_full_rank(stats.n_columns):
+    if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(stats.n_columns):
         reading.warn_of_near(stats, blocks.terms)
     normal_fits.warn_where_units_differ(
         covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
     )
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     ncomp = _checked_axes(ncomp, stats, covariance_model)
-    if isinstance(covariance_model, RobustCovariance):
+    if covariance_model.traits.is_robust:
         stats, covariance_model = robust_moments(blocks, stats, covariance_model)
     divisors = partial(_divisors, method=estimator)
     covariance_model, path = normal_fits.known_of_rows(
@@ -713,15 +718,15 @@ def lda(
         )
     except NoEstimateError as error:
         raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
-    _warn_of_covariance(fit)
+    _warn_of_covariance(fit, blocks.design.levels)
     return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, path=path))
 
 
-def _warn_of_covariance(fit: LDAFit) -> None:
+def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
     """Warn of what a covariance model warns of, and of axes that are arbitrary."""
-    if warning := fit.covariance_model.warning(fit.moments, (fit.covariance,)):
+    if warning := describe(fit.covariance_model).warning(fit.moments, (fit.covariance,)):
         warn_user(warning)
-    warn_of_separated_axes(fit.covariance_model)
+    warn_of_separated_axes(fit.covariance_model, levels)
     if fit.ncomp is not None:
         warn_of_tied_axes("ncomp", fit.ncomp, fit.tied_axes())
 
@@ -734,7 +739,7 @@ def _columns(
     if by_level:
         blocks, indicators = with_level_indicators(blocks)
     blocks = reading.without_constants_if_wide(blocks)
-    if not covariance_model.is_regular and covariance_model.requires_full_rank(len(blocks.terms)):
+    if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(len(blocks.terms)):
         reading.refuse_few_rows(blocks, normal_fits.wide_table_hint(covariance_model))
     return blocks, indicators
 
@@ -769,9 +774,10 @@ def _checked_axes(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceM
     columns = stats.n_columns - covariance_model.covariates
     most = min(columns, stats.n_classes - 1)
     within = ""
-    if isinstance(covariance_model, SubspaceCovariance) and isinstance(covariance_model.wanted, int):
-        most = min(most, covariance_model.wanted)
-        within = f", within {covariance_model.wanted} principal axes,"
+    subspace = covariance_model.subspace
+    if subspace is not None and isinstance(subspace.wanted, int):
+        most = min(most, subspace.wanted)
+        within = f", within {subspace.wanted} principal axes,"
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
             f"ncomp={ncomp!r}: {columns} columns and {stats.n_classes} classes have{within} {most} "

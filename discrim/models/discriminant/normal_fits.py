@@ -14,8 +14,6 @@ from discrim.core.covariance import factor
 from discrim.core.covariance.covariance import pooled, separate
 from discrim.core.covariance.factor import FORMS, FactorFaultError, Factors
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, LabelledRows, each_covariance
-from discrim.core.covariance.projected import SubspaceCovariance
-from discrim.core.covariance.robust import RobustCovariance
 from discrim.core.covariance.shrinkage import missed
 from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.moments.derived_moments import comparable, constant_within, in_units, within_sd
@@ -44,6 +42,7 @@ from discrim.models.base.fit import Fit, Refits
 from discrim.models.base.reading import Watch
 from discrim.models.base.refits import error_path, largest_as_good, moment_refits
 from discrim.models.discriminant.components import AxesChoice, choose_axes, needs_rows
+from discrim.models.discriminant.covariance_descriptions import describe, shrinkage_text
 from discrim.models.discriminant.covariance_models import (
     advised_specification,
     covariance_text,
@@ -94,13 +93,10 @@ def check_em(
 
 def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tuple[Blocks, ClassMoments]:
     """Blocks without rows, and moments in their place; refused where the covariance is found from rows."""
-    reason = (
-        FOUND_FROM_ROWS
-        if covariance_model.needs_rows or isinstance(covariance_model, RobustCovariance)
-        else None
-    )
-    if isinstance(covariance_model, SubspaceCovariance) and reason is not None:
-        reason = needs_rows(covariance_model.wanted)
+    subspace = covariance_model.subspace
+    reason = None
+    if covariance_model.needs_rows:
+        reason = FOUND_FROM_ROWS if subspace is None else needs_rows(subspace.wanted)
     return sample.of_moments(covariance_model.required_moments(sample.scatters), reason)
 
 
@@ -119,8 +115,9 @@ def known_of_rows(
     class proportions of the rows. A CollinearError says that a covariance that is singular stays so; a
     DataError, that a class has too few rows to choose by leave-one-out, or an estimator has no covariance.
     """
-    if isinstance(covariance_model, SubspaceCovariance) and covariance_model.needs_rows:
-        return choose_axes(AxesChoice(covariance_model, blocks, moments, divisors, prior), sampled=sampled)
+    subspace = covariance_model.subspace
+    if subspace is not None and subspace.needs_rows:
+        return choose_axes(AxesChoice(subspace, blocks, moments, divisors, prior), sampled=sampled)
     unit = covariance_model.column_units(moments)
     levels = blocks.design.levels
     of = divisors(moments)
@@ -148,9 +145,9 @@ def _refuse_singular_kind(
     free = moments.rows.sum() - moments.n_classes if k is None else moments.rows[k] - 1
     if covariance_model.requires_full_rank(p) and free < p:
         raise CollinearError(
-            f"{shrinkage.said(shrinkage.values[0])} {where}, which leaves the covariance of {len(terms)} "
+            f"{shrinkage_text(shrinkage)} {where}, which leaves the covariance of {len(terms)} "
             f"columns ({reading.listed(terms)}) singular: there are {free} degrees of freedom.",
-            hint=f"Pass a larger number{covariance_model.instead}.",
+            hint=f"Pass a larger number{describe(covariance_model).other_shrinkage}.",
         )
     if wild := covariance_model.find_out_of_range(moments, k):
         column, middle = (repr(terms[j]) for j in wild)
@@ -310,7 +307,7 @@ def warn_where_units_differ(
 ) -> None:
     """Warn where a sphere is one of columns of very unlike units."""
     if covariance_model.depends_on_units:
-        warn_of_units(moments, terms, covariance_model.compared, way_out)
+        warn_of_units(moments, terms, describe(covariance_model).unit_dependent_part, way_out)
 
 
 def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rule: Any = None) -> Refits:
@@ -327,9 +324,9 @@ def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rul
         obstacles=covariance_model.unfitted().check,
         why_no_rule=why_no_rule,
     )
-    if isinstance(covariance_model, RobustCovariance):
+    if covariance_model.traits.is_robust:
         return replace(refits, spread=None, of_rows=robust_rule)
-    if not covariance_model.is_of_moments:
+    if not covariance_model.traits.is_moment_estimate:
         anew = partial(em_rule, common)
         return replace(refits, spread=None, of_rows=anew, held=anew)
     if covariance_model.unfitted().needs_rows:
@@ -339,7 +336,7 @@ def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rul
 
 def _choice(covariance_model: CovarianceModel) -> str:
     """What the rows chose, in words."""
-    if isinstance(covariance_model, SubspaceCovariance) and covariance_model.is_chosen:
+    if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
         return "the number of principal axes"
     return (
         "the shrinkage" if any(shrinkage.rule == "loo" for shrinkage in covariance_model.shrinkages) else ""
@@ -461,14 +458,15 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], covariance_model: Cov
             f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class '
             f"{reading.listed(bare)}, which has no covariance of its own"
         )
-    if covariance_model.shrinkages and not isinstance(covariance_model, ShrunkCovariance):
+    description = describe(covariance_model)
+    if covariance_model.shrinkages and not description.other_shrinkage:
         return f"pass a larger shrinkage, such as {advised_specification(covariance_model, '0.1')}"
-    return covariance_model.advice
+    return description.singular_hint
 
 
 def wide_table_hint(covariance_model: CovarianceModel) -> str | None:
     """Return the hint of lda() for fewer rows than columns; None if it is that of a plain covariance."""
-    if covariance_model.is_robust:
+    if covariance_model.traits.is_robust:
         return 'name fewer columns in the formula, or pass covariance="shrunk"'
     if covariance_model.shrinkages:
         number = advised_specification(covariance_model, "0.1")

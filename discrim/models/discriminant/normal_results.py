@@ -6,36 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from discrim.core.covariance.em import EMCovariance
-from discrim.core.covariance.factor import FactorAnalyticCovariance
-from discrim.core.covariance.robust import RobustCovariance
-from discrim.core.covariance.separable import SeparableCovariance
 from discrim.models.base.available import available_if
 from discrim.models.base.fit import Fit
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.discriminant.components import subspace_of
-from discrim.models.discriminant.factor import FactorModel
-from discrim.models.discriminant.robust import RobustModel
-from discrim.models.discriminant.separable import SeparableModel
-from discrim.models.discriminant.shrunk import ShrunkCorrelationModel, ShrunkModel
+from discrim.models.discriminant.covariance_descriptions import describe
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
 
 def covariance_model_of(fit: Fit[Any]) -> FitComponent | None:
     """Return what the kind of covariance of a fit adds to its results; None if it adds nothing."""
-    covariance_model = fit.numbers.covariance_model
-    by_kind: dict[type, type[FitComponent]] = {
-        SeparableCovariance: SeparableModel,
-        FactorAnalyticCovariance: FactorModel,
-        RobustCovariance: RobustModel,
-    }
-    for kind, model in by_kind.items():
-        if isinstance(covariance_model, kind):
-            return model(fit)
-    n_shrinkages = len(covariance_model.shrinkages)
-    if not n_shrinkages:
-        return None
-    return ShrunkModel(fit) if n_shrinkages == 1 else ShrunkCorrelationModel(fit)
+    return describe(fit.numbers.covariance_model).component(fit)
 
 
 class SubspaceResults(ClassMeans, GroupSummary, ClassifierResults):
@@ -52,7 +34,7 @@ class SubspaceResults(ClassMeans, GroupSummary, ClassifierResults):
 
 
 class NormalResults(SubspaceResults):
-    """Results of normal classes whose covariances are of one of several kinds."""
+    """Results of normal classes with a covariance model."""
 
     @property
     @available_if(
@@ -66,7 +48,7 @@ class NormalResults(SubspaceResults):
 
     @property
     @available_if(
-        lambda self: isinstance(self._fit.numbers.covariance_model, EMCovariance), 'fit with missing="em"'
+        lambda self: self._fit.numbers.covariance_model.traits.uses_incomplete_rows, 'fit with missing="em"'
     )
     def em(self) -> EMCovariance:
         """The search of a fit with missing="em": steps, converged, row_llf, patterns, incomplete."""
@@ -75,9 +57,9 @@ class NormalResults(SubspaceResults):
 
     def _need_moments(self, what: str) -> None:
         """Raise NotSupportedError if means and covariances are not moments of the rows."""
-        refusal = self._fit.numbers.covariance_model.refusal(what)
-        if refusal is not None:
-            raise refusal
+        error = describe(self._fit.numbers.covariance_model).sampling_error(what)
+        if error is not None:
+            raise error
 
 
 def moment_estimates(what: str, *, adjusted: bool = True) -> Callable[[Any], None]:

@@ -17,10 +17,10 @@ import pandas as pd
 
 from discrim.core.covariance.adjusted import ConditionalCovariance
 from discrim.core.covariance.model import SPHERES
-from discrim.core.covariance.sliced import SAVECovariance
 from discrim.models.base.fit import Fit
 from discrim.models.base.labels import covariance_values, range_note
 from discrim.models.base.reading import listed
+from discrim.models.discriminant.covariance_descriptions import describe, sphere_item
 from discrim.models.discriminant.normal_fits import equal_covariance_tests
 from discrim.models.evaluation.assessment import RowsJudged, takes_long
 from discrim.models.results import headers
@@ -68,7 +68,7 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
     }
     if fit.numbers.covariates:
         parts |= {"slopes": _slopes, "adjusted_means": _adjusted_means}
-    sections = fit.numbers.covariance_model.sections
+    sections = describe(fit.numbers.covariance_model).sections
     if "flagged" in sections and fit.has_rows:
         parts["flagged"] = _flagged
     if fit.numbers.has_errors:
@@ -314,11 +314,12 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
     """Sections of a quadratic discriminant analysis, in their order."""
     covariance_model = fit.numbers.covariance_model
     parts: Sections = {"header": _quadratic_header, "classes": _log_determinants}
-    if "factors" in covariance_model.sections:
+    if "factors" in describe(covariance_model).sections:
         parts["factors"] = _factors
     parts["means"] = _means
     wide = headers.are_many(fit.terms)
-    sliced = isinstance(covariance_model, SAVECovariance)
+    subspace = covariance_model.subspace
+    sliced = subspace is not None and subspace.is_supervised
     if sliced:
         parts["axes"] = _save_axes
     if wide and not covariance_model.is_common:
@@ -331,7 +332,7 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
             own = _covariance_of_scores if sliced else _covariance_in
             parts[f"covariance {label}"] = partial(own, label=label)
     by_name = [name for name in parts if name not in shown] if wide and not sliced else []
-    if "flagged" in covariance_model.sections and fit.has_rows:
+    if "flagged" in describe(covariance_model).sections and fit.has_rows:
         parts["flagged"] = _flagged
     if fit.path is not None:
         parts["path"] = _axes_path if "components" in fit.path else _shrinkage_path
@@ -345,7 +346,8 @@ def _deviations(results: QDAResults, fit: Fit[QDAFit]) -> Section:
     worth = headers.worth(fit.numbers.moments)
     errors = [*headers.mean_errors(fit).values()]
     title = f"Standard deviations in the classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
-    source = "fit.tidy()" if isinstance(fit.numbers.covariance_model, SAVECovariance) else "fit.covs"
+    subspace = fit.numbers.within_axes
+    source = "fit.tidy()" if subspace is not None and subspace.is_supervised else "fit.covs"
     return Section(title, table, errors=errors, source=source, worth=worth, last=0)
 
 
@@ -451,7 +453,7 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
         else ""
     )
     if numbers.within_axes is not None:
-        note = f"{note} {numbers.within_axes.note(clean)}".strip()
+        note = f"{note} {describe(numbers.within_axes).note(clean)}".strip()
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
@@ -459,9 +461,9 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
         ("Gamma", results.gamma, f"{results.gamma:g}"),
         ("Parametrization", numbers.parametrization, numbers.parametrization),
         *(
-            [("Ridge", *SPHERES[numbers.standardize].item[1:])]
+            [("Ridge", *sphere_item(SPHERES[numbers.standardize])[1:])]
             if numbers.within_axes is None
-            else numbers.within_axes.items(numbers.moments, numbers.covariances)
+            else describe(numbers.within_axes).items(numbers.moments, numbers.covariances)
         ),
         ("Divisors, by class and pooled", divisors, divisors),
         ("Chosen by", chosen, chosen),
@@ -507,13 +509,13 @@ def _common_header(
     covariance_model = fit.numbers.covariance_model
     moments = fit.numbers.moments
     covariances = fit.numbers.covariances if by_class else (fit.numbers.covariance,)
-    words = covariance_model.described(by_class=by_class, mle=fit.numbers.method == "mle")
+    words = describe(covariance_model).heading(by_class=by_class, mle=fit.numbers.method == "mle")
     left = [
         *headers.row_items(fit),
         ("Covariance", words, words),
-        headers.criterion_item(results, "llf", covariance_model.likelihood_title),
+        headers.criterion_item(results, "llf", describe(covariance_model).likelihood_label),
     ]
-    for label, value, text in covariance_model.items(moments, covariances):
+    for label, value, text in describe(covariance_model).items(moments, covariances):
         if isinstance(value, tuple):
             value = dict(zip(fit.classes, value, strict=True)) if by_class else value[0]
         left.append((label, value, text))
@@ -529,7 +531,7 @@ def _common_header(
 
 def _covariance_note(fit: Fit[Any]) -> str:
     """What the header says below its lines of the covariance."""
-    note: str = fit.numbers.covariance_model.note(lambda text: shorten(clean(text), 90))
+    note: str = describe(fit.numbers.covariance_model).note(lambda text: shorten(clean(text), 90))
     return note
 
 
@@ -578,12 +580,12 @@ def _covariance(
     if covariance.is_diagonal or moments.spread in ("thin", "thin class"):
         title = f"Variances {rows}, divisor {divisor}"
         if not covariance.is_diagonal:
-            note = f"The whole {covariance_model.word} covariance, {len(terms)} x {len(terms)}: {source}."
+            note = f"The whole {covariance_model.name} covariance, {len(terms)} x {len(terms)}: {source}."
         elif not by_class:
-            title = f"Variances ({covariance_model.word} covariance {rows}, divisor {divisor})"
+            title = f"Variances ({covariance_model.name} covariance {rows}, divisor {divisor})"
         table = Columns(variances[None], ["variance"], terms)
         return Section(title, table, note=f"{note} {beyond}".strip(), source=source)
-    title = covariance_model.title(rows, divisor, by_class=by_class)
+    title = describe(covariance_model).title(rows, divisor, by_class=by_class)
     note = f"{note} {beyond}".strip()
     values = covariance_values(covariance, scale)
     table = Columns(values, terms, terms)

@@ -10,6 +10,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.inference.verification import Costs
 from discrim.models.base.fit import Fit
 from discrim.models.base.reading import listed
+from discrim.models.discriminant.covariance_descriptions import FactorAnalyticDescription, describe
 from discrim.models.discriminant.normal_summary import MOST_STEPS, chosen_by
 from discrim.models.plots import judged, spaces
 from discrim.models.plots.pictured import named_columns, needed_rows, plot
@@ -99,7 +100,7 @@ def slopes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 )
 def eigenvalues(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Eigenvalues by class, those of the signal filled, and the level of the noise."""
-    if "factors" not in fit.numbers.covariance_model.sections:
+    if "factors" not in describe(fit.numbers.covariance_model).sections:
         raise NotSupportedError(
             'kind="scree" draws eigenvalues of covariances with a few large variances.',
             hint='Fit qda(covariance="factor").',
@@ -110,7 +111,7 @@ def eigenvalues(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     labels = list(table.index.unique(level=0))
     noise = noise.iloc[: len(labels)].set_axis(labels)
     axes = draw_scree(table, noise, ax=options.ax, signs=options.signs(labels))
-    signal = f"filled: signal ({fit.numbers.covariance_model.found_label})"
+    signal = f"filled: signal ({FactorAnalyticDescription(fit.numbers.covariance_model).dimension_rule})"
     style.set_title(axes, f"Eigenvalues of the covariances; {signal}; lines: noise")
     return axes
 
@@ -157,7 +158,7 @@ def robust_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Ax
 
     The farthest of the flagged rows bear their labels, where these do not cover one another.
     """
-    if not fit.numbers.covariance_model.is_robust:
+    if not fit.numbers.covariance_model.traits.is_robust:
         raise NotSupportedError(
             'kind="distances" draws robust distances.', hint='Fit with a robust "t" or "mcd".'
         )

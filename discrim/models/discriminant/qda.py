@@ -12,10 +12,8 @@ import pandas as pd
 
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import divisors_by_class, pooled
-from discrim.core.covariance.em import EMCovariance
 from discrim.core.covariance.kinds import shapes
 from discrim.core.covariance.model import CovarianceModel, NoEstimateError
-from discrim.core.covariance.robust import RobustCovariance
 from discrim.core.discriminant.qda import QDAFit, fit_qda, qda_from_file, quadratic_marginal
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -43,6 +41,7 @@ from discrim.models.discriminant.components import (
     with_digits,
     within,
 )
+from discrim.models.discriminant.covariance_descriptions import check_closed_form, describe
 from discrim.models.discriminant.covariance_models import (
     QUADRATIC,
     Components,
@@ -53,7 +52,6 @@ from discrim.models.discriminant.covariance_models import (
     standardize_hint,
 )
 from discrim.models.discriminant.em import MissingRows, em_sample
-from discrim.models.discriminant.factor import warn_of_separated_dimensions
 from discrim.models.discriminant.normal_results import NormalResults, moment_estimates
 from discrim.models.discriminant.robust import robust_moments
 from discrim.models.moments.given import Sample
@@ -173,7 +171,7 @@ def qda(
         blocks = reading.without_constants_if_wide(sample.read())
         if covariance_model.requires_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, covariance_model, na_action)
-        thin = reading.is_wide(blocks) or (covariance_model.of_few_axes and _is_thin(blocks))
+        thin = reading.is_wide(blocks) or (covariance_model.traits.few_rows_suffice and _is_thin(blocks))
         spread = covariance_model.required_moments("class", thin=thin)
         rooted = components is None
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
@@ -187,7 +185,7 @@ def qda(
         covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
     )
     shares, estimated = reading.verbs_prior(prior, levels, stats.counts)
-    if isinstance(covariance_model, RobustCovariance):
+    if covariance_model.traits.is_robust:
         stats, covariance_model = robust_moments(blocks, stats, covariance_model)
     covariance_model = covariance_model.bind_classes(levels, stats.n_columns)
     divisors = partial(_divisors, method=estimator)
@@ -198,8 +196,7 @@ def qda(
         fit = fit_qda(stats, shares, covariance_model, method=estimator, estimated_prior=estimated)
     except NoEstimateError as error:
         raise error.of_classes(levels, stats.rows.tolist()) from None
-    warn_of_separated_axes(fit.covariance_model)
-    warn_of_separated_dimensions(fit.covariance_model, levels)
+    warn_of_separated_axes(fit.covariance_model, levels)
     return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
 
@@ -207,7 +204,7 @@ def _refuse_singular(covariance_model: CovarianceModel, blocks: Blocks, moments:
     """Raise where a covariance that a kind takes is singular, and warn where it nearly is."""
     normal_fits.refuse_singular(moments, blocks.terms, blocks.design.levels, covariance_model)
     refuse_collinear_total(covariance_model, moments, blocks.terms)
-    if not covariance_model.is_regular and covariance_model.requires_full_rank(moments.n_columns):
+    if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(moments.n_columns):
         for k, label in enumerate(blocks.design.levels):
             reading.warn_of_near(moments, blocks.terms, f"in class {label!r}", k)
 
@@ -237,6 +234,7 @@ def _refuse_few_rows(blocks: Blocks, covariance_model: CovarianceModel, na_actio
 
 def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
     """The rule, where each class has the rows that the method needs."""
+    check_closed_form(fit, method)
     counts = fit.counts
     p = len(fit.terms)
     if method != "plugin" and fit.numbers.has_distances:
@@ -278,7 +276,7 @@ def qda_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[QDAFit]:
     """A quadratic discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
-    blocks = replace(blocks, partial=True) if isinstance(numbers.covariance_model, EMCovariance) else blocks
+    blocks = replace(blocks, partial=True) if numbers.covariance_model.traits.uses_incomplete_rows else blocks
     refits = normal_fits.normal_refits(numbers, common=False, why_no_rule=_why_no_rule)
     model = MODEL if numbers.within_axes is None else within(MODEL)
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
@@ -330,11 +328,11 @@ class QDAResults(SeparateCovariances, NormalResults):
         self._need_moments("log_determinants()")
         numbers = self._fit.numbers
         if not numbers.has_distances:
-            which = f"{numbers.covariance_model.word} ones"
+            which = f"{describe(numbers.covariance_model).adjective} ones"
             instead = "without covariance="
             if numbers.within_axes is not None:
-                which = f"those {numbers.covariance_model.phrase}"
-                instead = numbers.covariance_model.full_instead
+                which = f"those {describe(numbers.covariance_model).phrase}"
+                instead = describe(numbers.covariance_model).full_hint
             raise NotSupportedError(
                 f"log_determinants() is for full covariances of the columns, not {which}.",
                 hint=f"Fit {instead}, or see logdet.",

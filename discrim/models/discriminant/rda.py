@@ -612,7 +612,7 @@ def rda(
     except NoEstimateError as error:
         raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
     _refuse_singular(fit, blocks)
-    warn_of_separated_axes(fit.within_axes)
+    warn_of_separated_axes(fit.within_axes, blocks.design.levels)
     if axes is not None or not standardize:
         _warn_of_units(fit, stats, blocks.terms)
     chosen: dict[str, Any] = {} if path is None else {"plan": plan, "path": path}

@@ -36,7 +36,7 @@ HELD_NUMBERS = 2**22
 
 
 def robust_moments(
-    blocks: Blocks, start: ClassMoments, wanted: RobustCovariance, begin: Student | None = None
+    blocks: Blocks, start: ClassMoments, wanted: Any, begin: Student | None = None
 ) -> tuple[ClassMoments, RobustCovariance]:
     """Robust means and scatters of the rows that the moments `start` are of.
 
@@ -75,7 +75,7 @@ def _held(blocks: Blocks) -> Iterable[RowBlock]:
 
 
 def _t_moments(
-    blocks: Blocks, start: ClassMoments, wanted: RobustCovariance, begin: Student | None
+    blocks: Blocks, start: ClassMoments, wanted: Any, begin: Student | None
 ) -> tuple[ClassMoments, RobustCovariance]:
     rows = _held(blocks)
     moments, robust, search = fit_t(rows, start, wanted.asked_nu, inflated=wanted.inflated, begin=begin)
@@ -165,21 +165,20 @@ class RobustModel(FitComponent):
     """
 
     @property
-    def _scatter(self) -> RobustCovariance:
-        scatter: RobustCovariance = self._fit.numbers.covariance_model
-        return scatter
+    def _model(self) -> Any:
+        return self._fit.numbers.covariance_model
 
     @property
-    @available_if(lambda self: self._scatter.method == "t", 'fit with covariance="t"')
+    @available_if(lambda self: self._model.method == "t", 'fit with covariance="t"')
     def nu(self) -> float:
         """Degrees of freedom of the t distributions."""
-        return self._scatter.nu
+        return float(self._model.nu)
 
     @property
-    @available_if(lambda self: self._scatter.method == "mcd", 'fit with covariance="mcd"')
+    @available_if(lambda self: self._model.method == "mcd", 'fit with covariance="mcd"')
     def support_fraction(self) -> float:
         """Share of the observations that the subset of the minimum covariance determinant has."""
-        return self._scatter.support_fraction
+        return float(self._model.support_fraction)
 
     def robust_distances(
         self, data: Data | None = None, *, level: float = 0.975, unseen: Unseen | None = None

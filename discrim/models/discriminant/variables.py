@@ -26,6 +26,7 @@ from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit
 from discrim.models.base.reading import check_word, is_whole, listed, told
+from discrim.models.discriminant.covariance_descriptions import describe
 from discrim.models.discriminant.normal_results import NormalResults, moment_estimates
 
 Null = Literal["theoretical", "empirical"]
@@ -134,7 +135,7 @@ class ClassDifferences(NormalResults):
         if not self._fit.numbers.has_tests:
             wide = self._fit.numbers.residual_df < len(self.terms)
             more = " (for which there are too few rows for so many columns)" if wide else ""
-            instead = self._fit.numbers.covariance_model.full_instead
+            instead = describe(self._fit.numbers.covariance_model).full_hint
             raise NotSupportedError(f"{what} needs the full covariance.", hint=f"Fit {instead}{more}{hint}.")
 
     @available_if(full_covariance("distances()"))
@@ -345,7 +346,7 @@ class ClassDifferences(NormalResults):
         scores = lda.cat_scores(numbers.moments, numbers.covariance, numbers.prior)
         table = pd.DataFrame({"score": lda.column_scores(scores, numbers.prior, by)}, index=fit.terms)
         tails = np.full(p, np.nan)
-        if numbers.covariance_model.is_of_moments:
+        if numbers.covariance_model.traits.is_moment_estimate:
             empirical = p > numbers.residual_df if null is None else null == "empirical"
             entropy = lda.column_scores(scores, numbers.prior, "entropy")
             tails = lda.score_tails(entropy, len(fit.classes), numbers.residual_df, empirical=empirical)

@@ -488,7 +488,7 @@ class Measure:
         elif self.kind != "distance":
             if (
                 getattr(fit.numbers, "covariance_model", None) is not None
-                and fit.numbers.covariance_model.is_robust
+                and fit.numbers.covariance_model.traits.is_robust
             ):
                 raise NotSupportedError(
                     "Distances of rows left out would take a new search for each row with "
@@ -530,7 +530,7 @@ def _kind(fit: Fit[Any]) -> Kind:
         return "distance"
     if isinstance(numbers, LDAFit | NearestCentroidFit):
         return "scores" if isinstance(numbers, LDAFit) and numbers.reduced() is not None else "common"
-    if isinstance(numbers, QDAFit) and numbers.covariance_model.is_robust:
+    if isinstance(numbers, QDAFit) and numbers.covariance_model.traits.is_robust:
         return "common"
     if isinstance(numbers, QDAFit | NaiveBayesFit) or (isinstance(numbers, RDAFit) and numbers.alpha > 0):
         return "density"
@@ -734,7 +734,7 @@ def _by_law(fit: Fit[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats
 def is_searched(fit: Fit[Any]) -> bool:
     """Whether the covariance is robust, and not one of moments."""
     covariance_model = getattr(fit.numbers, "covariance_model", None)
-    return covariance_model is not None and not covariance_model.is_of_moments
+    return covariance_model is not None and not covariance_model.traits.is_moment_estimate
 
 
 def has_law(fit: Fit[Any], method: str) -> bool:

@@ -328,13 +328,12 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     The pointwise limits are those of normal classes, and for robust fits of a known mean and covariance.
     """
     numbers = fit.numbers
-    robust = numbers.covariance_model.is_robust
-    refusal = None if robust else numbers.covariance_model.refusal("kind='qq'")
-    if refusal is not None:
-        raise refusal
+    robust = numbers.covariance_model.traits.is_robust
+    if not robust:
+        results._need_moments("kind='qq'")
     if not (robust or numbers.has_distances):
         raise NotSupportedError(
-            f"kind='qq' needs full covariances, not {numbers.covariance_model.adjective} ones.",
+            "kind='qq' needs full covariances.",
             hint="Fit with the default covariance=, and without components= and ncomp=.",
         )
     rows = needed_rows(fit, options, "qq")
@@ -469,7 +468,7 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
         pooled = cov.loc[held, held] if set(held) <= set(cov.index) else None
     covariance_model = getattr(fit.numbers, "covariance_model", None)
     robust = (
-        covariance_model.is_robust
+        covariance_model.traits.is_robust
         if covariance_model is not None
         else getattr(fit.numbers, "robust", None) is not None
     )

@@ -127,7 +127,8 @@ class CanonicalResults(Shown):
         numbers = fit.numbers
         if not numbers.has_tests:
             raise NotSupportedError(
-                "canonical() needs the full covariance.", hint=f"Fit {numbers.covariance_model.full_instead}."
+                "canonical() needs the full covariance.",
+                hint='Fit with covariance="pooled", and without components=.',
             )
         if convention is not None:
             check_word("convention", convention, Convention)

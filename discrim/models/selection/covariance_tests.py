@@ -24,6 +24,7 @@ from discrim.models.base.displayed import displayed, number
 from discrim.models.base.fit import Fit
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, NaAction, is_whole, listed, usable_rows, with_ways_out
+from discrim.models.discriminant.covariance_descriptions import describe
 from discrim.models.discriminant.lda import LDAResults
 from discrim.models.discriminant.normal_fits import (
     box_m_of_moments,
@@ -201,7 +202,7 @@ def lr_test(
     large = qda_fit._fit
     linear = small.numbers
     quadratic = large.numbers
-    if "factors" in quadratic.covariance_model.sections:
+    if "factors" in describe(quadratic.covariance_model).sections:
         raise NotSupportedError(
             'One covariance is no special case of covariance="factor", so that the ratio has no '
             "chi-square distribution.",
