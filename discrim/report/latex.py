@@ -98,7 +98,7 @@ def _escaped_character(cluster: str) -> str:
             return rf"\ensuremath{{{'^' if kind == '<super>' else '_'}{{{inner}}}}}"
         if kind.startswith("<") and c not in KNOWN:
             return _escaped_characters(unicodedata.normalize("NFKC", c))
-    base, *marks = unicodedata.normalize("NFD", cluster)
+    base, *marks = list(unicodedata.normalize("NFD", cluster))
     greek = GREEK_NAME.fullmatch(unicodedata.name(base, ""))
     if greek:
         letter = _greek_letter(*greek.groups())
