@@ -362,7 +362,7 @@ class _RemoteValue(StoredValue[T]):
         if not self._is_reached(others):
             return super().map(change, *others)
         # What changes a value may hold rows, which should not go through the scheduler.
-        (sent,) = self._client.covariance_model([change], hash=False)
+        (sent,) = self._client.scatter([change], hash=False)
         return _RemoteValue(self._client, self._asked(sent, others), partial(super().apply, change, *others))
 
     def _is_reached(self, others: Sequence[StoredValue[Any]]) -> bool:
