@@ -10,7 +10,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -519,19 +519,50 @@ class Section:
     most_columns: tuple[int, int, int] = COLUMNS
 
 
+class HeaderItem(NamedTuple):
+    """One entry of a header.
+
+    Attributes
+    ----------
+    label : str
+        Label that is printed.
+    value : object
+        Value at full precision.
+    text : str
+        Value as it is printed.
+    key : str
+        Name under which `Pairs.item` finds the entry; empty if nothing looks for it.
+    brief : str
+        Name of the entry in the short form of a summary; empty if it is not part of the short form.
+    options : tuple of str
+        Options of the verb that the entry states, so the short form does not repeat them.
+    """
+
+    label: str
+    value: Any
+    text: str
+    key: str = ""
+    brief: str = ""
+    options: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The header: labels with values, two of them a line, and the text that is shown of each value."""
+    """The header of a summary: entries, two in a line, and a note below them."""
 
     title: str
-    items: Sequence[tuple[str, Any, str]]
+    items: Sequence[HeaderItem]
     note: str = ""
+
+    def item(self, key: str) -> HeaderItem | None:
+        """Return the entry with a key, or None."""
+        return next((item for item in self.items if item.key == key), None)
 
     @property
     def table(self) -> pd.DataFrame:
         """Label -> value, at full precision."""
-        values = pd.Series([value for _, value, _ in self.items], dtype=object)
-        return pd.DataFrame({"value": values.to_numpy()}, index=[label for label, _, _ in self.items])
+        values = pd.Series([item.value for item in self.items], dtype=object)
+        return pd.DataFrame({"value": values.to_numpy()}, index=[item.label for item in self.items])
 
 
 Part = Section | Pairs
@@ -594,10 +625,10 @@ def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
     """Label and text of each item, of bounded width."""
     return [
         (
-            shorten(clean(label), LABELS[1]),
-            shorten(clean(text), LABELS[1]),
+            shorten(clean(item.label), LABELS[1]),
+            shorten(clean(item.text), LABELS[1]),
         )
-        for label, _, text in pairs.items
+        for item in pairs.items
     ]
 
 
@@ -651,7 +682,7 @@ def _errors_of(section: Section) -> Floats:
 def every_text(part: Part) -> list[list[str]]:
     """Texts of all cells of a table, also of those that renderings leave out; none of a table not shown."""
     if isinstance(part, Pairs):
-        return [[text] for _, _, text in part.items]
+        return [[item.text] for item in part.items]
     if part.shown or not math.prod(part.table.shape):
         return []
     return _lines(part, _columns_of(part.table), _errors_of(part), LONGEST_LABEL)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ def _header(results: LocationResults, fit: Fit[LocationFit]) -> Pairs:
     cells = numbers.layout.n_cells
     filled = int((numbers.cells.counts > 0).sum())
     chosen = "given" if fit.path is None else "chosen by leave-one-out"
-    items: list[headers.Item] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        ("Cells", cells, f"{cells}, in {len(fit.classes)} classes; {filled} have rows"),
-        ("Smoothing", results.smoothing, f"{results.smoothing:g}, {chosen}"),
-        ("Degrees of freedom", numbers.divisor, f"{numbers.divisor:.1f}"),
+        HeaderItem("Cells", cells, f"{cells}, in {len(fit.classes)} classes; {filled} have rows"),
+        HeaderItem("Smoothing", results.smoothing, f"{results.smoothing:g}, {chosen}"),
+        HeaderItem("Degrees of freedom", numbers.divisor, f"{numbers.divisor:.1f}"),
         *headers.error_items(fit),
     ]
     return headers.header(fit, items)

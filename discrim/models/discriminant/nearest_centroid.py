@@ -39,7 +39,7 @@ from discrim.models.moments.moments import Moments
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 DISTANCE = "Euclidean, in columns' units"
@@ -272,15 +272,15 @@ def nearest_centroid_sections(results: NearestCentroidResults, fit: Fit[NearestC
 
 def _header(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Pairs:
     equal = not fit.numbers.estimated_prior and np.ptp(fit.prior) == 0
-    items: list[tuple[str, Any, str]] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
-        ("Distance", DISTANCE, DISTANCE),
-        ("Standard deviation s", results.sd, f"{results.sd:.5g}"),
-        ("Prior", "equal", "equal") if equal else headers.prior_item(fit),
-        ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
+        HeaderItem("Distance", DISTANCE, DISTANCE),
+        HeaderItem("Standard deviation s", results.sd, f"{results.sd:.5g}"),
+        HeaderItem("Prior", "equal", "equal", key="prior") if equal else headers.prior_item(fit),
+        HeaderItem("Log-likelihood", results.llf, f"{results.llf:.2f}"),
         *headers.size_items(fit),
-        ("AIC", results.aic, f"{results.aic:.2f}"),
-        ("BIC", results.bic, f"{results.bic:.2f}"),
+        HeaderItem("AIC", results.aic, f"{results.aic:.2f}"),
+        HeaderItem("BIC", results.bic, f"{results.bic:.2f}"),
         *headers.error_items(fit),
     ]
     return headers.header(fit, items)

@@ -25,7 +25,17 @@ from discrim.models.discriminant.normal_fits import equal_covariance_tests
 from discrim.models.evaluation.assessment import RowsJudged, takes_long
 from discrim.models.results import headers
 from discrim.models.results.geometry import class_deviations
-from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text, shorten, suits_decimals
+from discrim.report.grid import (
+    INTERVAL,
+    Columns,
+    HeaderItem,
+    Pairs,
+    Section,
+    clean,
+    p_text,
+    shorten,
+    suits_decimals,
+)
 from discrim.report.tables import Parts, Sections, Summary, summarize
 
 if TYPE_CHECKING:
@@ -91,12 +101,19 @@ def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
         test = results.wilks
         f, *free, _ = test.approximations["F"]
         df1, df2 = (f"{d:.6g}" for d in free)
-        left.append(("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"))
+        left.append(
+            HeaderItem(
+                "Wilks' lambda", test.statistic, f"{test.statistic:.4g}", "wilks_lambda", "Wilks' lambda"
+            )
+        )
         if np.isnan(f):
-            left.append(("Rao's F", f, "not available"))
+            left.append(HeaderItem("Rao's F", f, "not available"))
         else:
             shown = f"{f:.2f}" if f < 1e6 else f"{f:.4e}"
-            left += [(f"F({df1}, {df2})", f, shown), ("P > F", test.pvalue, p_text(test.pvalue))]
+            left += [
+                HeaderItem(f"F({df1}, {df2})", f, shown),
+                HeaderItem("P > F", test.pvalue, p_text(test.pvalue)),
+            ]
     note = ""
     if fit.numbers.reduced() is not None:
         m = fit.numbers.ncomp
@@ -457,16 +474,16 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
-        ("Alpha", results.alpha, f"{results.alpha:g}"),
-        ("Gamma", results.gamma, f"{results.gamma:g}"),
-        ("Parametrization", numbers.parametrization, numbers.parametrization),
+        HeaderItem("Alpha", results.alpha, f"{results.alpha:g}", brief="alpha", options=("alpha",)),
+        HeaderItem("Gamma", results.gamma, f"{results.gamma:g}", brief="gamma", options=("gamma",)),
+        HeaderItem("Parametrization", numbers.parametrization, numbers.parametrization),
         *(
-            [("Ridge", *sphere_item(SPHERES[numbers.standardize])[1:])]
+            [HeaderItem("Ridge", *sphere_item(SPHERES[numbers.standardize])[1:])]
             if numbers.within_axes is None
-            else describe(numbers.within_axes).items(numbers.moments, numbers.covariances)
+            else _covariance_items(describe(numbers.within_axes).items(numbers.moments, numbers.covariances))
         ),
-        ("Divisors, by class and pooled", divisors, divisors),
-        ("Chosen by", chosen, chosen),
+        HeaderItem("Divisors, by class and pooled", divisors, divisors),
+        HeaderItem("Chosen by", chosen, chosen, "chosen_by", "chosen by" if numbers.cv is not None else ""),
         headers.prior_item(fit),
         headers.criterion_item(results, "llf", "Log-likelihood"),
         *headers.error_items(fit),
@@ -502,6 +519,16 @@ def chosen_by(fit: Fit[RDAFit]) -> str:
 # ---- sections that they share
 
 
+def _covariance_items(items: Sequence[tuple[str, Any, str]]) -> list[HeaderItem]:
+    """Header items of a covariance model; estimated parameters, which are tuples, are in the short form."""
+    made = []
+    for label, value, text in items:
+        name, _, how = label.partition(", ")
+        brief = f"{name.lower()}{f' ({how})' if how else ''}" if isinstance(value, tuple) else ""
+        made.append(HeaderItem(label, value, text, brief=brief))
+    return made
+
+
 def _common_header(
     results: LDAResults | QDAResults, fit: Fit[Any], *, by_class: bool
 ) -> tuple[list[Any], list[Any]]:
@@ -512,13 +539,14 @@ def _common_header(
     words = describe(covariance_model).heading(by_class=by_class, mle=fit.numbers.method == "mle")
     left = [
         *headers.row_items(fit),
-        ("Covariance", words, words),
+        HeaderItem("Covariance", words, words),
         headers.criterion_item(results, "llf", describe(covariance_model).likelihood_label),
     ]
-    for label, value, text in describe(covariance_model).items(moments, covariances):
-        if isinstance(value, tuple):
-            value = dict(zip(fit.classes, value, strict=True)) if by_class else value[0]
-        left.append((label, value, text))
+    for item in _covariance_items(describe(covariance_model).items(moments, covariances)):
+        if isinstance(item.value, tuple):
+            by_label = dict(zip(fit.classes, item.value, strict=True)) if by_class else item.value[0]
+            item = item._replace(value=by_label)
+        left.append(item)
     right = [
         *headers.size_items(fit),
         headers.prior_item(fit),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results import headers
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ def _header(results: PLDAResults, fit: Fit[PLDAFit]) -> Pairs:
     between, within = (float(np.trace(each)) for each in numbers.covariances())
     steps = "none: classes of one size" if not numbers.steps else f"{numbers.steps}"
     steps += "" if numbers.converged else ", not converged"
-    items: list[headers.Item] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        ("Rank of B", results.rank, str(results.rank)),
-        ("Trace of B", between, f"{between:.5g}"),
-        ("Trace of W", within, f"{within:.5g}"),
-        ("Steps of EM", numbers.steps, steps),
-        ("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
+        HeaderItem("Rank of B", results.rank, str(results.rank)),
+        HeaderItem("Trace of B", between, f"{between:.5g}"),
+        HeaderItem("Trace of W", within, f"{within:.5g}"),
+        HeaderItem("Steps of EM", numbers.steps, steps),
+        HeaderItem("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
         headers.criterion_item(results, "llf", "Log-likelihood"),
         headers.criterion_item(results, "aic", "AIC"),
         headers.criterion_item(results, "bic", "BIC"),

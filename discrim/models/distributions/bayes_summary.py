@@ -10,7 +10,7 @@ import pandas as pd
 from discrim.core.distributions.bayes_law import DensityLaw, MassLaw
 from discrim.errors import NotSupportedError
 from discrim.models.distributions.bayes import Known
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ def _header(results: BayesResults, known: Known) -> Pairs:
     law = known.law
     what = "Error rate" if results.costs is None else "Mean cost"
     bound = f"{results.error_bound:.1e}" if results.error_bound else "0"
-    items: list[tuple[str, Any, str]] = [
-        ("Classes", len(results.classes), str(len(results.classes))),
-        ("Columns", len(results.columns), str(len(results.columns))),
-        ("Law", _kind(law), _kind(law)),
-        (what, results.error_rate, f"{results.error_rate:.6g}"),
-        ("Bound on its error", results.error_bound, bound),
-        ("Computed by", results.error_method, results.error_method),
+    items: list[HeaderItem] = [
+        HeaderItem("Classes", len(results.classes), str(len(results.classes))),
+        HeaderItem("Columns", len(results.columns), str(len(results.columns))),
+        HeaderItem("Law", _kind(law), _kind(law)),
+        HeaderItem(what, results.error_rate, f"{results.error_rate:.6g}"),
+        HeaderItem("Bound on its error", results.error_bound, bound),
+        HeaderItem("Computed by", results.error_method, results.error_method),
     ]
     note = ""
     if results.error_method.endswith("Monte Carlo"):

@@ -416,16 +416,16 @@ class PriorEstimate(Shown):
         return summarize(f"Class shares of a batch: {in_sentence(self._title)}", parts, sections)
 
     def _header(self) -> Pairs:
-        from discrim.report.grid import Pairs
+        from discrim.report.grid import HeaderItem, Pairs
 
         steps = " + ".join(map(str, self.steps.values()))
-        items: list[tuple[str, Any, str]] = [
-            ("Rows used", self.nobs, number(self.nobs)),
-            ("Rows left out, missing", self.missing, str(self.missing)),
-            ("Rows left out, impossible", self.impossible, str(self.impossible)),
-            ("Steps of EM and of Newton", sum(self.steps.values()), steps),
-            ("Converged", self.converged, "yes" if self.converged else "no"),
-            ("Below the maximum by at most", self.shortfall, f"{self.shortfall:.1g}"),
+        items: list[HeaderItem] = [
+            HeaderItem("Rows used", self.nobs, number(self.nobs)),
+            HeaderItem("Rows left out, missing", self.missing, str(self.missing)),
+            HeaderItem("Rows left out, impossible", self.impossible, str(self.impossible)),
+            HeaderItem("Steps of EM and of Newton", sum(self.steps.values()), steps),
+            HeaderItem("Converged", self.converged, "yes" if self.converged else "no"),
+            HeaderItem("Below the maximum by at most", self.shortfall, f"{self.shortfall:.1g}"),
         ]
         note = ""
         if self.test is not None:

@@ -80,16 +80,16 @@ class Certificate(NamedTuple):
     message: str = ""
 
     def _brief(self) -> Summary:
-        from discrim.report.grid import Pairs, Section
+        from discrim.report.grid import HeaderItem, Pairs, Section
         from discrim.report.tables import Summary
 
         overlap = self.kind == "overlap"
         proof = "weights of rows" if self.weights is not None else "mixtures of rows"
         items = [
-            ("Kind", self.kind, self.kind),
-            ("Proof", "", proof if overlap else "linear functions"),
-            ("Margin", self.margin, f"{self.margin:.6g}"),
-            ("Rows on the plane", len(self.on_plane), str(len(self.on_plane))),
+            HeaderItem("Kind", self.kind, self.kind),
+            HeaderItem("Proof", "", proof if overlap else "linear functions"),
+            HeaderItem("Margin", self.margin, f"{self.margin:.6g}"),
+            HeaderItem("Rows on the plane", len(self.on_plane), str(len(self.on_plane))),
         ]
         parts: dict[str, Any] = {"header": Pairs(SAID[self.kind], items, self.message)}
         if not overlap:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from discrim.core.hyperplanes.perceptron import COUNTED
 from discrim.models.results import headers
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> P
     if start is not None:
         planes = ["(" + ", ".join(f"{number:g}" for number in plane) + ")" for plane in start.T]
         text = "; ".join(planes) if start.size <= MOST_STARTED else "given: see fit.start"
-        begun = [("Start", start.tolist(), text)]
+        begun = [HeaderItem("Start", start.tolist(), text)]
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
-        ("Order of rows", order, order),
-        ("Step", fit.numbers.step, f"{fit.numbers.step:g}"),
+        HeaderItem("Order of rows", order, order),
+        HeaderItem("Step", fit.numbers.step, f"{fit.numbers.step:g}"),
         *begun,
-        ("Separable", results.separable, "yes" if results.separable else "no"),
-        ("Converged", results.converged, "yes" if results.converged else "no"),
-        ("Updates", results.updates, str(results.updates)),
+        HeaderItem("Separable", results.separable, "yes" if results.separable else "no"),
+        HeaderItem("Converged", results.converged, "yes" if results.converged else "no"),
+        HeaderItem("Updates", results.updates, str(results.updates)),
         headers.error_item(fit, "apparent"),
     ]
     said = []
@@ -98,10 +98,10 @@ def _hyperplane_header(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> P
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
-        ("Margin", results.margin, f"{results.margin:.6g}"),
-        ("Support points", len(fit.numbers.plane.support), str(len(fit.numbers.plane.support))),
-        ("KKT residual", results.kkt, f"{results.kkt:.1e}"),
-        ("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
+        HeaderItem("Margin", results.margin, f"{results.margin:.6g}", key="margin", brief="margin"),
+        HeaderItem("Support points", len(fit.numbers.plane.support), str(len(fit.numbers.plane.support))),
+        HeaderItem("KKT residual", results.kkt, f"{results.kkt:.1e}"),
+        HeaderItem("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
         *headers.error_items(fit),
     ]
     return headers.header(fit, items)

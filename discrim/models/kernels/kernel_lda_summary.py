@@ -9,8 +9,7 @@ import pandas as pd
 
 from discrim.models.regression.indicator_summary import variate_axes, variate_centroids, variate_classes
 from discrim.models.results import headers
-from discrim.models.results.headers import Item
-from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -40,17 +39,29 @@ def _header(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Pairs:
     width = "none" if np.isnan(results.width) else f"{results.width:.4g}"
     posteriors = f"calibrated, {numbers.map_kind}" if numbers.map_kind else "normal classes"
     name = f"{results.kernel}, degree {numbers.degree}" if results.kernel == "polynomial" else results.kernel
-    items: list[Item] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
-        ("Kernel and scale", results.kernel, f"{name}, {results.scale}"),
-        ("Width and ridge", results.width, f"{width}, {results.ridge:.4g}"),
+        HeaderItem(
+            "Kernel and scale",
+            results.kernel,
+            f"{name}, {results.scale}",
+            brief="kernel and scale",
+            options=("kernel", "scale", "degree"),
+        ),
+        HeaderItem(
+            "Width and ridge",
+            results.width,
+            f"{width}, {results.ridge:.4g}",
+            brief="width and ridge",
+            options=("width", "ridge"),
+        ),
         *(
-            [("Features", numbers.components, f"{numbers.components:,}, {numbers.kind}")]
+            [HeaderItem("Features", numbers.components, f"{numbers.components:,}, {numbers.kind}")]
             if numbers.kind
             else []
         ),
         headers.chosen_item(fit, "sample and GCV" if numbers.kind else "leave-one-out"),
-        ("Posteriors", posteriors, posteriors),
+        HeaderItem("Posteriors", posteriors, posteriors),
         *headers.size_items(fit),
         headers.prior_item(fit),
         *headers.error_items(fit),

@@ -13,7 +13,7 @@ from scipy import stats
 from discrim.errors import DataError
 from discrim.models.base.reading import asked_type, listed, told
 from discrim.models.discriminant.normal_summary import variate_correlations, variate_tests
-from discrim.report.grid import Format, Pairs, Section
+from discrim.report.grid import Format, HeaderItem, Pairs, Section
 from discrim.report.plots.spaces import axis_name, draw_he, he_terms
 from discrim.report.plots.style import set_title
 from discrim.report.tables import Summary, summarize
@@ -80,13 +80,13 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
 def model_header(model: Any) -> Pairs:
     """Formula, rows, responses and degrees of freedom of a model."""
     rows = "Sum of weights" if model.blocks.weighted else "Rows used"
-    items: list[tuple[str, Any, str]] = [
-        (rows, model.total, f"{model.total:.10g}"),
-        ("Responses", len(model.responses), str(len(model.responses))),
-        ("Rows dropped, missing", model.blocks.dropped, str(model.blocks.dropped)),
-        ("Terms", len(model.terms), str(len(model.terms))),
-        ("Residual df", model.numbers.df, f"{model.numbers.df:.10g}"),
-        ("Columns of the model", model.numbers.rank, str(model.numbers.rank)),
+    items: list[HeaderItem] = [
+        HeaderItem(rows, model.total, f"{model.total:.10g}"),
+        HeaderItem("Responses", len(model.responses), str(len(model.responses))),
+        HeaderItem("Rows dropped, missing", model.blocks.dropped, str(model.blocks.dropped)),
+        HeaderItem("Terms", len(model.terms), str(len(model.terms))),
+        HeaderItem("Residual df", model.numbers.df, f"{model.numbers.df:.10g}"),
+        HeaderItem("Columns of the model", model.numbers.rank, str(model.numbers.rank)),
     ]
     return Pairs(model.blocks.design.formula, items)
 
@@ -294,12 +294,12 @@ def dispersion_summary(results: Any, sections: Sequence[str] | None = None) -> S
 def _facts(results: Any) -> Pairs:
     dropped = results._dropped
     few = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
-    items: list[tuple[str, Any, str]] = [
-        ("Rows used", results.nobs, str(results.nobs)),
-        ("Distance", results.distance, results.distance),
-        ("Rows dropped, missing", dropped, str(dropped)),
-        ("Permutations", len(results.permuted), str(len(results.permuted))),
-        ("Residual df", results.df_resid, str(results.df_resid)),
-        ("Labellings", results.labellings, few),
+    items: list[HeaderItem] = [
+        HeaderItem("Rows used", results.nobs, str(results.nobs)),
+        HeaderItem("Distance", results.distance, results.distance),
+        HeaderItem("Rows dropped, missing", dropped, str(dropped)),
+        HeaderItem("Permutations", len(results.permuted), str(len(results.permuted))),
+        HeaderItem("Residual df", results.df_resid, str(results.df_resid)),
+        HeaderItem("Labellings", results.labellings, few),
     ]
     return Pairs(results.formula, items)

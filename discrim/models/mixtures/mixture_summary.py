@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -45,27 +45,27 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
     completed = numbers.completed
     observed = "" if completed is None else ", observed"
     steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
-    items: list[headers.Item] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        ("Components", sum(numbers.sizes), size),
-        ("Converged", results.converged, steps),
+        HeaderItem("Components", sum(numbers.sizes), size, brief="components", options=("components",)),
+        HeaderItem("Converged", results.converged, steps),
         headers.criterion_item(results, "llf", f"Log-likelihood{observed}"),
-        ("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
-        ("Log-lik. of rows alone", results.llf_rows, f"{results.llf_rows:.2f}"),
-        ("Free parameters", results.df_model, str(results.df_model)),
+        HeaderItem("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
+        HeaderItem("Log-lik. of rows alone", results.llf_rows, f"{results.llf_rows:.2f}"),
+        HeaderItem("Free parameters", results.df_model, str(results.df_model)),
         headers.criterion_item(results, "aic", "AIC"),
         headers.criterion_item(results, "bic", "BIC"),
         headers.error_item(fit, "apparent"),
         # Where leave-one-out takes steps of EM for each row, a summary does without.
         headers.error_item(fit, "loo")
         if most == 1 and not (completed and completed.incomplete)
-        else (headers.LEFT_OUT, float("nan"), "see error_rates()"),
+        else headers.skipped_error_item(),
     ]
     if completed is not None:
         words = f"{completed.incomplete}, {completed.patterns} patterns"
-        items.insert(2, ("Rows completed", completed.incomplete, words))
+        items.insert(2, HeaderItem("Rows completed", completed.incomplete, words))
     note = (
         f"The form of the covariances holds over {over}. The log-likelihood is of class and variables "
         "together; mclust prints that of the variables alone. Smaller AIC and BIC are better."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.models.results import headers
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def naive_bayes_brief(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Se
 
 
 def _header(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Pairs:
-    items: list[tuple[str, Any, str]] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         *_densities(results, fit),
@@ -52,26 +52,32 @@ def _header(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Pairs:
     return headers.header(fit, items)
 
 
-def _densities(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> list[tuple[str, Any, str]]:
+def _densities(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> list[HeaderItem]:
     """What columns there are, and how each kind is estimated."""
     plan = fit.numbers.plan
-    items: list[tuple[str, Any, str]] = []
+    items: list[HeaderItem] = []
     if len(plan.normal):
         divisor = f"1/{'n' if plan.method == 'mle' else '(n-1)'}"
-        items.append(("Normal columns", len(plan.normal), f"{len(plan.normal)}, variances {divisor}"))
+        items.append(
+            HeaderItem("Normal columns", len(plan.normal), f"{len(plan.normal)}, variances {divisor}")
+        )
         share = f"{results.smoothing:g} of the largest variance" if results.smoothing else "none"
-        items.append(("Smoothing", results.smoothing, share))
+        items.append(HeaderItem("Smoothing", results.smoothing, share))
     if len(plan.tables):
-        items.append(("Categorical columns", len(plan.tables), str(len(plan.tables))))
+        items.append(HeaderItem("Categorical columns", len(plan.tables), str(len(plan.tables))))
     if len(plan.kernels):
         given = int((plan.bandwidths > 0).sum())
         rule = "given" if given == len(plan.kernels) else plan.rule + (f", {given} given" if given else "")
-        items.append(("Kernel densities", len(plan.kernels), f"{len(plan.kernels)}, bandwidths {rule}"))
+        items.append(
+            HeaderItem("Kernel densities", len(plan.kernels), f"{len(plan.kernels)}, bandwidths {rule}")
+        )
     if len(plan.counts):
-        items.append(("Columns of counts", len(plan.counts), str(len(plan.counts))))
+        items.append(HeaderItem("Columns of counts", len(plan.counts), str(len(plan.counts))))
     if len(plan.tables) or len(plan.counts):
         items.append(
-            ("Laplace's correction", results.laplace, f"{results.laplace:g}" if results.laplace else "none")
+            HeaderItem(
+                "Laplace's correction", results.laplace, f"{results.laplace:g}" if results.laplace else "none"
+            )
         )
     return items
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section, column_texts
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, column_texts
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -35,14 +35,20 @@ def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: Fit[Shru
 def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
     kind = "median of s" if fit.numbers.offset == "median" else "given"
     left = len(results.selected)
-    items: list[tuple[str, Any, str]] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
-        ("Threshold", results.threshold, f"{results.threshold:.4g}"),
+        HeaderItem(
+            "Threshold",
+            results.threshold,
+            f"{results.threshold:.4g}",
+            brief="threshold",
+            options=("threshold",),
+        ),
         headers.chosen_item(fit, "cross-validation"),
-        (f"Offset s0, {kind}", results.offset, f"{results.offset:.4g}"),
-        ("Spread s", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
+        HeaderItem(f"Offset s0, {kind}", results.offset, f"{results.offset:.4g}"),
+        HeaderItem("Spread s", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
         *headers.size_items(fit),
-        ("Columns selected", left, str(left)),
+        HeaderItem("Columns selected", left, str(left), brief="columns selected", options=("select",)),
         headers.prior_item(fit),
         *headers.error_items(fit),
     ]

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results import headers
-from discrim.models.results.headers import Item
-from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -29,20 +28,20 @@ def knn_sections(results: KNNResults, fit: Fit[KNNFit]) -> Sections:
     return parts if fit.path is None else parts | {"path": _knn_path}
 
 
-def _scale_item(results: KNNResults, fit: Fit[KNNFit]) -> Item:
+def _scale_item(results: KNNResults, fit: Fit[KNNFit]) -> HeaderItem:
     """What columns are divided by."""
     if results.metric == "mahalanobis":
-        return "Covariance", "pooled, 1/(N-K)", "pooled, 1/(N-K)"
+        return HeaderItem("Covariance", "pooled, 1/(N-K)", "pooled, 1/(N-K)")
     scale = "SD, all rows" if fit.numbers.scale else "nothing"
-    return "Columns divided by", scale, scale
+    return HeaderItem("Columns divided by", scale, scale)
 
 
 def _knn_header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
-    items: list[Item] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
-        ("Neighbours k", results.k, str(results.k)),
+        HeaderItem("Neighbours k", results.k, str(results.k), brief="neighbours k", options=("k",)),
         headers.chosen_item(fit, "leave-one-out"),
-        ("Metric", results.metric, results.metric),
+        HeaderItem("Metric", results.metric, results.metric),
         _scale_item(results, fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
@@ -102,11 +101,12 @@ def _kernel_header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) ->
     whose = "" if results.metric == "euclidean" else ", pooled" if numbers.common else " of each class"
     metric = f"{METRICS[results.metric]}{whose}"
     chosen = {"given": "given", "normal": "the normal rule", "chosen": "rows left out"}[numbers.rule_of_radii]
-    items: list[Item] = [
+    brief = "" if numbers.rule_of_radii == "given" else "bandwidth by"
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
-        ("Kernel", results.kernel, results.kernel),
-        ("Metric", metric, metric),
-        ("Bandwidth by", chosen, chosen),
+        HeaderItem("Kernel", results.kernel, results.kernel),
+        HeaderItem("Metric", metric, metric),
+        HeaderItem("Bandwidth by", chosen, chosen, brief=brief, options=("bandwidth",)),
         *headers.size_items(fit),
         headers.prior_item(fit),
         *headers.error_items(fit),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -52,26 +52,30 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     numbers = fit.numbers
     units = "over their SD, 1/(N-1)" if numbers.scale else "as they are"
     responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
-    items: list[headers.Item] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
-        ("Components", results.ncomp, _counted(results)),
+        HeaderItem(
+            "Components", results.ncomp, _counted(results), brief="components", options=("orthogonal",)
+        ),
         headers.chosen_item(fit, "cross-validation"),
-        ("Rule", numbers.decides, RULES[numbers.decides]),
-        ("Algorithm", numbers.algorithm, "O2PLS" if results.orthogonal else ALGORITHMS[numbers.algorithm]),
-        ("Columns taken", units, units),
-        ("Indicators taken", responses, responses),
+        HeaderItem("Rule", numbers.decides, RULES[numbers.decides]),
+        HeaderItem(
+            "Algorithm", numbers.algorithm, "O2PLS" if results.orthogonal else ALGORITHMS[numbers.algorithm]
+        ),
+        HeaderItem("Columns taken", units, units),
+        HeaderItem("Indicators taken", responses, responses),
         *headers.size_items(fit),
     ]
     if numbers.nonzero:
         counts = ", ".join(map(str, numbers.nonzero))
-        items.append(("Columns of components", counts, counts))
+        items.append(HeaderItem("Columns of components", counts, counts))
     if fit.options["within"] is not None:
-        items.append(("Deviations within", fit.options["within"], str(fit.options["within"])))
+        items.append(HeaderItem("Deviations within", fit.options["within"], str(fit.options["within"])))
     if numbers.decides == "lda":
         items.append(headers.prior_item(fit))
     items.append(headers.error_item(fit, "apparent"))
     if fit.has_rows and fit.blocks.table.nrows * results.ncomp > LONG:
-        items.append((headers.LEFT_OUT, np.nan, "see error_rates()"))
+        items.append(headers.skipped_error_item())
     else:
         items.append(headers.error_item(fit, "loo"))
     within = fit.options["within"]

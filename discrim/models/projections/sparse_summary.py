@@ -9,7 +9,7 @@ import pandas as pd
 
 from discrim.models.base.labels import distinct
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -41,13 +41,19 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
         search = fit.refits.search
         chosen = f"{search.folds.words}, {'one SE' if search.select == '1se' else 'least error'}"
     left = len(results.selected)
-    items: list[tuple[str, Any, str]] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
-        ("Columns selected", left, f"{left} of {len(results.terms)}"),
-        ("Directions", len(numbers.penalties), f"{len(numbers.penalties)} of {numbers.most}"),
-        ("Chosen by", chosen, chosen),
-        ("Ridge", numbers.ridge, f"{numbers.ridge:.4g}"),
-        ("Covariance of scores", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
+        HeaderItem(
+            "Columns selected",
+            left,
+            f"{left} of {len(results.terms)}",
+            brief="columns selected",
+            options=("select",),
+        ),
+        HeaderItem("Directions", len(numbers.penalties), f"{len(numbers.penalties)} of {numbers.most}"),
+        HeaderItem("Chosen by", chosen, chosen, "chosen_by", "chosen by" if fit.path is not None else ""),
+        HeaderItem("Ridge", numbers.ridge, f"{numbers.ridge:.4g}"),
+        HeaderItem("Covariance of scores", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
         *headers.size_items(fit),
         headers.prior_item(fit),
         headers.error_item(fit, "apparent"),

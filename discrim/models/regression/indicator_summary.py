@@ -11,7 +11,7 @@ from discrim.errors import NotSupportedError
 from discrim.models.base.reading import listed
 from discrim.models.base.refits import text_of
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section, clean, shorten
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, clean, shorten
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def _header(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Pairs:
     number: Any = len(masked) if fit.has_rows else "not available"
     items = [
         *headers.row_items(fit),
-        ("Residual df", results.df_resid, f"{results.df_resid:.10g}"),
-        ("Masked classes", number, str(number or "none")),
+        HeaderItem("Residual df", results.df_resid, f"{results.df_resid:.10g}"),
+        HeaderItem("Masked classes", number, str(number or "none")),
         *headers.size_items(fit),
         *headers.error_items(fit),
     ]

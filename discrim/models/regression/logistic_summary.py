@@ -15,7 +15,7 @@ from discrim.errors import DataError
 from discrim.models.regression.logistic_search import parts_of
 from discrim.models.regression.logistic_tests import estimator_note, type_note
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section, p_text
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, p_text
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -58,20 +58,26 @@ def _header(results: LogisticResults, fit: Fit[LogisticFit]) -> Pairs:
     method = "bias reduced (Firth)" if numbers.bias_reduction else "maximum likelihood"
     robust = []
     if results.cov_type != "nonrobust":
-        robust = [("Standard errors", results.cov_type, estimator_note(numbers.robust))]
-    items: list[tuple[str, Any, str]] = [
+        robust = [HeaderItem("Standard errors", results.cov_type, estimator_note(numbers.robust))]
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
-        ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
-        ("LL, constants only", results.llnull, f"{results.llnull:.2f}"),
-        ("Pseudo R-squared", results.prsquared, f"{results.prsquared:.4f}"),
-        (f"LR chi-square({test.df:.0f})", test.statistic, f"{test.statistic:.2f}"),
-        ("P > chi-square", test.pvalue, p_text(test.pvalue)),
+        HeaderItem("Log-likelihood", results.llf, f"{results.llf:.2f}"),
+        HeaderItem("LL, constants only", results.llnull, f"{results.llnull:.2f}"),
+        HeaderItem(
+            "Pseudo R-squared",
+            results.prsquared,
+            f"{results.prsquared:.4f}",
+            "pseudo_r_squared",
+            "pseudo R-squared",
+        ),
+        HeaderItem(f"LR chi-square({test.df:.0f})", test.statistic, f"{test.statistic:.2f}"),
+        HeaderItem("P > chi-square", test.pvalue, p_text(test.pvalue)),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        ("AIC", results.aic, f"{results.aic:.2f}"),
-        ("BIC", results.bic, f"{results.bic:.2f}"),
-        ("Estimates", method, method),
-        ("Steps", numbers.newton.steps, str(numbers.newton.steps)),
+        HeaderItem("AIC", results.aic, f"{results.aic:.2f}"),
+        HeaderItem("BIC", results.bic, f"{results.bic:.2f}"),
+        HeaderItem("Estimates", method, method),
+        HeaderItem("Steps", numbers.newton.steps, str(numbers.newton.steps)),
         *robust,
         headers.error_item(fit, "apparent"),
     ]
@@ -147,18 +153,28 @@ def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs
     of = "log odds of two classes" if len(results.classes) == 2 else "symmetric, by class"
     every = numbers.beta[:, 1:].size
     nonzero = numbers.nonzero()
-    items: list[tuple[str, Any, str]] = [
+    items: list[HeaderItem] = [
         *headers.row_items(fit),
-        ("Penalty", penalty.name, NAMES[penalty.name]),
-        ("Strength (lambda)", penalty.strength, f"{penalty.strength:.4g}"),
-        ("Chosen by", chosen, chosen),
-        ("L1 ratio (alpha)", penalty.l1_ratio, f"{penalty.l1_ratio:g}"),
-        ("Parametrization", of, of),
-        ("Coefficients not zero", nonzero, f"{nonzero} of {every}"),
-        ("Deviance explained", results.prsquared, f"{results.prsquared:.4f}"),
+        HeaderItem("Penalty", penalty.name, NAMES[penalty.name]),
+        HeaderItem(
+            "Strength (lambda)", penalty.strength, f"{penalty.strength:.4g}", brief="strength (lambda)"
+        ),
+        HeaderItem("Chosen by", chosen, chosen, "chosen_by", "chosen by" if by_path else ""),
+        HeaderItem("L1 ratio (alpha)", penalty.l1_ratio, f"{penalty.l1_ratio:g}"),
+        HeaderItem("Parametrization", of, of),
+        HeaderItem(
+            "Coefficients not zero", nonzero, f"{nonzero} of {every}", "n_nonzero", "coefficients not zero"
+        ),
+        HeaderItem(
+            "Deviance explained",
+            results.prsquared,
+            f"{results.prsquared:.4f}",
+            "deviance_explained",
+            "deviance explained",
+        ),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        ("Steps", numbers.steps, str(numbers.steps)),
+        HeaderItem("Steps", numbers.steps, str(numbers.steps)),
         headers.error_item(fit, "apparent"),
     ]
     note = (

@@ -45,7 +45,7 @@ from discrim.models.evaluation.assessment import AssessedRows, Classification
 from discrim.models.evaluation.calibrated import FOLDS, SEED, calibrator_of
 from discrim.models.plots.pictured import draw_kind
 from discrim.models.registry import summary_of
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -499,11 +499,13 @@ def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Su
 def _header(assessment: Assessment) -> Pairs:
     rows = assessment._rows
     prior = "classes as the rows have them" if assessment.prior is None else "another, below"
-    items: list[tuple[str, Any, str]] = [
-        ("Sum of weights" if rows.weighted else "Rows judged", assessment.nobs, f"{assessment.nobs:.10g}"),
-        ("Rows without a class", assessment.unlabelled, str(assessment.unlabelled)),
-        ("Rows without a prediction", assessment.unpredicted, str(assessment.unpredicted)),
-        ("Weighted by the prior", prior, prior),
+    items: list[HeaderItem] = [
+        HeaderItem(
+            "Sum of weights" if rows.weighted else "Rows judged", assessment.nobs, f"{assessment.nobs:.10g}"
+        ),
+        HeaderItem("Rows without a class", assessment.unlabelled, str(assessment.unlabelled)),
+        HeaderItem("Rows without a prediction", assessment.unpredicted, str(assessment.unpredicted)),
+        HeaderItem("Weighted by the prior", prior, prior),
     ]
     notes = [f"Judged: {rows.way}."]
     if rows.method in ("loo", "cv"):

@@ -155,11 +155,11 @@ class Boundary(Shown):
 
     def summary(self) -> Summary:
         """The plane as a table: normal and midpoint by term, offset, and distance from the origin."""
-        from discrim.report.grid import Pairs, Section
+        from discrim.report.grid import HeaderItem, Pairs, Section
         from discrim.report.tables import Summary
 
         numbers = {"Offset": self.offset, "Distance from the origin": self.from_origin}
-        items = [(name, number, f"{number:.6g}") for name, number in numbers.items()]
+        items = [HeaderItem(name, number, f"{number:.6g}") for name, number in numbers.items()]
         title = "normal'x + offset: the score of the first class above the second's"
         table = pd.DataFrame({"normal": self.normal, "midpoint": self.midpoint})
         errors = np.full(table.shape, np.inf)

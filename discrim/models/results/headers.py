@@ -25,13 +25,19 @@ from discrim.models.base.labels import distinct, value_or_nan, whole_counts
 from discrim.models.base.reading import listed
 from discrim.models.evaluation.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
 from discrim.models.evaluation.validation import LEFT_OUT_KEPT_AS, prior_of_rest
-from discrim.report.grid import DIGITS, LABEL, Columns, Pairs, Section, clean, column_texts, frame_of, shorten
+from discrim.report.grid import (
+    DIGITS,
+    LABEL,
+    Columns,
+    HeaderItem,
+    Pairs,
+    Section,
+    clean,
+    column_texts,
+    frame_of,
+    shorten,
+)
 from discrim.specification import Specification
-
-Item = tuple[str, Any, str]
-"""Label, value and text of a line."""
-
-LEFT_OUT = "Error, leave-one-out"
 
 MOST_ABREAST = 8
 ROOM = 84
@@ -42,60 +48,59 @@ MOST_NUMBERS = 2**18
 """Classes, and numbers, beyond which a table of classes by columns has no place in a summary."""
 
 
-def row_items(fit: Fit[Any]) -> list[Item]:
+def row_items(fit: Fit[Any]) -> list[HeaderItem]:
     """How many rows the fit has, and how many it was not given."""
     rows = "Rows used" if not fit.blocks.weighted else "Sum of weights"
     return [
-        (rows, fit.nobs, number(fit.nobs)),
-        ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
+        HeaderItem(rows, fit.nobs, number(fit.nobs)),
+        HeaderItem("Rows dropped, missing", fit.dropped, str(fit.dropped)),
     ]
 
 
-def size_items(fit: Fit[Any]) -> list[Item]:
+def size_items(fit: Fit[Any]) -> list[HeaderItem]:
     """How many classes and columns there are."""
-    items: list[Item] = [
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.terms), str(len(fit.terms))),
+    items: list[HeaderItem] = [
+        HeaderItem("Classes", len(fit.classes), str(len(fit.classes))),
+        HeaderItem("Columns", len(fit.terms), str(len(fit.terms))),
     ]
     gone = fit.blocks.constant
     if gone:
-        items.append(("Left out, constant", list(gone), shorten(clean(listed(gone, most=2)), 40)))
+        items.append(HeaderItem("Left out, constant", list(gone), shorten(clean(listed(gone, most=2)), 40)))
     return items
 
 
-def prior_item(fit: Fit[Any]) -> Item:
+def prior_item(fit: Fit[Any]) -> HeaderItem:
     """Where the prior is from."""
     given = "equal" if len(set(fit.prior.tolist())) == 1 else "given"
     prior = "class proportions" if fit.numbers.estimated_prior else given
-    return "Prior", prior, prior
+    return HeaderItem("Prior", prior, prior, key="prior")
 
 
-def error_item(fit: Fit[Any], method: Literal["apparent", "loo"]) -> Item:
+def error_item(fit: Fit[Any], method: Literal["apparent", "loo"]) -> HeaderItem:
     """An error rate, where the fit has it, and has it soon."""
-    label = LEFT_OUT if method == "loo" else "Error, apparent"
+    label = "Error, leave-one-out" if method == "loo" else "Error, apparent"
+    key = f"error_{method}"
     if takes_long(fit) and not (method == "apparent" and method in fit.cache):
-        return label, np.nan, "see error_rates()"
+        return HeaderItem(label, np.nan, "see error_rates()", key)
     try:
         rates = counted_rates(fit, method, JudgingPlan())
     except NotSupportedError:
-        return label, np.nan, "not available"
+        return HeaderItem(label, np.nan, "not available", key)
     if not rates.total > 0:
-        return label, np.nan, "not available"
+        return HeaderItem(label, np.nan, "not available", key)
     wrong = number(rates.wrong)
     total = number(rates.total)
-    return label, float(rates.estimate), f"{100 * rates.estimate:.1f} %  ({wrong}/{total})"
+    return HeaderItem(label, float(rates.estimate), f"{100 * rates.estimate:.1f} %  ({wrong}/{total})", key)
 
 
 QUICK = 2.0**22
 """Rows by classes by columns up to which a short form leaves out each row."""
 
-JUDGED_BY = ("Wilks' lambda", "Pseudo R-squared", "Deviance explained", "Margin")
-CHOSEN = (
-    "Alpha", "Gamma", "Kernel and scale", "Width and ridge", "Strength", "Shrinkage", "Dimensions",
-    "Neighbours k", "Bandwidth by", "Threshold", "Components",
-    "Columns selected", "Chosen by", "Coefficients not zero",
-)  # fmt: skip
-"""What a short form says of a fit, by the first words of the lines of its header."""
+MEASURES = ("wilks_lambda", "pseudo_r_squared", "deviance_explained", "margin")
+"""Keys of header items that measure the fit; other items of a short form state what was chosen."""
+
+BRIEF_ORDER = {"chosen_by": 1, "n_nonzero": 2}
+"""Keys of items that follow the others in a short form."""
 
 SEARCHED_BY = {"folds", "cv", "grid", "seed", "tol", "maxiter", "separation", "collinear", "starts", "most"}
 """Options that say how a fit is searched for, and not what it is."""
@@ -106,40 +111,38 @@ def facts(fit: Fit[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
 
     The header is one that takes no pass over the rows, and the defaults are those of the verb's arguments.
     """
-    lines = {label: text for label, _, text in header.items}
-    rows = f"{fit.nobs:,} rows" if "Rows used" in lines else f"Sum of weights {number(fit.nobs)}"
+    rows = f"Sum of weights {number(fit.nobs)}" if fit.blocks.weighted else f"{fit.nobs:,} rows"
     gone = f" ({fit.dropped} dropped, missing)" if fit.dropped else ""
     columns = f"{len(fit.terms):,} column{'' if len(fit.terms) == 1 else 's'}"
     sizes = f"{rows}{gone}, {columns}, {len(fit.classes)} classes"
-    judged = [*_error_fact(fit, LEFT_OUT in lines), *_named(lines, JUDGED_BY)]
-    own = defaults.get("prior") or "class proportions"
-    prior = [] if lines.get("Prior", own) == own else [f"prior {lines['Prior']}"]
-    chosen = _named(lines, CHOSEN) + prior
+    briefs = sorted(
+        (item for item in header.items if item.brief), key=lambda item: BRIEF_ORDER.get(item.key, 0)
+    )
+    prior = header.item("prior")
+    if prior is not None and prior.value != (defaults.get("prior") or "class proportions"):
+        briefs.append(prior._replace(brief="prior", options=("prior",)))
+    chosen = [item for item in briefs if item.key not in MEASURES]
+    stated = {option for item in chosen for option in item.options} | SEARCHED_BY
     options = [
         f"{name}={value!r}".replace("'", '"')
         for name, value in fit.options.items()
         if isinstance(value, str | bool | int | float | Specification)
         and value != defaults.get(name)
-        and name not in SEARCHED_BY
-        and name not in " ".join(chosen)
+        and name not in stated
     ]
+    error = _error_fact(fit, header.item("error_loo") is not None)
+    measures = [*error, *(_phrase(item) for item in briefs if item.key in MEASURES)]
     said, note = (
         "; ".join(", ".join(words) for words in both if words)
-        for both in (([sizes], judged), (options, chosen))
+        for both in (([sizes], measures), (options, list(map(_phrase, chosen))))
     )
     return Pairs(said, [], note)
 
 
-def _named(lines: Mapping[str, str], starts: tuple[str, ...]) -> list[str]:
-    """Lines of a header as words, without those that say nothing."""
-    words = []
-    for label in (label for start in starts for label in lines if label.startswith(start)):
-        name, _, more = label.partition(", ")
-        name = name if name == JUDGED_BY[0] else name[0].lower() + name[1:]
-        value, _, how = lines[label].partition(", ")
-        if not value.endswith(("not available", "not in the file", "given")):
-            words.append(f"{name}{f' ({more})' if more else ''} {value}{f' ({how})' if how else ''}")
-    return words
+def _phrase(item: HeaderItem) -> str:
+    """Name and text of an item, with what follows a comma in parentheses."""
+    value, _, how = item.text.partition(", ")
+    return f"{item.brief} {value}{f' ({how})' if how else ''}"
 
 
 def _error_fact(fit: Fit[Any], left_out: bool) -> list[str]:
@@ -154,15 +157,20 @@ def _error_fact(fit: Fit[Any], left_out: bool) -> list[str]:
     methods: tuple[Literal["loo", "apparent"], ...] = ("loo", "apparent") if quick else ("apparent",)
     # What a page or a table has judged already is there.
     for method in methods if size <= QUICK or "apparent" in fit.cache else ():
-        _, value, text = error_item(fit, method)
-        if not np.isnan(value):
-            said = f"{'left-out' if method == 'loo' else method} error {text.partition('  ')[0]}"
+        error = error_item(fit, method).value
+        if not np.isnan(error):
+            said = f"{'left-out' if method == 'loo' else method} error {100 * error:.1f} %"
             kept = fit.path is not None and method == "loo"
             return [said + " (optimistic: choice kept)" * kept]
     return []
 
 
-def error_items(fit: Fit[Any], *, left_out: bool = True) -> list[Item]:
+def skipped_error_item() -> HeaderItem:
+    """Item of the leave-one-out error of fits for which it takes long."""
+    return HeaderItem("Error, leave-one-out", np.nan, "see error_rates()", key="error_loo")
+
+
+def error_items(fit: Fit[Any], *, left_out: bool = True) -> list[HeaderItem]:
     """The error rates of a fit, that of leave-one-out where it takes no search for each row."""
     return [error_item(fit, "apparent"), *([error_item(fit, "loo")] if left_out else [])]
 
@@ -233,16 +241,16 @@ def row_a_column(section: Section, name: str, worth: tuple[str, Floats] | None =
     return replace(section, shown=(name, replace(shown, errors=errors, worth=worth)))
 
 
-def criterion_item(results: Any, name: str, label: str) -> Item:
+def criterion_item(results: Any, name: str, label: str) -> HeaderItem:
     """A likelihood, or a criterion, where the model has it."""
     value = value_or_nan(results, name)
-    return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
+    return HeaderItem(label, value, "not available" if np.isnan(value) else f"{value:.2f}")
 
 
-def chosen_item(fit: Fit[Any], by: str) -> Item:
+def chosen_item(fit: Fit[Any], by: str) -> HeaderItem:
     """By what a tuning parameter was chosen, or that it was given."""
     chosen = by if fit.path is not None else "not in the file" if fit.loaded else "given"
-    return "Chosen by", chosen, chosen
+    return HeaderItem("Chosen by", chosen, chosen, "chosen_by", "chosen by" if fit.path is not None else "")
 
 
 def kept_note(fit: Fit[Any]) -> str:
@@ -285,9 +293,9 @@ Z = 1.96
 """Standard errors of a slope beyond which it is told."""
 
 
-def header(fit: Fit[Any], items: list[Item], note: str = "") -> Pairs:
+def header(fit: Fit[Any], items: list[HeaderItem], note: str = "") -> Pairs:
     """The header, and what became of the prior where its leave-one-out error leaves rows out."""
-    shown = any(label == LEFT_OUT and not np.isnan(value) for label, value, _ in items)
+    shown = any(item.key == "error_loo" and not np.isnan(item.value) for item in items)
     did = {"held": "uses the prior of all rows", "refitted": "estimates the prior anew"}.get(
         prior_of_rest(fit, None)
     )

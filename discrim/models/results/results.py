@@ -34,6 +34,7 @@ from discrim.models.report import Reported
 from discrim.models.results.headers import facts
 from discrim.models.results.new_rows import NewRows, Typicality, answered
 from discrim.models.results.updating import Updating
+from discrim.report.grid import HeaderItem
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -77,7 +78,7 @@ def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
     return replace(made, items=items, note=" ".join(filter(None, said)))
 
 
-def _error(fit: Fit[Any]) -> tuple[str, float, str] | None:
+def _error(fit: Fit[Any]) -> HeaderItem | None:
     """The error with the columns chosen anew; None where it is not there, or not soon."""
     if fit.selection is None or not fit.selection.quick or takes_long(fit.choosing_anew()):
         return None
@@ -86,7 +87,7 @@ def _error(fit: Fit[Any]) -> tuple[str, float, str] | None:
     except DiscrimError:
         return None
     text = f"{100 * row['estimate']:.1f} %  ({row['wrong']:.10g}/{row['total']:.10g})"
-    return ANEW, float(row["estimate"]), text
+    return HeaderItem(ANEW, float(row["estimate"]), text)
 
 
 class ClassMeans(FittedResults):

@@ -540,21 +540,21 @@ class ChooseResults(ChosenAnew):
         return summarize(f"Choice of a model by {WORDS[self.by]}: {self.formula}", parts, sections)
 
     def _header(self) -> Pairs:
-        from discrim.report.grid import Pairs
+        from discrim.report.grid import HeaderItem, Pairs
 
         fit = self._fit._fit
         pick = self.validations[self.chosen]
         rule = "the simplest within one standard error" if self.select == "1se" else "the least loss"
-        items: list[tuple[str, Any, str]] = [
-            ("Chosen", self.chosen, self.chosen),
-            ("Rule", self.select, rule),
-            ("Rows", float(self._judged.weights.sum()), number(self._judged.weights.sum())),
-            ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
-            ("Rows without a label", pick.unlabelled, str(pick.unlabelled)),
-            ("Columns", len(fit.terms), str(len(fit.terms))),
-            ("Classes", len(fit.classes), str(len(fit.classes))),
-            ("Folds", self._folds, str(self._folds)),
-            ("Seed", self.seed, str(self.seed)),
+        items: list[HeaderItem] = [
+            HeaderItem("Chosen", self.chosen, self.chosen),
+            HeaderItem("Rule", self.select, rule),
+            HeaderItem("Rows", float(self._judged.weights.sum()), number(self._judged.weights.sum())),
+            HeaderItem("Rows dropped, missing", fit.dropped, str(fit.dropped)),
+            HeaderItem("Rows without a label", pick.unlabelled, str(pick.unlabelled)),
+            HeaderItem("Columns", len(fit.terms), str(len(fit.terms))),
+            HeaderItem("Classes", len(fit.classes), str(len(fit.classes))),
+            HeaderItem("Folds", self._folds, str(self._folds)),
+            HeaderItem("Seed", self.seed, str(self.seed)),
         ]
         return Pairs(self.formula, items)
 

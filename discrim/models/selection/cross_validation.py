@@ -38,7 +38,7 @@ from discrim.models.plots.pictured import draw_kind
 from discrim.models.registry import BY_VERB, FOLD_PLOTS, resolve, summary_of
 from discrim.models.selection.comparable import HasFit, need_fits, need_rows, verb_named
 from discrim.models.selection.term_choice import refits_by_calls
-from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -741,18 +741,18 @@ def _header(cv: CrossValidation) -> Pairs:
         cv.prior, "given, held"
     )
     rows = "Sum of weights" if cv._weighted else "Rows judged"
-    items: list[tuple[str, Any, str]] = [
-        (rows, total, number(total)),
-        ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
-        ("Rows without a label", cv.unlabelled, str(cv.unlabelled)),
-        ("Prior", prior, prior),
-        ("Folds", folds, str(folds)),
-        ("Repeats", repeats, str(repeats)),
-        ("Seed", cv.seed, "none, folds given" if cv.seed is None else str(cv.seed)),
+    items: list[HeaderItem] = [
+        HeaderItem(rows, total, number(total)),
+        HeaderItem("Rows dropped, missing", fit.dropped, str(fit.dropped)),
+        HeaderItem("Rows without a label", cv.unlabelled, str(cv.unlabelled)),
+        HeaderItem("Prior", prior, prior),
+        HeaderItem("Folds", folds, str(folds)),
+        HeaderItem("Repeats", repeats, str(repeats)),
+        HeaderItem("Seed", cv.seed, "none, folds given" if cv.seed is None else str(cv.seed)),
     ]
     if judged.clusters is not None:
         groups = len(set(judged.clusters.tolist()))
-        items.insert(6, ("Groups, each in one fold", groups, str(groups)))
+        items.insert(6, HeaderItem("Groups, each in one fold", groups, str(groups)))
     lone = [absent_class_mask(cv._actual, cv._weights, len(cv._fit.classes), dealt) for dealt in cv._dealt]
     absent = cv._fit.classes[np.unique(cv._actual[np.any(lone, axis=0)])]
     notes = (_choice_note(cv), uneven_note(cv), absent_note(absent))

@@ -26,7 +26,7 @@ from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
 from discrim.models.registry import summary_of
 from discrim.models.selection.comparable import no_label_reason
 from discrim.models.selection.cross_validation import folded
-from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -305,12 +305,12 @@ def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -
     n = round(float(np.sum(fit.counts)))
     ahead = curve.predict([n, 2 * n, 5 * n, 10 * n])
     now = float(ahead["error"].iloc[0])
-    items: list[tuple[str, Any, str]] = [
-        ("Rows of the table", n, f"{n:,}"),
-        ("Error with these, by the law", now, f"{100 * now:.2f} %"),
-        ("Error in the limit, by the law", limit, f"{100 * limit:.2f} %"),
-        ("Power of the rows", power, f"{power:.3g}" if falls > 0 else "none: errors do not fall"),
-        ("Seed", curve.seed, str(curve.seed)),
+    items: list[HeaderItem] = [
+        HeaderItem("Rows of the table", n, f"{n:,}"),
+        HeaderItem("Error with these, by the law", now, f"{100 * now:.2f} %"),
+        HeaderItem("Error in the limit, by the law", limit, f"{100 * limit:.2f} %"),
+        HeaderItem("Power of the rows", power, f"{power:.3g}" if falls > 0 else "none: errors do not fall"),
+        HeaderItem("Seed", curve.seed, str(curve.seed)),
     ]
     formats: dict[Any, Any] = dict.fromkeys(["error", "se", "low", "high"], "share") | {"rules": "count"}
     parts: dict[str, Callable[[], Section | Pairs]] = {

@@ -18,7 +18,7 @@ from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.reading import check_number, check_whole, listed, told, with_ways_out
 from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
 from discrim.models.registry import summary_of
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -286,18 +286,20 @@ def _wanted(error: float | None, setting: Setting) -> pd.DataFrame:
 def plan_summary(found: Plan, sections: Sequence[str] | None = None) -> Summary:
     """Header, rows that are wanted, expected errors."""
     setting = found._setting
-    items: list[tuple[str, Any, str]] = [
-        ("Distance of two classes", setting.distance, f"{setting.distance:g}"),
-        ("Columns", setting.p, str(setting.p)),
-        ("Classes", setting.classes, str(setting.classes)),
-        ("Error of the best rule", found.least_error, f"{100 * found.least_error:.2f} %"),
-        ("Error wanted", found._error, "none" if found._error is None else f"{100 * found._error:.2f} %"),
+    items: list[HeaderItem] = [
+        HeaderItem("Distance of two classes", setting.distance, f"{setting.distance:g}"),
+        HeaderItem("Columns", setting.p, str(setting.p)),
+        HeaderItem("Classes", setting.classes, str(setting.classes)),
+        HeaderItem("Error of the best rule", found.least_error, f"{100 * found.least_error:.2f} %"),
+        HeaderItem(
+            "Error wanted", found._error, "none" if found._error is None else f"{100 * found._error:.2f} %"
+        ),
     ]
     made: dict[str, Any] = {}
     if found._judging is not None:
         error, width, level, judged = found._judging
         shown = f"more than {sample_size.MOST_ROWS:,}" if judged is None else f"{judged:,}"
-        items.append(("Rows to be judged", judged, shown))
+        items.append(HeaderItem("Rows to be judged", judged, shown))
         note = (
             f"With so many rows that were not fitted, a {100 * level:g} % interval of an error of "
             f"{100 * error:.3g} % is {width:g} wide. "
