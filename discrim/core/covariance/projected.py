@@ -282,7 +282,6 @@ class SubspaceCovariance(CovarianceModel):
         return not self.standardized
 
     @property
-    @property
     def needs_rows(self) -> bool:
         """Whether the number is still to be chosen by rows."""
         return self.is_chosen and self.count is None

@@ -152,9 +152,6 @@ class SAVECovariance(SubspaceCovariance):
     is_supervised = True
 
     @property
-    # ---- what it takes
-
-    @property
     def depends_on_units(self) -> bool:
         """Never: the covariance of all rows whitens the columns."""
         return False
