@@ -6,7 +6,7 @@ the core does not import the models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 
@@ -16,6 +16,7 @@ __all__ = [
     "CoreError",
     "CoreNotSupportedError",
     "InvalidStateError",
+    "NoEstimateError",
     "register_descriptions",
 ]
 
@@ -42,6 +43,8 @@ class CoreError(DiscrimError):
     ----------
     reason : str
         Key of the message and the hint.
+    classes : sequence, default ()
+        Labels of the classes at fault, if the core has them.
     **values
         Values that the message shows. Columns and classes are positions.
 
@@ -51,9 +54,9 @@ class CoreError(DiscrimError):
     values : dict
     """
 
-    def __init__(self, reason: str, **values: object) -> None:
+    def __init__(self, reason: str, *, classes: Iterable[object] = (), **values: object) -> None:
         message, hint = _descriptions[0](reason, values)
-        super().__init__(message, hint=hint)
+        super().__init__(message, hint=hint, classes=classes)
         self.reason = reason
         self.values = values
 
@@ -64,6 +67,20 @@ class CoreDataError(CoreError, DataError):
 
 class CoreCollinearError(CoreError, CollinearError):
     """A covariance is singular."""
+
+
+class NoEstimateError(CoreCollinearError):
+    """A covariance model has no estimate.
+
+    Attributes
+    ----------
+    class_position : int or None
+        Class without an estimate, None if it is that of all classes.
+    """
+
+    def __init__(self, reason: str, *, class_position: int | None = None, **values: object) -> None:
+        super().__init__(reason, **values)
+        self.class_position = class_position
 
 
 class CoreNotSupportedError(CoreError, NotSupportedError):

@@ -21,10 +21,10 @@ from discrim.core.covariance.model import (
     NormalClasses,
     Parts,
 )
+from discrim.core.errors import CoreCollinearError, CoreDataError, CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.errors import CollinearError, DataError, NotSupportedError
 
 ASYMMETRY = 1e-8
 """Difference of two mirrored entries, relative to the standard deviations, that is taken for rounding."""
@@ -67,13 +67,7 @@ class EstimatorCovariance(CovarianceModel):
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError(
-            f"Leave-one-out of {self.text} has no closed form, and would fit it once for each row.",
-            hint=(
-                'Cross-validate instead, with error_rates(["cv"]) or confusion(method="cv"), which fits '
-                "it in each fold."
-            ),
-        )
+        raise CoreNotSupportedError("estimator_leave_one_out", estimator=self.text)
 
     def options(self) -> Parts:
         """What the estimator is called."""
@@ -94,10 +88,10 @@ class EstimatorCovariance(CovarianceModel):
         roots = parts.pop("covariance_roots", None)
         text = parts.pop("estimator", None)
         if roots is None or text is None:
-            raise DataError("its covariances do not go with its structure")
+            raise InvalidStateError("its covariances do not go with its structure")
         regular = np.diagonal(roots, axis1=1, axis2=2).all()
         if np.tril(roots, -1).any() or not regular:
-            raise DataError("its covariances have roots that are not triangular, or singular")
+            raise InvalidStateError("its covariances have roots that are not triangular, or singular")
         return cls(None, text, tuple(Covariance.from_root(root) for root in roots))
 
 
@@ -117,7 +111,7 @@ def estimated(
     x = from_class_means(moments, x, codes).T / moments.scale
     if times is not None:
         if (times != np.round(times)).any():
-            raise NotSupportedError(f"{text} is fitted to rows.", hint="Give weights that are whole numbers.")
+            raise CoreNotSupportedError("estimator_of_rows", estimator=text)
         x, codes = (np.repeat(values, times.astype(np.intp), axis=0) for values in (x, codes))
     if common:
         return (_covariance(estimator, text, x, moments.scale, "of the rows less their class's means"),)
@@ -132,43 +126,31 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str)
     try:
         own.fit(x)
     except (ValueError, ArithmeticError) as error:
-        raise DataError(
-            f"{name} cannot be fitted to the {len(x)} rows {where.removeprefix('of the rows ')}: "
-            f"{str(error).rstrip('.')}.",
-            hint="Use another estimator, or fewer columns.",
+        raise CoreDataError(
+            "estimator_fails",
+            name=name,
+            n_rows=len(x),
+            where=where.removeprefix("of the rows "),
+            error=str(error).rstrip("."),
         ) from error
     try:
         matrix = np.asarray(own.covariance_, dtype=np.float64)
     except AttributeError:
-        raise DataError(
-            f"{name} has no covariance_ after fit(X).",
-            hint="Pass an estimator of a covariance, as those of sklearn.covariance.",
-        ) from None
+        raise CoreDataError("no_estimator", name=name) from None
     except (TypeError, ValueError):
-        raise DataError(
-            f"The covariance_ {where} of {name} is no matrix of numbers.", hint="Use another estimator."
-        ) from None
+        raise CoreDataError("estimator_not_numeric", where=where, name=name) from None
     p = x.shape[1]
     if matrix.shape != (p, p):
-        raise DataError(
-            f"The covariance_ {where} of {name} has shape {matrix.shape}, where {p, p} is asked for.",
-            hint="Use another estimator.",
-        )
+        raise CoreDataError("estimator_shape", where=where, name=name, shape=matrix.shape, expected=(p, p))
     if not np.isfinite(matrix).all():
-        raise DataError(
-            f"The covariance_ {where} of {name} holds a value that is not finite.",
-            hint="Use another estimator, or columns of another scale.",
-        )
-    singular = CollinearError(
-        f"The covariance_ {where} of {name} is not positive definite.",
-        hint="Use an estimator that regularizes, or fewer columns.",
-    )
+        raise CoreDataError("estimator_not_finite", where=where, name=name)
+    singular = CoreCollinearError("estimator_not_definite", where=where, name=name)
     if not (np.diagonal(matrix) > 0).all():
         raise singular
     sd = np.sqrt(np.diagonal(matrix))
     correlation = matrix / sd / sd[:, None]
     if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
-        raise DataError(f"The covariance_ {where} of {name} is not symmetric.", hint="Use another estimator.")
+        raise CoreDataError("estimator_not_symmetric", where=where, name=name)
     try:
         root = scipy.linalg.cholesky((correlation + correlation.T) / 2, check_finite=False)
     except np.linalg.LinAlgError:

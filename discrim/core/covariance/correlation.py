@@ -59,12 +59,12 @@ from discrim.core.covariance.model import (
 from discrim.core.covariance.principal import ThinCovariance, one_scatter
 from discrim.core.covariance.shrinkage import ROUNDED_FOURTHS, Powers, Shrinkage, data_units
 from discrim.core.covariance.shrunk import shrunk
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.derived_moments import comparable_to_median, in_units
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
-from discrim.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         correlations = Shrinkage.from_file(parts, rules)
         variances = Shrinkage.from_file(parts, rules, "variance_shrinkage")
         if correlations is None or variances is None:
-            raise DataError("its shrinkage does not go with its structure")
+            raise InvalidStateError("its shrinkage does not go with its structure")
         return cls(correlations, variances)
 
 

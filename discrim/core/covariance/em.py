@@ -40,13 +40,12 @@ from discrim.core.covariance.model import (
     NormalClasses,
     Parts,
 )
-from discrim.core.errors import CoreNotSupportedError
+from discrim.core.errors import CoreDataError, CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.moments.row_sums import column_scale, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, are_flags, are_whole
 from discrim.core.rules.gaussian import patterns
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.errors import DataError
 
 TOLERANCE = 1e-8
 """Distance to the maximum, as the rate of the steps tells it, in standard errors of complete rows."""
@@ -208,11 +207,7 @@ def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda st
         steps += 1
         progress(1)
         if not np.isfinite(llf) and steps == 1:
-            raise DataError(
-                "The rows have no likelihood at the means and deviations of what is observed: values or "
-                "weights are out of range.",
-                hint="Divide them by their largest, or leave them out.",
-            )
+            raise CoreDataError("no_likelihood_of_rows")
         if not np.isfinite(llf) or llf < before - LIKELIHOOD * (1 + abs(before)):
             # Extrapolated too far.
             now = fallback
@@ -391,10 +386,10 @@ class EMCovariance(FullCovariance):
         """As the numbers of the file say; a DataError where they describe no search."""
         numbers = parts.pop("em")
         if len(numbers) != 5:
-            raise DataError("A search by EM is described by other numbers.", hint="Fit the table again.")
+            raise InvalidStateError("its search by EM is described by other numbers")
         steps, converged, llf, kinds, incomplete = numbers.tolist()
         if not (are_flags(numbers[1:2]) and all(are_whole(each) for each in (steps, kinds, incomplete))):
-            raise DataError("its search by EM has no number of steps, patterns or rows")
+            raise InvalidStateError("its search by EM has no number of steps, patterns or rows")
         return em_covariance(int(steps), bool(converged), llf, int(kinds), int(incomplete))
 
 

@@ -73,19 +73,18 @@ from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
-    NoEstimateError,
     NormalClasses,
     Parts,
     SeparatedAxes,
     Sphere,
 )
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal, tied_axes
+from discrim.core.errors import CoreCollinearError, CoreDataError, InvalidStateError, NoEstimateError
 from discrim.core.moments.derived_moments import root_of
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, Removal, by_refits, removal, settle
-from discrim.errors import CollinearError, DataError, DiscrimError, told
 
 Found = Literal["given", "cattell", "bic"]
 """How dimensions were found."""
@@ -144,10 +143,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         A DataError says that classes are unknown or missing, or that the dimensions are to be the same.
         """
         if n_columns < 2:
-            raise CollinearError(
-                'covariance="factor" needs two columns or more, and there is one.',
-                hint='Use covariance="full".',
-            )
+            raise CoreCollinearError("one_column_for_factors")
         if self.dimensions is None:
             return self
         given = self.dimensions
@@ -155,25 +151,14 @@ class FactorAnalyticCovariance(CovarianceModel):
         given = given if isinstance(given, Mapping) else dict.fromkeys(levels, given)
         unknown = [label for label in given if label not in levels]
         if unknown:
-            some = ", ".join(told(label) for label in levels[:8])
-            more = f" and {len(levels) - 8} more" if len(levels) > 8 else ""
-            raise DataError(
-                f"dimensions= names {told(unknown[0])}, which is no class.", hint=f"Name {some}{more}."
-            )
+            raise CoreDataError("unknown_class_of_dimensions", classes=unknown, label=unknown[0])
         missing = [label for label in levels if label not in given]
         if missing:
-            raise DataError(
-                f"dimensions= gives nothing for class {told(missing[0])}.",
-                hint="Give each class a number.",
-                classes=(missing[0],),
-            )
+            raise CoreDataError("missing_class_of_dimensions", classes=missing, label=missing[0])
         by_class = np.array([int(given[label]) for label in levels])
         if common_dimension(form) and len(set(by_class.tolist())) > 1:
             other = "" if common_axes(form) else f', or pass form="{form}k"'
-            raise DataError(
-                f'form="{form}" has one dimension for all classes, and dimensions= gives several.',
-                hint=f"Give one number{other}.",
-            )
+            raise CoreDataError("one_common_dimension", form=form, other=other)
         return replace(self, wanted=replace(self.wanted, given=by_class))
 
     def unfitted(self) -> FactorAnalyticCovariance:
@@ -190,7 +175,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         factors = factors_of(self.sphere.in_units(moments), self.wanted)
         fault = factors.fault()
         if fault is not None:
-            raise FactorFaultError(fault, factors.form)
+            raise factor_fault(fault, factors.form)
         return CovarianceEstimates(replace(self, factors=factors), moments, factors.covariances(divisors))
 
     def separated_axes(self) -> list[SeparatedAxes]:
@@ -258,51 +243,22 @@ class FactorAnalyticCovariance(CovarianceModel):
         names = ("form", "found_by", "least_fall", "dimensions")
         form, found, threshold, dimensions = (parts.pop(name, None) for name in names)
         if form is None or found is None or threshold is None or dimensions is None:
-            raise DataError("its form, or its dimensions, do not go with its structure")
+            raise InvalidStateError("its form, or its dimensions, do not go with its structure")
         if form not in FORMS or found not in _FOUND or not 0 <= threshold <= 1:
-            raise DataError("its form, or how its dimensions were found, is not known")
+            raise InvalidStateError("its form, or how its dimensions were found, is not known")
         whole = dimensions.astype(np.intp)
         if (whole != dimensions).any() or (whole < 1).any():
-            raise DataError("its dimensions are no whole numbers")
+            raise InvalidStateError("its dimensions are no whole numbers")
         if common_dimension(form) and len(set(whole.tolist())) > 1:
-            raise DataError("its dimensions are to be the same")
+            raise InvalidStateError("its dimensions are to be the same")
         return cls(Wanted(form, _FOUND[found], whole, threshold), None, SPHERES[parts.pop("standardize")])
 
 
-class FactorFaultError(NoEstimateError):
-    """A class has no covariance of a form."""
-
-    def __init__(self, fault: Fault, form: str) -> None:
-        super().__init__("its dimensions do not go with its moments")
-        self.fault = fault
-        self.form = form
-
-    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
-        """The error that names the class, and the way out."""
-        fault = self.fault
-        form = self.form
-        if fault.kind == "order":
-            which = "noise" if "Bk" not in form else "signal"
-            own = 'form="AkjBkQkDk"' if not common_dimension(form) else 'form="AkjBkQkD"'
-            return DataError(
-                f'In form="{form}", with one variance of the {which} for all classes, a signal of class '
-                f"{levels[fault.code]!r} varies less than its noise.",
-                hint=f"Pass {own}, or fewer dimensions.",
-                classes=(levels[fault.code],),
-            )
-        said = "the classes, whose rows vary within them"
-        if fault.code >= 0:
-            said = f"class {levels[fault.code]!r}, whose {rows[fault.code]} rows vary"
-        one = fault.rank == 1
-        return CollinearError(
-            f"{fault.dimension} dimension{'s' * (fault.dimension != 1)} of the signal leave nothing to the "
-            f"noise of {said} in {fault.rank} dimension{'s' * (not one)} only: "
-            + (
-                'pass covariance="shrunk", or leave the class out.'
-                if fault.rank <= 1
-                else f'pass dimensions= of {fault.rank - 1} at most, or covariance="shrunk".'
-            )
-        )
+def factor_fault(fault: Fault, form: str) -> NoEstimateError:
+    """Return the error for a class that has no covariance of a form."""
+    reason = "signal_below_noise" if fault.kind == "order" else "no_noise"
+    k = fault.code if fault.code >= 0 else None
+    return NoEstimateError(reason, class_position=k, form=form, dimension=fault.dimension, rank=fault.rank)
 
 
 def falls(lengths: Floats, p: int) -> Floats:

@@ -19,8 +19,8 @@ from discrim.core.covariance.separable import SeparableCovariance
 from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.covariance.sliced import SAVECovariance
 from discrim.core.covariance.spherical import SphericalCovariance
+from discrim.core.errors import InvalidStateError
 from discrim.core.numerics.arrays import Floats
-from discrim.errors import DataError
 
 KINDS: dict[str, type[CovarianceModel]] = {
     kind.name: kind
@@ -95,10 +95,10 @@ def covariance_from_file(method: str, parts: Parts) -> CovarianceModel:
         indicators = parts.pop("indicators", None)
         inner = covariance_from_file(method, parts)
         if not inner.traits.allows_subspace or (by is not None and not isinstance(wanted, int)):
-            raise DataError("its number of components does not go with its structure")
+            raise InvalidStateError("its number of components does not go with its structure")
         if by == SAVECovariance.by:
             if not inner.traits.is_full or standardize or indicators is not None:
-                raise DataError("its axes do not go with its structure")
+                raise InvalidStateError("its axes do not go with its structure")
             return SAVECovariance(inner, wanted)
         which = None if indicators is None else tuple((indicators > 0).tolist())
         return SubspaceCovariance(inner, by or wanted, standardize, wanted if by else None, indicators=which)
@@ -110,5 +110,5 @@ def covariance_from_file(method: str, parts: Parts) -> CovarianceModel:
         found = (EMCovariance if "em" in parts else KINDS[word]).from_file(parts)
     left = next((name for name, part in parts.items() if part is not False), None)
     if left is not None or found.name != word or (robust is not None and found is not robust):
-        raise DataError(f"its {_PARTS.get(left or '', 'form')} does not go with its structure")
+        raise InvalidStateError(f"its {_PARTS.get(left or '', 'form')} does not go with its structure")
     return found

@@ -32,7 +32,6 @@ from discrim.core.moments.row_sums import RowBlocks, Spread
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, by_refits, squared_gaps
-from discrim.errors import CollinearError, DiscrimError
 
 if TYPE_CHECKING:
     from discrim.core.covariance.projected import SubspaceCovariance
@@ -483,14 +482,6 @@ def full_left_out(fitted: NormalClasses) -> FullLeftOut:
     distances = gaussian.distances(moments, covariances)
     gaps = squared_gaps(covariances[0].whiten(distances.means.T).T)
     return FullLeftOut(distances, moments.counts, moments.rows, divisors, fitted.log_prior, gaps)
-
-
-class NoEstimateError(CollinearError):
-    """There is no covariance of a kind, for a reason that is told with the names of the classes."""
-
-    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
-        """The error that names the class, of so many rows each."""
-        return self
 
 
 def each_covariance(divisors: Floats) -> list[tuple[int | None, float]]:

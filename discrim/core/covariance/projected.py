@@ -44,7 +44,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -54,7 +54,6 @@ from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
-    NoEstimateError,
     NormalClasses,
     Parts,
     SeparatedAxes,
@@ -70,6 +69,7 @@ from discrim.core.covariance.total_axes import (
     principal_axes,
     standard_units,
 )
+from discrim.core.errors import CoreNotSupportedError, NoEstimateError
 from discrim.core.moments import row_sums
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments, from_class_means, standard_columns
@@ -78,7 +78,7 @@ from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, leave_lone_to_refits
 from discrim.core.rules.rules import Rule
-from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
+from discrim.errors import NotSupportedError
 
 ROUNDED = 1e-12
 """How far a sum of shares may fall short of what it is."""
@@ -309,11 +309,11 @@ class SubspaceCovariance(CovarianceModel):
 
     def too_few(self, wanted: int, there: int) -> NoEstimateError:
         """The error that there are fewer axes than are wanted."""
-        return NoAxesError(wanted, there)
+        return NoEstimateError("fewer_axes_than_wanted", wanted=wanted, available=there)
 
     def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
         """The error that so many scores have no covariance in class k, or within all of them."""
-        return NoFreedomError(wanted, free, k)
+        return NoEstimateError("singular_scores", class_position=k, wanted=wanted, df=free)
 
     def scores(self, moments: ClassMoments) -> Scores:
         """The change of coordinates that these moments say."""
@@ -442,47 +442,6 @@ class SubspaceCovariance(CovarianceModel):
         return self.inner.buffers(covariances) | own
 
 
-class NoAxesError(NoEstimateError):
-    """There are fewer principal axes than are wanted."""
-
-    def __init__(self, wanted: int, there: int) -> None:
-        super().__init__(
-            f"components={wanted}: the rows vary along {there} principal ax{'i' if there == 1 else 'e'}s. "
-            f"Give a number up to {there}, or a share of the variance, as components=0.9."
-        )
-
-    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
-        """The error for the option, which no class is at fault of."""
-        return DataError(str(self))
-
-
-class NoFreedomError(NoEstimateError):
-    """The scores on axes have no covariance in class k, or within all of them."""
-
-    option: ClassVar[str] = "components"
-    axes: ClassVar[str] = "principal axes"
-    instead: ClassVar[str] = 'covariance="shrunk"'
-
-    def __init__(self, wanted: int, free: int, k: int | None) -> None:
-        super().__init__(f"The scores on {wanted} {self.axes} have no covariance within classes.")
-        self.wanted = wanted
-        self.free = free
-        self.k = k
-
-    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
-        """The error that names the class."""
-        where = "within classes" if self.k is None else f"in class {levels[self.k]!r}"
-        why = f"the rows leave {self.free} degrees of freedom there"
-        if self.free >= self.wanted:
-            why = "they vary along fewer directions there"
-        less = min(self.free, self.wanted - 1)
-        way_out = f"Give {self.option}={less} or fewer, or pass" if less > 0 else "Pass"
-        return CollinearError(
-            f"The scores on {self.wanted} {self.axes} have no full covariance {where}, as {why}. "
-            f"{way_out} {self.instead}."
-        )
-
-
 QUICK = 2.0**28
 """Rows times the cube of their rank up to which learning axes without each row is a matter of seconds."""
 
@@ -500,10 +459,7 @@ MOST_PRODUCTS = 2.0**38
 
 def refuse_anew(what: str, moments: ClassMoments) -> NotSupportedError:
     """The error that refuses what learns axes without each row, where that takes long."""
-    return NotSupportedError(
-        f"{what} learns principal axes without each of {moments.rows.sum():,} rows, which takes long here.",
-        hint='Use folds, as error_rates(["cv"]) or components="cv".',
-    )
+    return CoreNotSupportedError("axes_without_each_row", what=what, n_rows=moments.rows.sum())
 
 
 ACCURACY = 1e-9

@@ -49,14 +49,13 @@ from discrim.core.covariance.model import (
     no_likelihood,
 )
 from discrim.core.covariance.student import IN_A_PLANE, NU_RANGE, Student
-from discrim.core.errors import CoreNotSupportedError
+from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole, slices
 from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
-from discrim.errors import DataError
 
 MOST_SEARCHED = 1000
 """Rows, and not quite twice as many, that the search sees."""
@@ -633,18 +632,18 @@ def _takes_searches(moments: ClassMoments) -> CoreNotSupportedError:
 def robust_from_numbers(method: str, numbers: Floats) -> RobustCovariance | None:
     """Return the covariance model of the numbers of a file; None for a method that is not robust."""
     if len(numbers) != (6 if method in ROBUST else 0):
-        raise DataError(f"A fit by {method!r} is not described by {len(numbers)} numbers.")
+        raise InvalidStateError(f"its fit by {method!r} is not described by {len(numbers)} numbers")
     if method not in ROBUST:
         return None
     nu, estimated, inflated, fraction, steps, llf = numbers.tolist()
     if not (are_flags(numbers[1:3]) and are_whole(steps)):
-        raise DataError("its search has no number of steps, or its choices are neither yes nor no")
+        raise InvalidStateError("its search has no number of steps, or its choices are neither yes nor no")
     if method == "t":
         if not (nu >= NU_RANGE[0] and (nu > 2 or not inflated)):
-            raise DataError(f"its t distribution has {nu:g} degrees of freedom")
+            raise InvalidStateError(f"its t distribution has {nu:g} degrees of freedom")
         return StudentTCovariance(nu, bool(estimated), bool(inflated), int(steps), llf)
     if not 0.5 <= fraction <= 1:
-        raise DataError(f"its subset is {fraction:g} of the rows")
+        raise InvalidStateError(f"its subset is {fraction:g} of the rows")
     return MCDCovariance(fraction)
 
 

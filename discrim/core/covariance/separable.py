@@ -31,16 +31,15 @@ from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
-    NoEstimateError,
     Parts,
     each_covariance,
 )
 from discrim.core.covariance.principal import one_scatter
+from discrim.core.errors import CoreDataError, NoEstimateError
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread, packed_triangle
 from discrim.core.numerics.arrays import Floats
-from discrim.errors import DataError
 
 CLOSE = 1e-12
 """Change of a root, relative to its lengths, at which the search ends."""
@@ -68,10 +67,13 @@ class SeparableCovariance(CovarianceModel):
     def bind_classes(self, levels: Sequence[Any], n_columns: int) -> SeparableCovariance:
         """The same, where the columns are such a matrix; else a DataError."""
         if n_columns != self.rows * self.columns:
-            raise DataError(
-                f"Separable({self.rows}, {self.columns}) is a matrix of {self.rows * self.columns} "
-                f"entries, and the formula leaves {n_columns} column{'s' * (n_columns > 1)} that vary.",
-                hint="Give the numbers of its rows and columns, and leave out those that hold a constant.",
+            raise CoreDataError(
+                "matrix_of_other_size",
+                n_rows=self.rows,
+                n_columns=self.columns,
+                n_entries=self.rows * self.columns,
+                n_varying=n_columns,
+                plural="s" * (n_columns > 1),
             )
         return self
 
@@ -121,7 +123,7 @@ def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = Non
     one = one_scatter(moments, k)
     free = int((one.rows - (one.rows > 0)).sum())
     if moments.n_columns != r * c or free * c < r or free * r < c:
-        raise _no_matrix(shape, free)
+        raise NoEstimateError("no_separable_covariance", n_rows=r, n_columns=c, df=free)
     across = _root(one).reshape(-1, r, c)
     down = across.transpose(0, 2, 1)
     u = np.eye(r)
@@ -130,16 +132,16 @@ def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = Non
     for _ in range(MOST_STEPS):
         u = _triangle(across, v)
         if _is_singular(u, len(across) * c):
-            raise _no_matrix(shape, free)
+            raise NoEstimateError("no_separable_covariance", n_rows=r, n_columns=c, df=free)
         # Of trace r: the scale is that of V.
         u /= np.sqrt((u**2).sum() / r)
         v = _triangle(down, u) / np.sqrt(r)
         if _is_singular(v, len(across) * r):
-            raise _no_matrix(shape, free)
+            raise NoEstimateError("no_separable_covariance", n_rows=r, n_columns=c, df=free)
         if (np.abs(u - before) <= CLOSE * np.sqrt((u**2).sum(axis=0))).all():
             return u, v
         before = u
-    raise _no_matrix(shape, free)
+    raise NoEstimateError("no_separable_covariance", n_rows=r, n_columns=c, df=free)
 
 
 def _root(one: ClassMoments) -> Floats:
@@ -164,12 +166,3 @@ def _is_singular(root: Floats, count: int) -> bool:
     """Whether a triangular root, of the products of so many rows, has a diagonal that is rounding."""
     lengths = np.sqrt((root**2).sum(axis=0))
     return not (np.diagonal(root) > EPS * count * lengths).all()
-
-
-def _no_matrix(shape: tuple[int, int], free: int) -> NoEstimateError:
-    r, c = shape
-    return NoEstimateError(
-        f"There is no separable covariance of matrices of {r} x {c} here: the rows leave {free} degrees "
-        "of freedom within classes, or a row or column of the matrix is constant or determined by others.",
-        hint='Give more rows, leave that row or column out, or pass covariance="shrunk".',
-    )

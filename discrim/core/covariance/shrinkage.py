@@ -33,10 +33,10 @@ import numpy as np
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.principal import Principal
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.errors import DataError
 
 GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
 """Shrinkages that are tried where no others are given."""
@@ -105,11 +105,11 @@ class Shrinkage:
             return None
         what = "its shrinkage" if buffer == "shrinkage" else "its shrinkage of variances"
         if rule is None or values is None:
-            raise DataError(f"{what} does not go with its structure")
+            raise InvalidStateError(f"{what} does not go with its structure")
         if not ((values >= 0) & (values <= 1)).all():
-            raise DataError(f"{what} is not from 0 to 1")
+            raise InvalidStateError(f"{what} is not from 0 to 1")
         if rule not in rules:
-            raise DataError(f"{what} is chosen in no way that there is")
+            raise InvalidStateError(f"{what} is chosen in no way that there is")
         return Shrinkage(rule, tuple(values.tolist()))
 
     def buffer(self) -> Floats:

@@ -59,13 +59,13 @@ from discrim.core.covariance.model import (
 )
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
 from discrim.core.covariance.shrinkage import BARELY, Powers, RuleOfShrinkage, Shrinkage, Trial
+from discrim.core.errors import CoreCollinearError, CoreDataError, InvalidStateError
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
-from discrim.errors import CollinearError, DataError
 
 _SHRINKAGES: dict[str, RuleOfShrinkage] = {"oas": "oas", "ledoit-wolf": "ledoit-wolf", "loo": "loo"}
 
@@ -182,7 +182,7 @@ class ShrunkCovariance(CovarianceModel):
         """With the shrinkages of the file."""
         found = Shrinkage.from_file(parts, ("given", *_SHRINKAGES))
         if found is None:
-            raise DataError("its shrinkage does not go with its structure")
+            raise InvalidStateError("its shrinkage does not go with its structure")
         return cls(found, SPHERES[parts.pop("standardize")])
 
 
@@ -256,7 +256,7 @@ def shrunk(
         return _shrunk_thin(one, divisor, shrinkage)
     g = oas(one) if shrinkage is None else float(shrinkage)
     if not 0 <= g <= 1:
-        raise DataError(f"shrinkage={shrinkage!r} is not valid.", hint="Give a number from 0 to 1.")
+        raise CoreDataError("shrinkage_out_of_range", shrinkage=shrinkage)
     sphere = g * _mean_square(one)
     if g == 0:
         return pooled(one, divisor), g
@@ -279,10 +279,7 @@ def _shrunk_thin(moments: ClassMoments, divisor: float, shrinkage: float | None)
     axes = principal(moments)
     g = oas(moments) if shrinkage is None else float(shrinkage)
     if not 0 < g <= 1:
-        raise DataError(
-            f"shrinkage={shrinkage!r} is too small for more columns than rows.",
-            hint="Give a number above 0, at most 1.",
-        )
+        raise CoreDataError("shrinkage_too_small", shrinkage=shrinkage)
     sphere = g / axes.n_columns / divisor
     return ThinCovariance.on_axes(axes, (1.0 - g) * axes.lengths / divisor + sphere, sphere), g
 
@@ -303,9 +300,7 @@ def _mean_square(moments: ClassMoments) -> float:
     # Factor by factor: the square of a ratio may underflow.
     mean = float((squares * ratio * ratio).sum()) / moments.n_columns
     if not mean > 0:
-        raise CollinearError(
-            "No column varies within classes: there is no covariance to shrink.", hint="Name other columns."
-        )
+        raise CoreCollinearError("nothing_to_shrink")
     return mean
 
 

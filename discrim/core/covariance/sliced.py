@@ -20,22 +20,20 @@ each q. Log-determinants are then told of the scores of variance one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
 
 from discrim.core.covariance.covariance import EPS, Covariance, total_squares
-from discrim.core.covariance.model import NoEstimateError, NormalClasses, Parts
+from discrim.core.covariance.model import NormalClasses, Parts
 from discrim.core.covariance.principal import positive_signs, tied_axes
-from discrim.core.covariance.projected import NoFreedomError, SubspaceCovariance
+from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.covariance.total_axes import TotalAxes
+from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
-from discrim.errors import CollinearError, DataError, DiscrimError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,10 +87,10 @@ def sliced_axes(moments: ClassMoments) -> SlicedAxes:
     sd = np.sqrt(total_squares(whole) / whole.total)
     p = moments.n_columns
     if not (sd > 0).all() or moments.rows.sum() <= p:
-        raise SingularTotalError(int(moments.rows.sum()), p)
+        raise NoEstimateError("singular_total", n_rows=int(moments.rows.sum()), n_columns=p)
     root = _lower_root(whole, sd)
     if root is None:
-        raise SingularTotalError(int(moments.rows.sum()), p)
+        raise NoEstimateError("singular_total", n_rows=int(moments.rows.sum()), n_columns=p)
     kernel = np.zeros((p, p))
     for k in np.flatnonzero(moments.counts > 0):
         rest = np.eye(p) - _whitened(moments, int(k), sd, root)
@@ -164,11 +162,11 @@ class SAVECovariance(SubspaceCovariance):
 
     def too_few(self, wanted: int, there: int) -> NoEstimateError:
         """The error that there are fewer axes than are wanted."""
-        return FewColumnsError(wanted, there)
+        return NoEstimateError("fewer_columns_than_axes", wanted=wanted, available=there)
 
     def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
         """The error that so many scores have no covariance in class k."""
-        return FewClassRowsError(wanted, free, k)
+        return NoEstimateError("singular_scores_of_ncomp", class_position=k, wanted=wanted, df=free)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores of rows that refits have to say: the axes are those of the rows and of their classes."""
@@ -186,37 +184,3 @@ class SAVECovariance(SubspaceCovariance):
         """What a file keeps of it."""
         own = {"structure": self.inner.name, "components": self.wanted, "components_by": self.by}
         return self.inner.options() | own
-
-
-class FewColumnsError(NoEstimateError):
-    """There are fewer columns than axes that are wanted."""
-
-    def __init__(self, wanted: int, there: int) -> None:
-        columns = f"{there} column{'s' * (there != 1)}"
-        super().__init__(f"ncomp={wanted}: {columns} have as many axes. Give a number up to {there}.")
-
-    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
-        """The error for the option, which no class is at fault of."""
-        return DataError(str(self))
-
-
-class FewClassRowsError(NoFreedomError):
-    """The scores on these axes have no covariance in a class."""
-
-    option = "ncomp"
-    axes = "axes of ncomp="
-    instead = 'covariance="shrunk" without ncomp='
-
-
-class SingularTotalError(NoEstimateError):
-    """The covariance of all rows, which whitens the columns, is singular."""
-
-    def __init__(self, rows: int, columns: int) -> None:
-        super().__init__(
-            f"ncomp= whitens the columns by the covariance of all rows, which is singular: {rows} rows and "
-            f"{columns} columns. Name fewer columns, or pass components= for principal axes."
-        )
-
-    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
-        """The error that no class is at fault of."""
-        return CollinearError(str(self))

@@ -38,7 +38,7 @@ import scipy
 from discrim.core.covariance.adjusted import ConditionalCovariance, adjusted_axes
 from discrim.core.covariance.covariance import Covariance, common_divisor
 from discrim.core.covariance.kinds import buffers_of, covariance_from_file
-from discrim.core.covariance.model import CovarianceModel, FullCovariance, NoEstimateError, NormalClasses
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, NormalClasses
 from discrim.core.covariance.principal import (
     Canonical,
     ThinCovariance,
@@ -48,7 +48,7 @@ from discrim.core.covariance.principal import (
     weighted_centre,
 )
 from discrim.core.covariance.projected import SubspaceCovariance
-from discrim.core.errors import CoreNotSupportedError
+from discrim.core.errors import CoreNotSupportedError, NoEstimateError
 from discrim.core.moments.moments import LIGHT, ClassMoments, no_freedom, split_mean
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, svd

@@ -9,10 +9,10 @@ import numpy as np
 
 from discrim.core.covariance.covariance import Covariance, divisors_by_class
 from discrim.core.covariance.kinds import buffers_of, covariance_from_file
-from discrim.core.covariance.model import CovarianceModel, FullCovariance, NoEstimateError, NormalClasses
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, NormalClasses
 from discrim.core.covariance.principal import of_columns
 from discrim.core.covariance.projected import SubspaceCovariance
-from discrim.core.errors import CoreNotSupportedError
+from discrim.core.errors import CoreNotSupportedError, NoEstimateError
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats

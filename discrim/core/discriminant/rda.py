@@ -63,14 +63,14 @@ from discrim.core.covariance.covariance import (
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
-    NoEstimateError,
     NormalClasses,
     no_likelihood,
 )
 from discrim.core.covariance.principal import ThinCovariance, of_columns
-from discrim.core.covariance.projected import NoFreedomError, SubspaceCovariance
+from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import leave_one_out_rda
 from discrim.core.discriminant.leave_one_out_rda import Parametrization, Regularization, Scatters
+from discrim.core.errors import NoEstimateError
 from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import packed_triangle
@@ -335,9 +335,9 @@ class Regularized(CovarianceModel):
         return []
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The covariances of the classes, one where they share it; a NoFreedomError where one is singular."""
+        """Estimate the covariances of the classes; raise NoEstimateError if one is singular."""
         if lone := too_few(moments):
-            raise NoFreedomError(moments.n_columns, int(moments.rows[lone[0]]) - 1, lone[0])
+            raise _singular_scores(moments, lone[0])
         fit = fit_rda(
             moments,
             np.ones(moments.n_classes),
@@ -347,7 +347,7 @@ class Regularized(CovarianceModel):
             method=self.method,
         )
         if singular := fit.singular():
-            raise NoFreedomError(moments.n_columns, int(moments.rows[singular[0]]) - 1, singular[0])
+            raise _singular_scores(moments, singular[0])
         return CovarianceEstimates(
             self, fit.moments, fit.covariances[:1] if self.pair.alpha == 0 else fit.covariances
         )
@@ -852,3 +852,8 @@ def _regular(values: Floats) -> NDArray[np.bool_]:
     least = values.min(axis=-1)
     most = values.max(axis=-1)
     return np.asarray((least > REGULAR_EIGENVALUES * most) & np.isfinite(most))
+
+
+def _singular_scores(moments: ClassMoments, k: int) -> NoEstimateError:
+    df = int(moments.rows[k]) - 1
+    return NoEstimateError("singular_scores", class_position=k, wanted=moments.n_columns, df=df)

@@ -5,7 +5,12 @@ A text is a format string of the values of the error. `models.base.fit` register
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from discrim.core.covariance.factor import common_dimension
+from discrim.core.errors import NoEstimateError
+from discrim.errors import CollinearError, DataError, DiscrimError
 
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
     "no_likelihood_of_covariance": (
@@ -321,6 +326,104 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
         "Means that are smoothed over cells have no whole number of parameters.",
         "Compare models by error_rates().",
     ),
+    "estimator_not_definite": (
+        "The covariance_ {where} of {name} is not positive definite.",
+        "Use an estimator that regularizes, or fewer columns.",
+    ),
+    "estimator_leave_one_out": (
+        "Leave-one-out of {estimator} has no closed form, and would fit it once for each row.",
+        'Cross-validate instead, with error_rates(["cv"]) or confusion(method="cv"), which fits it in'
+        " each fold.",
+    ),
+    "estimator_shape": (
+        "The covariance_ {where} of {name} has shape {shape}, where {expected} is asked for.",
+        "Use another estimator.",
+    ),
+    "estimator_not_finite": (
+        "The covariance_ {where} of {name} holds a value that is not finite.",
+        "Use another estimator, or columns of another scale.",
+    ),
+    "estimator_not_symmetric": (
+        "The covariance_ {where} of {name} is not symmetric.",
+        "Use another estimator.",
+    ),
+    "estimator_of_rows": (
+        "{estimator} is fitted to rows.",
+        "Give weights that are whole numbers.",
+    ),
+    "estimator_fails": (
+        "{name} cannot be fitted to the {n_rows} rows {where}: {error}.",
+        "Use another estimator, or fewer columns.",
+    ),
+    "no_estimator": (
+        "{name} has no covariance_ after fit(X).",
+        "Pass an estimator of a covariance, as those of sklearn.covariance.",
+    ),
+    "estimator_not_numeric": (
+        "The covariance_ {where} of {name} is no matrix of numbers.",
+        "Use another estimator.",
+    ),
+    "no_likelihood_of_rows": (
+        "The rows have no likelihood at the means and deviations of what is observed: values or "
+        "weights are out of range.",
+        "Divide them by their largest, or leave them out.",
+    ),
+    "one_column_for_factors": (
+        'covariance="factor" needs two columns or more, and there is one.',
+        'Use covariance="full".',
+    ),
+    "one_common_dimension": (
+        'form="{form}" has one dimension for all classes, and dimensions= gives several.',
+        "Give one number{other}.",
+    ),
+    "axes_without_each_row": (
+        "{what} learns principal axes without each of {n_rows:,} rows, which takes long here.",
+        'Use folds, as error_rates(["cv"]) or components="cv".',
+    ),
+    "matrix_of_other_size": (
+        "Separable({n_rows}, {n_columns}) is a matrix of {n_entries} entries, and the formula leaves "
+        "{n_varying} column{plural} that vary.",
+        "Give the numbers of its rows and columns, and leave out those that hold a constant.",
+    ),
+    "nothing_to_shrink": (
+        "No column varies within classes: there is no covariance to shrink.",
+        "Name other columns.",
+    ),
+    "shrinkage_out_of_range": (
+        "shrinkage={shrinkage!r} is not valid.",
+        "Give a number from 0 to 1.",
+    ),
+    "shrinkage_too_small": (
+        "shrinkage={shrinkage!r} is too small for more columns than rows.",
+        "Give a number above 0, at most 1.",
+    ),
+    "unknown_class_of_dimensions": (
+        "Unknown class {label!r} in dimensions=.",
+        "Name the classes of the fit.",
+    ),
+    "missing_class_of_dimensions": (
+        "dimensions= has no number for class {label!r}.",
+        "Give each class a number.",
+    ),
+    "no_separable_covariance": (
+        "There is no separable covariance of matrices of {n_rows} x {n_columns} here: the rows leave "
+        "{df} degrees of freedom within classes, or a row or column of the matrix is constant or "
+        "determined by others.",
+        'Give more rows, leave that row or column out, or pass covariance="shrunk".',
+    ),
+    "fewer_columns_than_axes": (
+        "ncomp={wanted} is more than the number of columns, {available}.",
+        "Give a number up to {available}.",
+    ),
+    "singular_total": (
+        "ncomp= whitens the columns by the covariance of all rows, which is singular: {n_rows} rows "
+        "and {n_columns} columns.",
+        "Name fewer columns, or pass components= for principal axes.",
+    ),
+    "fewer_axes_than_wanted": (
+        "components={wanted}, but the rows vary along {available} principal axes.",
+        "Give a number up to {available}, or a share of the variance, as components=0.9.",
+    ),
 }
 """Message and hint of each reason. Reasons without a hint are caught by the models."""
 
@@ -341,3 +444,78 @@ def describe(reason: str, values: Mapping[str, object]) -> tuple[str, str]:
     """
     message, hint = DESCRIPTIONS.get(reason, ("", ""))
     return (message.format(**values), hint.format(**values)) if message else (reason, "")
+
+
+def name_class(error: NoEstimateError, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
+    """Return the error that names the class without an estimate.
+
+    Parameters
+    ----------
+    error : NoEstimateError
+    levels : sequence
+        Labels of the classes.
+    rows : sequence of int
+        Number of rows of each class.
+
+    Returns
+    -------
+    DiscrimError
+    """
+    values: Mapping[str, Any] = error.values
+    k = error.class_position
+    classes = () if k is None else (levels[k],)
+    match error.reason:
+        case "fewer_columns_than_axes" | "fewer_axes_than_wanted":
+            return DataError(error.message, hint=error.hint)
+        case "singular_scores":
+            hint = 'covariance="shrunk"'
+            return _singular_scores(values, classes, "components", "principal axes", hint)
+        case "singular_scores_of_ncomp":
+            hint = 'covariance="shrunk" without ncomp='
+            return _singular_scores(values, classes, "ncomp", "axes of ncomp=", hint)
+        case "signal_below_noise":
+            form = values["form"]
+            which = "noise" if "Bk" not in form else "signal"
+            own = 'form="AkjBkQkDk"' if not common_dimension(form) else 'form="AkjBkQkD"'
+            return DataError(
+                f'In form="{form}", with one variance of the {which} for all classes, a signal of class '
+                f"{classes[0]!r} varies less than its noise.",
+                hint=f"Pass {own}, or fewer dimensions.",
+                classes=classes,
+            )
+        case "no_noise":
+            return _no_noise(values, classes, None if k is None else rows[k])
+        case _:
+            return error
+
+
+def _singular_scores(
+    values: Mapping[str, Any], classes: tuple[Any, ...], option: str, axes: str, instead: str
+) -> CollinearError:
+    wanted = values["wanted"]
+    df = values["df"]
+    where = f"in class {classes[0]!r}" if classes else "within classes"
+    cause = f"the rows leave {df} degrees of freedom there"
+    if df >= wanted:
+        cause = "they vary along fewer directions there"
+    fewer = min(df, wanted - 1)
+    return CollinearError(
+        f"The scores on {wanted} {axes} have no full covariance {where}, as {cause}.",
+        hint=f"Give {option}={fewer} or fewer, or pass {instead}." if fewer > 0 else f"Pass {instead}.",
+        classes=classes,
+    )
+
+
+def _no_noise(values: Mapping[str, Any], classes: tuple[Any, ...], rows: int | None) -> CollinearError:
+    dimension = values["dimension"]
+    rank = values["rank"]
+    whose = f"class {classes[0]!r}, whose {rows} rows vary" if classes else "the classes, whose rows vary"
+    hint = f'Pass dimensions= of {rank - 1} at most, or covariance="shrunk".'
+    if rank <= 1:
+        hint = 'Pass covariance="shrunk", or leave the class out.'
+    return CollinearError(
+        f"{dimension} dimension{'s' * (dimension != 1)} of the signal leave nothing to the noise of {whose} "
+        f"in {rank} dimension{'s' * (rank != 1)} only.",
+        hint=hint,
+        classes=classes,
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies
-from discrim.core.covariance.model import CovarianceModel, NoEstimateError
+from discrim.core.covariance.model import CovarianceModel
 from discrim.core.covariance.projected import (
     Scores,
     SubspaceCovariance,
@@ -19,8 +19,9 @@ from discrim.core.covariance.projected import (
     refuse_anew,
     scores_by_number,
 )
-from discrim.core.covariance.sliced import SingularTotalError, SlicedAxes
+from discrim.core.covariance.sliced import SlicedAxes
 from discrim.core.covariance.total_axes import TotalAxes
+from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import Progress
@@ -52,7 +53,7 @@ def refuse_collinear_total(
     rows = int(moments.rows.sum())
     p = moments.n_columns
     if rows <= p or moments.spread != "class":
-        raise SingularTotalError(rows, p)
+        raise NoEstimateError("singular_total", n_rows=rows, n_columns=p)
     if found := dependencies(moments.as_one(), 0):
         instead = "pass components= for principal axes"
         raise reading.collinear_error(found, terms, "over all rows", instead=instead)

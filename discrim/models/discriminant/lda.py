@@ -18,9 +18,10 @@ import pandas as pd
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import common_divisor
 from discrim.core.covariance.kinds import shapes
-from discrim.core.covariance.model import CovarianceModel, NoEstimateError
+from discrim.core.covariance.model import CovarianceModel
 from discrim.core.covariance.principal import Canonical
 from discrim.core.discriminant.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
+from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
@@ -35,6 +36,7 @@ from discrim.inference.mean_differences import generalized_distances, partial_ta
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
+from discrim.models.base.core_errors import name_class
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit, Gaps, Model, rule_of_numbers
 from discrim.models.base.fit_file import NOTHING, Saved
@@ -717,7 +719,7 @@ def lda(
             stats, shares, covariance_model, method=estimator, ncomp=ncomp, estimated_prior=estimated
         )
     except NoEstimateError as error:
-        raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
+        raise name_class(error, blocks.design.levels, stats.rows.tolist()) from None
     _warn_of_covariance(fit, blocks.design.levels)
     return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, path=path))
 

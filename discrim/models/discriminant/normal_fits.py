@@ -12,7 +12,7 @@ import pandas as pd
 
 from discrim.core.covariance import factor
 from discrim.core.covariance.covariance import pooled, separate
-from discrim.core.covariance.factor import FORMS, FactorFaultError, Factors
+from discrim.core.covariance.factor import FORMS, Factors, factor_fault
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, LabelledRows, each_covariance
 from discrim.core.covariance.shrinkage import missed
 from discrim.core.covariance.shrunk import ShrunkCovariance
@@ -38,6 +38,7 @@ from discrim.errors import (
 from discrim.inference.covariance_models import box_m_test, covariance_ladder, likelihood_ratio
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
+from discrim.models.base.core_errors import name_class
 from discrim.models.base.fit import Fit, Refits
 from discrim.models.base.reading import Watch
 from discrim.models.base.refits import error_path, largest_as_good, moment_refits
@@ -579,8 +580,7 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
         held = factor.factors_of(moments, covariance_model.wanted)
         fault = held.fault()
         if fault is not None and fault.kind == "rank":
-            error = FactorFaultError(fault, form)
-            raise error.of_classes(levels, moments.rows.tolist())
+            raise name_class(factor_fault(fault, form), levels, moments.rows.tolist())
         found.append(held)
     return found
 

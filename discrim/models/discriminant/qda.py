@@ -13,8 +13,9 @@ import pandas as pd
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import divisors_by_class, pooled
 from discrim.core.covariance.kinds import shapes
-from discrim.core.covariance.model import CovarianceModel, NoEstimateError
+from discrim.core.covariance.model import CovarianceModel
 from discrim.core.discriminant.qda import QDAFit, fit_qda, qda_from_file, quadratic_marginal
+from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import Rule
@@ -26,6 +27,7 @@ from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
+from discrim.models.base.core_errors import name_class
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit, Model, as_scored, rule_of_numbers
 from discrim.models.base.fit_file import NOTHING, Saved
@@ -195,7 +197,7 @@ def qda(
     try:
         fit = fit_qda(stats, shares, covariance_model, method=estimator, estimated_prior=estimated)
     except NoEstimateError as error:
-        raise error.of_classes(levels, stats.rows.tolist()) from None
+        raise name_class(error, levels, stats.rows.tolist()) from None
     warn_of_separated_axes(fit.covariance_model, levels)
     return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 

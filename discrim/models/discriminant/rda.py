@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies, divisors_by_class
-from discrim.core.covariance.model import NoEstimateError
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import rda as core
 from discrim.core.discriminant.leave_one_out_rda import Regularization, Span, left_out_groups
 from discrim.core.discriminant.rda import PathRule, RDAFit, fit_rda, needs_roots, too_few
+from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats
@@ -35,6 +35,7 @@ from discrim.inference.error_rates import as_good, rates_along
 from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
+from discrim.models.base.core_errors import name_class
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit, Model, as_scored
 from discrim.models.base.fit_file import NOTHING, Saved
@@ -333,7 +334,7 @@ def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: SubspaceCovariance) -
         try:
             scores = axes.scores(moments)
         except NoEstimateError as error:
-            raise error.of_classes(blocks.design.levels, moments.rows.tolist()) from None
+            raise name_class(error, blocks.design.levels, moments.rows.tolist()) from None
         x, codes, weights = _judged_rows(blocks, often)
         own = scores.moments
         yield _Part(own, partial(replace, own), scores.of_rows(x), codes, weights)
@@ -610,7 +611,7 @@ def rda(
     try:
         fit, path = plan.chosen_fit(blocks, stats)
     except NoEstimateError as error:
-        raise error.of_classes(blocks.design.levels, stats.rows.tolist()) from None
+        raise name_class(error, blocks.design.levels, stats.rows.tolist()) from None
     _refuse_singular(fit, blocks)
     warn_of_separated_axes(fit.within_axes, blocks.design.levels)
     if axes is not None or not standardize:

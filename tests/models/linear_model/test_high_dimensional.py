@@ -333,12 +333,12 @@ def test_powers_of_many_columns() -> None:
         (
             lambda d: box_m("group ~ .", drawn(0, (5, 5, 5), 3), method="cai-liu-xia"),
             NotSupportedError,
-            'two classes, and there are 3: pass method="schott"',
+            'method="schott"',
         ),
         (
             lambda d: manova("group ~ radius_mean", d, method="cai-liu-xia"),
             NotSupportedError,
-            "there is one: name another",
+            "another",
         ),
         (
             lambda d: manova("group ~ .", d.assign(k=d["group"].cat.codes), method="srivastava"),

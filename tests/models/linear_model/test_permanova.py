@@ -415,7 +415,7 @@ def test_what_cannot_be_tested_is_refused_with_a_way_out(monkeypatch):
     cases = [
         (lambda: permanova(formula, DUNE, distance="bray"), "'bray-curtis'"),
         (lambda: permanova(formula, DUNE, distance=3.0), "square"),
-        (lambda: permanova(formula, DUNE, distance=[["a"]]), "give a metric"),
+        (lambda: permanova(formula, DUNE, distance=[["a"]]), "metric"),
         (lambda: permanova(formula, DUNE, distance=between), "write 1"),
         (lambda: permanova("management ~ 1", DUNE), "no predictor"),
         (lambda: permanova("management ~ 1", DUNE, distance=lopsided), "rows 2 and 5"),

@@ -259,7 +259,7 @@ BAD = {
     "a class": (
         lambda: fda("species ~ .", IRIS, engine=Ridge),
         DataError,
-        "the class Ridge .*give an object",
+        r"Ridge.*object",
     ),
     "rows by weights": (
         lambda: fda("species ~ .", IRIS, engine=Ridge(), weights=np.full(150, 1e12)),

@@ -53,11 +53,11 @@ def test_rows_that_the_fit_dropped_do_not_count():
     ("values", "said"),
     [
         ({}, "names no column"),
-        ({"islnd": "Dream"}, "'islnd', which the formula does not read: .*'island'"),
+        ({"islnd": "Dream"}, r"'islnd'.*'island'"),
         ({"island": "Nowhere"}, "'Nowhere'.*none of its levels"),
         ({"bill_length_mm": np.nan}, "nan for 'bill_length_mm'"),
         ({"bill_length_mm": [40, 50]}, "one value"),
-        ("median", "use one of 'overall', 'mean'"),
+        ("median", r"'overall'.*'mean'"),
     ],
 )
 def test_values_that_are_none_are_refused(values, said):

@@ -334,7 +334,7 @@ def test_columns_of_any_units_have_the_same_fit():
         ({"penalty": Lasso}, "Write penalty=Lasso()"),
         ({"penalty": discrim.covariance.Full()}, "is not supported here"),
         ({"penalty": "lasso", "bias_reduction": True}, "bias_reduction=True is a penalty of its own"),
-        ({"penalty": "lasso", "collinear": "drop"}, "leave collinear= out"),
+        ({"penalty": "lasso", "collinear": "drop"}, "collinear="),
         ({"penalty": Lasso(1e-9), "maxiter": 1}, "has not converged.*raise maxiter=1"),
     ],
 )
@@ -349,7 +349,7 @@ def test_what_is_refused(options, said):
         ({"strength": 0}, "strength=0 is not valid. Give a number above 0"),
         ({"strength": "much"}, "strength='much' is not valid. Give a number above 0"),
         ({"strength": float("inf")}, "strength=inf is not valid. Give a number above 0"),
-        ({"grid": []}, "the grid is empty; give numbers above 0"),
+        ({"grid": []}, r"grid.*empty"),
         ({"grid": [0.1, -1]}, "-1 is no strength"),
         ({"n_strengths": 1}, "n_strengths=1 is not valid. Give a number of strengths"),
         ({"folds": 1}, "folds=1 is not valid. Give a number of folds"),

@@ -450,7 +450,7 @@ def test_rules_that_are_equally_good_are_rarely_told_apart():
         ({"folds": "fold"}, "No column 'fold'"),
         ({"folds": [1, 2]}, "folds= has 2 values; the table has 150 rows"),
         ({"folds": np.zeros(150)}, "one fold only"),
-        ({"folds": np.arange(150) % 3, "repeats": 2}, "leave out repeats="),
+        ({"folds": np.arange(150) % 3, "repeats": 2}, "repeats="),
         ({"repeats": 0}, "repeats=0"),
         ({"seed": -1}, "seed=-1"),
         ({"nested": 1}, "nested=1"),
