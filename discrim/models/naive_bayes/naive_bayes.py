@@ -38,7 +38,7 @@ from discrim.models.base.fit_file import Saved
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior
 from discrim.models.base.refits import left_out_by_refits, moment_refits, verb_options
 from discrim.models.discriminant.normal_fits import drop_hint, some_of
-from discrim.models.moments.given import Sample, fitting
+from discrim.models.moments.given import NeedsRows, Sample, fitting
 from discrim.models.moments.moments import Moments
 from discrim.models.naive_bayes.available_rows import available_tally
 from discrim.models.results.geometry import ClassCovariances
@@ -46,8 +46,10 @@ from discrim.models.results.results import ClassifierResults
 
 NORMAL, TABLE, KERNEL, COUNT = range(4)
 
-AVAILABLE = 'missing="available" looks at the rows that have each column: leave it out'
-KERNELS = "Kernel densities are made of the rows and not of their moments: leave out kernel="
+AVAILABLE = NeedsRows('missing="available" reads the rows that have each column.', "Leave it out")
+KERNELS = NeedsRows(
+    "Kernel densities are computed from rows and not from their moments.", "Leave out kernel="
+)
 
 SMOOTHING = 1e-9
 """scikit-learn's `var_smoothing`."""
@@ -606,8 +608,8 @@ def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments
     """Blocks without rows, diagonal moments of the columns of a `level_design`, and their tally."""
     kernel = options.kernel
     has_kernels = bool(kernel) if isinstance(kernel, bool | np.bool_ | str | list | tuple) else True
-    why = AVAILABLE if options.missing is not None else KERNELS if has_kernels else ""
-    given = sample.checked_moments(why)
+    needs_rows = AVAILABLE if options.missing is not None else KERNELS if has_kernels else None
+    given = sample.checked_moments(needs_rows)
     given._need("Naive Bayes", "diagonal")
     design = level_design(given._design)
     blocks = without_rows(design, given._functions, weighted=given._in_weights, dropped=given.dropped)

@@ -302,7 +302,7 @@ def test_hyperplanes_that_there_are_not():
     assert "'k'" in str(caught.value)
     with pytest.raises(DiscrimError) as caught:
         hyperplane("y ~ u", XOR[XOR["y"] == "a"])
-    assert caught.value.columns == ("y",)
+    assert caught.value.classes == ("a",)
 
 
 def test_one_row_a_class_has_a_plane_and_a_summary():
@@ -604,10 +604,10 @@ def test_a_start_goes_by_name_or_in_order_and_comes_back(tmp_path):
 @pytest.mark.parametrize(
     ("start", "said"),
     [
-        ((1, 2), "give 3 finite numbers"),
-        ("abc", "give 3 finite numbers"),
-        ((1, 2, np.nan), "give 3 finite numbers"),
-        (5, "give 3 finite numbers"),
+        ((1, 2), r"finite.*numbers"),
+        ("abc", r"finite.*numbers"),
+        ((1, 2, np.nan), r"finite.*numbers"),
+        (5, r"finite.*numbers"),
         ({"constant": 1.0, "sepal_width": 1.0}, "'petal_length'"),
         ((1e299, 0, 0), "larger step"),
     ],

@@ -273,7 +273,7 @@ BAD = {
     ),
     "ncomp": (lambda: fda("species ~ .", IRIS, engine=Ridge(), ncomp=3), DataError, "2 axes"),
     "prior": (lambda: fda("species ~ .", IRIS, engine=Ridge(), prior=[1, 1, 1]), PriorError, "sums to 3"),
-    "save": (lambda: fda("species ~ .", IRIS, engine=Ridge()).save("fit"), NotSupportedError, "pickle"),
+    "save": (lambda: fda("species ~ .", IRIS, engine=Ridge()).save("fit"), NotSupportedError, "Pickle"),
     "llf": (lambda: fda("species ~ .", IRIS, engine=Ridge()).llf, NotSupportedError, "likelihood"),
     "debiased": (
         lambda: fda("species ~ .", IRIS, engine=Ridge()).predict_proba(method="debiased"),
