@@ -77,7 +77,7 @@ class DaskSource(DistributedSource):
         return known
 
     def map_reduce(self, work: PartWork[T]) -> T | None:
-        """What some work makes of each partition, merged as a tree; an error names one that fails."""
+        """Apply some work to each partition, and merge the results as a tree; errors name the partition."""
         root, runs = self._tree(work)
         value, lengths = _computed(root, runs)
         self._count(lengths)
@@ -85,24 +85,24 @@ class DaskSource(DistributedSource):
         return merged
 
     def map_reduce_stored(
-        self, work: PartWork[T], told: Callable[[T | None], V], rest: Callable[[T | None], U]
+        self, work: PartWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
     ) -> tuple[V, StoredValue[U]]:
-        """What is told of the value, and the rest, with the worker that merged it where a client has any."""
+        """Map-reduce, with a part of the result stored on the worker that merged it if there is a client."""
         from dask import delayed
 
         client = _client_of(self._frame)
         if client is None:
             value = self.map_reduce(work)
-            return told(value), StoredValue(rest(value))
+            return returned(value), StoredValue(stored(value))
         root, runs = self._tree(work)
-        kept = delayed(_part_of, pure=False)(rest, root)
+        kept = delayed(_part_of, pure=False)(stored, root)
         with Progress(sum(len(run.numbers) for run in runs), "partitions") as progress:
             answer, future = _on_cluster(
-                client, [delayed(_told_of, pure=False)(told, root), kept], runs, progress
+                client, [delayed(_told_of, pure=False)(returned, root), kept], runs, progress
             )
-        said, lengths = answer.result()
+        value, lengths = answer.result()
         self._count(lengths)
-        return said, _RemoteValue(client, future, partial(_computed, kept, runs))
+        return value, _RemoteValue(client, future, partial(_computed, kept, runs))
 
     def _tree(self, work: PartWork[Any]) -> tuple[Any, list[_Run]]:
         """The task whose value is that of all partitions, and the runs of partitions that it is made of."""
@@ -341,43 +341,45 @@ def _failed(number: int, error: BaseException) -> DataError:
 
 
 class _RemoteValue(StoredValue[T]):
-    """A value that a worker keeps for as long as anybody here may ask for it.
+    """A value that is stored on a worker.
 
-    Where it is lost with its worker, or the client is closed, it is made again.
+    It is computed again if it is lost with its worker, or if the client is closed.
     """
 
     def __init__(self, client: Any, future: Any, remake: Callable[[], T]) -> None:
         self._client, self._future, self._remake = client, future, cache(remake)
 
-    def apply(self, question: Callable[..., V], *others: StoredValue[Any]) -> V:
-        """What a question to this value, and to others, is answered."""
+    def apply(self, function: Callable[..., V], *others: StoredValue[Any]) -> V:
+        """Return a function of this value and of others, computed on a worker."""
         if self._is_reached(others):
             with suppress(CancelledError):
-                found: V = self._asked(question, others).result()
-                return found
-        return super().apply(question, *others)
+                result: V = self._submit(function, others).result()
+                return result
+        return super().apply(function, *others)
 
-    def map(self, change: Callable[..., V], *others: StoredValue[Any]) -> StoredValue[V]:
-        """What a function makes of this value, and of others, kept likewise."""
+    def map(self, function: Callable[..., V], *others: StoredValue[Any]) -> StoredValue[V]:
+        """Store the result of a function of this value and of others on a worker."""
         if not self._is_reached(others):
-            return super().map(change, *others)
-        # What changes a value may hold rows, which should not go through the scheduler.
-        (sent,) = self._client.scatter([change], hash=False)
-        return _RemoteValue(self._client, self._asked(sent, others), partial(super().apply, change, *others))
+            return super().map(function, *others)
+        # The function may contain rows, which should not be sent through the scheduler.
+        (sent,) = self._client.scatter([function], hash=False)
+        return _RemoteValue(
+            self._client, self._submit(sent, others), partial(super().apply, function, *others)
+        )
 
     def _is_reached(self, others: Sequence[StoredValue[Any]]) -> bool:
-        """Whether this and others are all with workers of a client that is open."""
+        """Return whether this value and others are all on workers of an open client."""
         return self._client.status == "running" and all(isinstance(each, _RemoteValue) for each in others)
 
-    def _asked(self, question: Any, others: Sequence[Any]) -> Any:
+    def _submit(self, function: Any, others: Sequence[Any]) -> Any:
         values = [self._future, *(each._future for each in others)]
-        return self._client.submit(_answer, question, *values, pure=False)
+        return self._client.submit(_answer, function, *values, pure=False)
 
     def value(self) -> T:
-        """The value, brought here."""
+        """Return the value, transferred to this process."""
         with suppress(CancelledError):
-            found: T = self._future.result()
-            return found
+            value: T = self._future.result()
+            return value
         return self._remake()
 
     def __reduce__(self) -> tuple[Any, ...]:

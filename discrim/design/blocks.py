@@ -133,7 +133,7 @@ class Rows(ABC):
 
     @property
     def is_local(self) -> bool:
-        """Whether a pass brings the rows here."""
+        """Whether iterating over the rows reads them in this process."""
         return True
 
     @property
@@ -168,13 +168,13 @@ class Rows(ABC):
             raise NotSupportedError(f"{before}{self.read_from}{after}", hint=hint)
 
     def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
-        """What a task makes of blocks of these rows; of rows on workers, of each part, merged."""
+        """Apply a task to blocks of these rows; on workers, to each part, and merge the results."""
         return task(blocks)
 
     def map_reduce_stored(
         self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]
     ) -> StoredValue[T]:
-        """The same, kept where it was made."""
+        """Return the result of `map_reduce`, stored where it was computed."""
         return StoredValue(task(blocks))
 
     def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
@@ -374,19 +374,19 @@ class Blocks:
 
     @property
     def is_local(self) -> bool:
-        """Whether a pass brings the rows here; on workers they stay where they are."""
+        """Whether iterating over the rows reads them in this process, and not on workers."""
         return self.rows.is_local
 
     @property
     def map_reduce(self) -> Any:
-        """What merges a task's values of the parts where these lie; None of rows that a pass brings here.
+        """A function of a task and of how its results merge, or None if the rows are local.
 
         See `discrim.core.numerics.map_reduce.map_reduce`.
         """
         return None if self.rows.is_local else partial(self.rows.map_reduce, self)
 
     def map_reduce_stored(self, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> StoredValue[T]:
-        """What a task makes of the rows, or of each of their parts, merged, and kept where it was made."""
+        """Apply a task to the rows, or to each of their parts on workers; store the merged result there."""
         return self.rows.map_reduce_stored(self, task, merge)
 
     def per_row(self, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:

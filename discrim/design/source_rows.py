@@ -288,7 +288,7 @@ class DistributedReader(SourceReader):
         merge: Callable[[T, T], T],
         given: GivenRows = NOTHING,
     ) -> T:
-        """What a task makes of the rows of each part where they lie, merged.
+        """Apply a task to the rows of each part on the workers, and merge the results.
 
         Raises
         ------
@@ -343,11 +343,11 @@ class DistributedRows(SourceRows):
 
     @property
     def is_local(self) -> bool:
-        """False: the rows stay on the workers."""
+        """Return False: the rows stay on the workers."""
         return False
 
     def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
-        """What a task makes of blocks of each part where it lies, merged."""
+        """Apply a task to blocks of each part on the workers, and merge the results."""
         made: tuple[T, int | None] = self.reader.made(blocks.design, *self._work(blocks, task, merge))
         blocks.dropped = blocks.dropped if made[1] is None else made[1]
         return made[0]
@@ -355,16 +355,16 @@ class DistributedRows(SourceRows):
     def map_reduce_stored(
         self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]
     ) -> StoredValue[T]:
-        """The same, kept where it was merged."""
+        """Return the result of `map_reduce`, stored on the worker that merged it."""
         source: Any = self.table.source
         work = self._work(blocks, task, merge)
-        made, kept = source.map_reduce_stored(
+        made, stored = source.map_reduce_stored(
             self.reader.work(blocks.design, *work),
             lambda made: None if made is None else made._replace(value=None),
             lambda made: None if made is None else made.value[0],
         )
         self.reader.note(made, work[2])
-        value: StoredValue[T] = kept
+        value: StoredValue[T] = stored
         return value
 
     def _work(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, GivenRows]:

@@ -169,13 +169,27 @@ class DistributedSource(Source):
 
     @abstractmethod
     def map_reduce(self, work: PartWork[T]) -> T | None:
-        """What some work makes of each part where it lies, merged; None where no part has rows."""
+        """Apply some work to each part where it is, and merge the results; None if no part has rows."""
 
     @abstractmethod
     def map_reduce_stored(
-        self, work: PartWork[T], told: Callable[[T | None], V], rest: Callable[[T | None], U]
+        self, work: PartWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
     ) -> tuple[V, StoredValue[U]]:
-        """What is told of the same value, and the rest of it, which is kept where it was merged last."""
+        """Map-reduce, and split the result into a part that is returned and a part that stays on a worker.
+
+        Parameters
+        ----------
+        work : PartWork
+        returned, stored : callable
+            Functions of the merged result, which is None if no part has rows.
+
+        Returns
+        -------
+        object
+            The part that is returned.
+        StoredValue
+            The other one.
+        """
 
     @abstractmethod
     def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
