@@ -15,11 +15,9 @@ from discrim.datasets import load_iris
 from discrim.errors import NoSeparationWarning, NotSupportedError
 from discrim.models.base.reading import with_ways_out
 from discrim.models.discriminant.components import CorrespondenceSubspace
+from discrim.models.discriminant.covariance_results import FactorModel, SeparableModel, ShrunkCorrelationModel
 from discrim.models.discriminant.covariates import CovariateModel
-from discrim.models.discriminant.factor import FactorModel
 from discrim.models.discriminant.robust import RobustModel
-from discrim.models.discriminant.separable import SeparableModel
-from discrim.models.discriminant.shrunk import ShrunkCorrelationModel
 from discrim.specification import Specification
 
 IRIS = load_iris()

@@ -36,8 +36,8 @@ from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit, Model
 from discrim.models.base.fitted_results import FitComponent
+from discrim.models.base.reading import warn_of_tied_axes
 from discrim.models.base.refits import error_path, held_path
-from discrim.models.base.tied_axes import warn_of_tied_axes
 from discrim.models.discriminant.covariance_descriptions import describe
 from discrim.models.evaluation import validation
 from discrim.models.moments.given import NeedsRows

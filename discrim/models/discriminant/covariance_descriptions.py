@@ -32,10 +32,13 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.errors import NotSupportedError
 from discrim.models.base.fit import Fit
 from discrim.models.base.fitted_results import FitComponent
-from discrim.models.discriminant.factor import FactorModel
+from discrim.models.discriminant.covariance_results import (
+    FactorModel,
+    SeparableModel,
+    ShrunkCorrelationModel,
+    ShrunkModel,
+)
 from discrim.models.discriminant.robust import RobustModel
-from discrim.models.discriminant.separable import SeparableModel
-from discrim.models.discriminant.shrunk import ShrunkCorrelationModel, ShrunkModel
 
 Item = tuple[str, Any, str]
 """A line of a header: label, value (a tuple if there is one for each covariance) and text."""

@@ -25,9 +25,8 @@ from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit, Model
 from discrim.models.base.fit_file import NOTHING, Saved
-from discrim.models.base.reading import Data, NaAction, Prior, with_ways_out
+from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes, with_ways_out
 from discrim.models.base.refits import left_out_by_refits, moment_refits, verb_options
-from discrim.models.base.tied_axes import warn_of_tied_axes
 from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary

@@ -35,9 +35,8 @@ from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit, Gaps, Model
 from discrim.models.base.fit_file import NOTHING, Saved
-from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes
 from discrim.models.base.refits import held_path, moment_refits, text_of, verb_options
-from discrim.models.base.tied_axes import warn_of_tied_axes
 from discrim.models.evaluation.assessment import labelled_rows, refuse_none
 from discrim.models.kernels import feature_lda
 from discrim.models.kernels.feature_lda import (

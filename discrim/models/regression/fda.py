@@ -25,9 +25,8 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit, Gaps, Model, rule_of_numbers
-from discrim.models.base.reading import Data, NaAction, Prior
+from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes
 from discrim.models.base.refits import left_out_by_refits, moment_refits, text_of, verb_options
-from discrim.models.base.tied_axes import warn_of_tied_axes
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
 MOST = 1.0 - 1e-12

@@ -36,8 +36,15 @@ from discrim.models.regression.logistic_search import parts_of
 from discrim.models.selection import term_choice
 from discrim.models.selection.chosen_anew import ChosenAnew
 from discrim.models.selection.comparable import verb_named
-from discrim.models.selection.step_tables import StepTables, printed_steps
-from discrim.models.selection.term_choice import By, Choice, Criterion, Direction, Limits
+from discrim.models.selection.term_choice import (
+    By,
+    Choice,
+    Criterion,
+    Direction,
+    Limits,
+    StepTables,
+    printed_steps,
+)
 
 if TYPE_CHECKING:
     from discrim.models.plots.pictured import PictureOptions

@@ -1,0 +1,303 @@
+"""What a shrunk, separable or factor analytic covariance adds to the results of a fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.covariance import pooled, separate
+from discrim.core.covariance.factor import (
+    Factors,
+    bic_by_dimension,
+    common_axes,
+    falls,
+    one_signal,
+)
+from discrim.core.covariance.separable import SeparableCovariance
+from discrim.core.covariance.shrinkage import Shrinkage
+from discrim.core.numerics.arrays import Floats
+from discrim.errors import NotSupportedError
+from discrim.inference.result import TestResult, chi_square_test
+from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import Fit, fit_covariances
+from discrim.models.base.fitted_results import FitComponent
+from discrim.models.base.labels import covariance_values
+from discrim.models.base.refits import held_path
+
+if TYPE_CHECKING:
+    # A fit of lda() does not load the core of qda().
+    from discrim.core.discriminant.qda import QDAFit
+
+
+def shrinkage_values(fit: Fit[object], shrinkage: Shrinkage, name: str) -> float | pd.Series:
+    """Return how much a fit shrinks: a number, or a Series by class if each class has its own covariance."""
+    if len(fit_covariances(fit)) == 1:
+        return shrinkage.values[0]
+    return pd.Series(shrinkage.values, index=fit.classes, name=name)
+
+
+class ShrunkModel(FitComponent):
+    """Covariance that is shrunk to a sphere, or variances that are shrunk to their median.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import Shrunk
+    >>> from discrim.datasets import load_iris
+    >>> fit = lda("species ~ .", load_iris(), covariance=Shrunk("loo", grid=[0.1, 0.5, 1]))
+    >>> fit.covariance_model.shrinkage
+    0.1
+    >>> fit.covariance_model.path["error"].round(3).tolist()
+    [0.02, 0.04, 0.08]
+    """
+
+    def _shrinkages(self) -> tuple[Shrinkage, ...]:
+        shrinkages: tuple[Shrinkage, ...] = self._fit.numbers.covariance_model.shrinkages
+        return shrinkages
+
+    @property
+    def shrinkage(self) -> float | pd.Series:
+        """How much is shrunk, from 0 to 1; by class if each class has its own covariance."""
+        return shrinkage_values(self._fit, self._shrinkages()[0], "shrinkage")
+
+    @property
+    @available_if()
+    @displayed(se="share")
+    def path(self) -> pd.DataFrame:
+        """Leave-one-out errors of each shrinkage: shrinkage, error, se.
+
+        Each shrinkage is kept while a row is left out. The choice has the least error and, of equal errors,
+        the most shrinkage. An error is missing if a covariance is singular without some row, or if distances
+        exceed double precision.
+        """
+        why = 'which is that of a shrinkage "loo", and not of a loaded fit'
+        way_out = 'fit with covariance=discrim.covariance.Shrunk("loo"), or Diagonal("loo")'
+        return held_path(self._fit, why, way_out, "shrinkage")
+
+
+class ShrunkCorrelationModel(ShrunkModel):
+    """Covariance whose correlations are shrunk to zero, and whose variances are shrunk to their median.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_iris
+    >>> model = lda("species ~ .", load_iris(), covariance="correlation").covariance_model
+    >>> round(model.shrinkage, 4), round(model.variance_shrinkage, 4)
+    (0.0335, 0.0726)
+    """
+
+    @property
+    def variance_shrinkage(self) -> float | pd.Series:
+        """How much the variances are shrunk to their median, from 0 to 1."""
+        return shrinkage_values(self._fit, self._shrinkages()[1], "variance_shrinkage")
+
+
+class SeparableModel(FitComponent):
+    """Covariance of the rows of a matrix times that of its columns.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import Separable
+    >>> from discrim.datasets import load_iris
+    >>> model = lda("species ~ .", load_iris(), covariance=Separable(2, 2)).covariance_model
+    >>> model.column_cov.round(3).to_numpy().tolist()
+    [[0.2, 0.057], [0.057, 0.083]]
+    """
+
+    @property
+    def row_cov(self) -> pd.DataFrame:
+        """Covariance U of the rows of the matrix, whose trace is the number of rows; by class, if of each."""
+        return self._side("row")
+
+    @property
+    def column_cov(self) -> pd.DataFrame:
+        """Covariance V of the columns of the matrix: the average, over its rows, of that of their entries."""
+        return self._side("column")
+
+    @property
+    def _kind(self) -> SeparableCovariance:
+        covariance_model: SeparableCovariance = self._fit.numbers.covariance_model
+        return covariance_model
+
+    def _side(self, side: str) -> pd.DataFrame:
+        fit = self._fit
+        covariance_model = self._kind
+        tables = []
+        for covariance in fit_covariances(fit):
+            blocks = covariance_values(covariance, fit.numbers.moments.scale).reshape(
+                covariance_model.rows,
+                covariance_model.columns,
+                covariance_model.rows,
+                covariance_model.columns,
+            )
+            v = np.einsum("jljm->lm", blocks) / covariance_model.rows
+            found = v if side == "column" else np.einsum("jlkl->jk", blocks) / np.trace(v)
+            names = pd.Index(range(1, len(found) + 1), name=side)
+            tables.append(pd.DataFrame(found, index=names, columns=names))
+        return tables[0] if len(tables) == 1 else pd.concat(dict(zip(fit.classes, tables, strict=True)))
+
+    def separability_test(self) -> TestResult:
+        """The likelihood ratio of a separable covariance against the full one.
+
+        Returns
+        -------
+        TestResult
+            The chi-square is asymptotic, for many more rows than columns, and assumes normal rows; with few
+            rows it rejects too often.
+
+        Raises
+        ------
+        NotSupportedError
+            The rows, or those of a class that has its own covariance, are too few for a full covariance.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> from discrim.covariance import Separable
+        >>> fit = lda("species ~ .", load_iris(), covariance=Separable(2, 2))  # Sepal and petal by size.
+        >>> test = fit.covariance_model.separability_test()
+        >>> round(test.statistic, 2), test.df
+        (42.49, 5.0)
+        """
+        fit = self._fit
+        covariance_model = self._kind
+        covariances = fit_covariances(self._fit)
+        moments = fit.numbers.moments
+        p = fit.numbers.moments.n_columns
+        counts = moments.counts if len(covariances) > 1 else np.array([moments.total])
+        free = moments.rows - 1 if len(covariances) > 1 else [moments.rows.sum() - moments.n_classes]
+        if min(free) < p:
+            raise NotSupportedError(
+                f"separability_test() compares with full covariances, which take {p} degrees of freedom "
+                f"at least and have {min(free)}.",
+                hint='Give more rows, or compare by error_rates(["cv"]).',
+            )
+        full = separate(moments, counts) if len(covariances) > 1 else (pooled(moments, moments.total),)
+        divisors: Floats = fit.numbers.divisors_of(moments)
+        own = [c.divided_by(n / d).logdet for c, n, d in zip(covariances, counts, divisors, strict=True)]
+        small, large = (-0.5 * float(counts @ logdets) for logdets in (own, [c.logdet for c in full]))
+        df = len(covariances) * p * (p + 1) // 2 - covariance_model.n_parameters(p, len(covariances))
+        assumes = "Normal rows within classes. The asymptotic chi-square rejects too often with few rows."
+        return chi_square_test("Likelihood ratio of separability", 2 * (large - small), float(df), assumes)
+
+
+POOLED = "pooled"
+"""In the place of a class, where the classes have one covariance."""
+
+
+class FactorModel(FitComponent):
+    """Covariances of a few large variances, on axes of their own, and one variance for all other directions.
+
+    Examples
+    --------
+    >>> from discrim import qda
+    >>> from discrim.covariance import FactorAnalytic
+    >>> from discrim.datasets import load_iris
+    >>> fit = qda("species ~ .", load_iris(), covariance=FactorAnalytic(2))
+    >>> fit.covariance_model.dimensions.to_dict()
+    {'setosa': 2, 'versicolor': 2, 'virginica': 2}
+    """
+
+    _fit: Fit[QDAFit]
+
+    @property
+    def _factors(self) -> Factors:
+        covariance_model: Any = self._fit.numbers.covariance_model
+        factors: Factors = covariance_model.factors
+        return factors
+
+    @property
+    def dimensions(self) -> pd.Series:
+        """Number of large variances by class."""
+        return pd.Series(self._factors.dimensions, index=self._fit.classes, name="dimensions")
+
+    @property
+    @displayed(explained="share")
+    def factors(self) -> pd.DataFrame:
+        """By class: dimensions, largest and smallest variance of the signal, noise, explained.
+
+        The noise is the one variance of all directions beyond the
+        dimensions. "explained" is the share of the variance that lies on the axes of the signal: of the rows
+        of a class, or of all rows within classes where the classes have one covariance. Variances are in the
+        units of the data, or of columns divided by their standard deviations within classes.
+
+        Examples
+        --------
+        >>> from discrim import qda
+        >>> from discrim.datasets import load_iris
+        >>> from discrim.covariance import FactorAnalytic
+        >>> fit = qda("species ~ .", load_iris(), covariance=FactorAnalytic(2))
+        >>> fit.covariance_model.factors.round(3).loc["virginica"].tolist()
+        [2.0, 0.695, 0.107, 0.043, 0.903]
+        """
+        factors = self._factors
+        signals, noise = factors.variances(self._fit.numbers.divisors)
+        table = pd.DataFrame({"dimensions": factors.dimensions}, index=self._fit.classes)
+        table["largest"] = factors.in_data(np.array([a.max() for a in signals]))
+        table["smallest"] = factors.in_data(np.array([a.min() for a in signals]))
+        table["noise"] = factors.in_data(noise)
+        table["explained"] = factors.explained
+        return table
+
+    @displayed(fall="share", share="share")
+    def scree(self) -> pd.DataFrame:
+        """Eigenvalues of the classes' covariances, and how many of them count as large.
+
+        Returns
+        -------
+        DataFrame
+            By (class, number), from the largest eigenvalue on and without those that are zero. eigenvalue;
+            share, its share of the total; fall, the fall to the next one as a share of the largest fall, on
+            which Cattell's test is based; bic_above, the BIC of so many dimensions less the smallest BIC of
+            the class, missing for the last one, which leaves nothing to the noise; and whether the model
+            takes it for signal. Where the classes have one covariance, "pooled" stands in place of a class.
+
+        Examples
+        --------
+        >>> from discrim import qda
+        >>> from discrim.datasets import load_iris
+        >>> from discrim.covariance import FactorAnalytic
+        >>> fit = qda("species ~ .", load_iris(), covariance=FactorAnalytic("bic"))
+        >>> fit.covariance_model.scree().loc["virginica", ["share", "fall", "bic_above"]].round(2)
+                share  fall  bic_above
+        number
+        1        0.78  1.00       2.76
+        2        0.12  0.09       0.00
+        3        0.06  0.03       5.61
+        4        0.04  0.00        NaN
+        """
+        factors = self._factors
+        p = len(self._fit.terms)
+        divisors = self._fit.numbers.divisors
+        counts = factors.counts
+        labels = list(self._fit.classes)
+        if common_axes(factors.form):
+            divisors = divisors.sum(keepdims=True)
+            counts = counts.sum(keepdims=True)
+            labels = [POOLED]
+        parts = {}
+        for code, label in enumerate(labels):
+            rank = int(factors.ranks[code])
+            whole = factors.spectra[code].lengths
+            lengths = whole[:rank]
+            steps = falls(whole, p)
+            spanned = np.array([min(p, rank)])
+            shared = one_signal(factors.form)
+            criterion = bic_by_dimension(lengths[None], spanned, counts[[code]], shared=shared)[0]
+            criterion[-1] = np.nan
+            columns = {
+                "eigenvalue": factors.in_data(lengths / divisors[code]),
+                "share": lengths / whole.sum(),
+                "fall": np.append(steps, 0.0)[:rank] / steps.max(),
+                "bic_above": criterion - np.nanmin(criterion),
+                "signal": np.arange(rank) < int(factors.dimensions[code]),
+            }
+            parts[label] = pd.DataFrame(columns, index=range(1, rank + 1))
+        table: pd.DataFrame = pd.concat(parts, names=[self._fit.classes.name, "number"])
+        return table
