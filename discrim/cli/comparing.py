@@ -286,7 +286,12 @@ def predict(verb: str, options: dict[str, Any]) -> None:
         refuse_same("--out", out, given.data, file)
     before = given.dialect.decimal
     # Columns that the fit does not read are text as it stands in the file, with the decimal sign of the file.
-    texts = _unread_columns(fit, data) if augment and given.is_csv and before != dialect.decimal else ()
+    texts: list[str] = []
+    if augment and given.is_csv and before != dialect.decimal:
+        design = fit._fit.blocks.design
+        read = (*design.columns, *design.response_columns)
+        names = data.columns if isinstance(data, pd.DataFrame) else rows_given(data).names
+        texts = [str(name) for name in names if name not in read]
     method = options.get("method", "plugin") if "proba" in options else None
 
     def frames() -> Iterator[pd.DataFrame]:
@@ -305,13 +310,6 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     for number, frame in enumerate(frames()):
         separator = dialect.separator_of("")
         write_output(csv_text(frame, separator, dialect.decimal, header=number == 0))
-
-
-def _unread_columns(fit: Any, data: Any) -> list[str]:
-    """Return the columns of a table or source that a fit reads neither as predictor nor as response."""
-    design = fit._fit.blocks.design
-    names = data.columns if isinstance(data, pd.DataFrame) else rows_given(data).names
-    return [str(name) for name in names if name not in (*design.columns, *design.response_columns)]
 
 
 def export(verb: str, options: dict[str, Any]) -> None:

@@ -193,7 +193,11 @@ def many_classes(
         raise NotSupportedError(
             f"DS needs N - K > p + 1; here N - K is {nu:g} and p is {p}.", hint="Use 'D' or 'cv'."
         )
-    coordinates = _within_span(means * np.sqrt(factor))
+    # Coordinates (K, r) of the means in the space that they span about their centre.
+    scaled = means * np.sqrt(factor)
+    left, singular, _ = svd(scaled - scaled.mean(axis=0), full_matrices=False)
+    rank = max(int((singular > 1e-12 * singular[0]).sum()), 1)
+    coordinates = np.asarray(left[:, :rank] * singular[:rank])
     integral = (
         _kept(coordinates, log_prior, stretch)
         if costs is None
@@ -268,14 +272,6 @@ def _points(k: int, r: int) -> Floats:
 
     power = np.clip(np.floor(np.log2(PRODUCTS / (k * k * r))), 8, 16)
     return np.asarray(scipy.special.ndtri(qmc.Sobol(r, seed=0).random_base2(int(power))))
-
-
-def _within_span(means: Floats) -> Floats:
-    """Coordinates (K, r) of the means in the space they span about their centre."""
-    centred = means - means.mean(axis=0)
-    left, singular, _ = svd(centred, full_matrices=False)
-    rank = max(int((singular > 1e-12 * singular[0]).sum()), 1)
-    return np.asarray(left[:, :rank] * singular[:rank])
 
 
 def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:

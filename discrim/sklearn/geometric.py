@@ -102,19 +102,17 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
             return None
         threshold = 0.0
         if len(larger) > 1:
-            threshold = self._threshold(formula, data, last_column(data).isin(larger).to_numpy(), options)
+            # The rows of the larger classes choose the threshold.
+            some = last_column(data).isin(larger).to_numpy()
+            weights = options.get("weights")
+            own = options | {"weights": None if weights is None else weights[some], "prior": None}
+            with warnings.catch_warnings():
+                # The call warns of the small classes, which have no row.
+                warnings.simplefilter("ignore", DiscrimWarning)
+                threshold = float(discrim.shrunken_centroids(formula, data[some], **own).threshold)
         words = f"with threshold={threshold:.4g}, by the classes of more rows,"
         options |= {"threshold": threshold}
         return base.fitted_instead(error, words, discrim.shrunken_centroids, formula, data, **options)
-
-    def _threshold(self, formula: str, data: Any, some: NDArray[Any], options: dict[str, Any]) -> float:
-        """The threshold that some of the rows choose."""
-        weights = options.get("weights")
-        own = options | {"weights": None if weights is None else weights[some], "prior": None}
-        with warnings.catch_warnings():
-            # That classes have no row is why these are asked.
-            warnings.simplefilter("ignore", DiscrimWarning)
-            return float(discrim.shrunken_centroids(formula, data[some], **own).threshold)
 
 
 @estimator

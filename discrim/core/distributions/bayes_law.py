@@ -354,13 +354,13 @@ def _on_line(
     return Amount(float(value[k]), float(error), "quadrature")
 
 
-def line_regions(law: DensityLaw, decide: Decide, points: int = 0) -> DecisionIntervals:
+def line_regions(law: DensityLaw, decide: Decide) -> DecisionIntervals:
     """Intervals of a rule's decisions on a line: changes between the points of a grid, by bisection.
 
-    The grid has about so many points, and 32 between two quantiles at least.
+    The grid has 32 points between two quantiles.
     """
     step = max(CELLS // law.n_classes, 1)
-    grid = _grid(law, points)
+    grid = _grid(law, 0)
 
     def in_parts(x: Floats) -> Codes:
         return np.concatenate([decide(x[part]) for part in slices(max(len(x), 1), step)])

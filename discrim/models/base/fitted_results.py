@@ -94,15 +94,6 @@ def needs_rows(what: str, hint: str = "fit formula and data") -> Any:
     return check
 
 
-def needs_posteriors(what: str) -> Any:
-    """Return a check of `available_if` for what needs a model with posterior probabilities."""
-
-    def check(results: FittedResults) -> None:
-        results._fit.need_posteriors(what)
-
-    return check
-
-
 class FitComponent(PublicAttributes):
     """What a fit has because of one option, such as its covariates or its kind of covariance.
 

@@ -379,10 +379,10 @@ MOST_NAMED = 3
 """Classes that a message tells of one by one."""
 
 
-def some_of(said: Sequence[str], what: str) -> str:
-    """Parts of a message, the first few of them."""
-    more = len(said) - MOST_NAMED
-    return "; ".join(said[:MOST_NAMED]) + (f"; and so in {more} more {what}" if more > 0 else "")
+def first_of_classes(problems: Sequence[str]) -> str:
+    """Join the problems of the first few classes, with the number of further classes."""
+    more = len(problems) - MOST_NAMED
+    return "; ".join(problems[:MOST_NAMED]) + (f"; and so in {more} more classes" if more > 0 else "")
 
 
 def drop_hint(columns: Sequence[str], p: int) -> str:
@@ -436,7 +436,7 @@ def refuse_singular(
     if way_out is None:
         hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
         way_out = f"{_way_out(moments, levels, covariance_model)}{hint}"
-    text = some_of(said, "classes")
+    text = first_of_classes(said)
     raise CollinearError(
         f"{sentence(text)}{tells}",
         hint=sentence(way_out),

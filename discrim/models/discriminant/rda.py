@@ -132,6 +132,9 @@ class PairChoice:
 
     def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
         """The fit of a pair to moments."""
+        within_axes = None
+        if self.axes is not None:
+            within_axes = replace(self.axes, inner=core.Regularized(pair, self.parametrization, self.method))
         return fit_rda(
             moments,
             self.prior,
@@ -143,14 +146,8 @@ class PairChoice:
             cv=self.cv,
             select=self.select,
             standardize=self.standardize,
-            within_axes=None if self.axes is None else self._axes_of(pair),
+            within_axes=within_axes,
         )
-
-    def _axes_of(self, pair: Regularization) -> SubspaceCovariance:
-        """The principal axes with a pair."""
-        if self.axes is None:
-            raise ValueError("This choice is one of all columns: ask it with axes.")
-        return replace(self.axes, inner=core.Regularized(pair, self.parametrization, self.method))
 
     def chosen_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
         """The fit of the pair, or of the number of axes, that is chosen, and the path, as of `choose`."""

@@ -37,7 +37,7 @@ from discrim.models.base.fit import Fit, Gaps, Model, as_scored, read_rows
 from discrim.models.base.fit_file import Saved
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior
 from discrim.models.base.refits import left_out_by_refits, moment_refits, verb_options
-from discrim.models.discriminant.normal_fits import drop_hint, some_of
+from discrim.models.discriminant.normal_fits import drop_hint, first_of_classes
 from discrim.models.moments.given import NeedsRows, Sample, fitting
 from discrim.models.moments.moments import Moments
 from discrim.models.naive_bayes.available_rows import available_tally
@@ -806,7 +806,7 @@ def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
     ]
     given = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
     raise CollinearError(
-        f"{some_of(said, 'classes')}, too few for a bandwidth.",
+        f"{first_of_classes(said)}, too few for a bandwidth.",
         hint=f"Give one, as in bandwidth={{{given}}}, or leave such columns out.",
     )
 
@@ -831,7 +831,7 @@ def _refuse_no_variance(
             verb = "is" if len(here) == 1 else "are"
             said.append(f"{reading.listed(terms[j] for j in here)} {verb} constant in class {label!r}")
     if said:
-        text = some_of(said, "classes")
+        text = first_of_classes(said)
         smoothing = f"smoothing={SMOOTHING:g}"
         counted = ", or weights that count rows, for example divided by their mean" if light else ""
         way_out = (

@@ -20,7 +20,7 @@ from discrim.errors import missing_package
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Gaps, Missing
-from discrim.models.base.fitted_results import FittedResults, needs_posteriors, needs_rows
+from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.reading import Data, Prior, check_word
 
 if TYPE_CHECKING:
@@ -661,7 +661,7 @@ class NewRows(FittedResults):
 
         return as_onnx(self._fit, prior)
 
-    @available_if(needs_posteriors("to_marginaleffects()"))
+    @available_if(lambda self: self._fit.need_posteriors("to_marginaleffects()"))
     @available_if(needs_rows("to_marginaleffects()"))
     def to_marginaleffects(self) -> Any:
         """The fit as the package marginaleffects takes a model, with the rows of the fit.

@@ -338,7 +338,6 @@ def draw_profiles(
     table: pd.DataFrame,
     names: tuple[str, str],
     ax: Axes | None = None,
-    signs: Signs = style.SIGNS,
 ) -> Axes:
     """Means of responses that lines join to profiles, one of each class, with an interval at each mean.
 
@@ -354,8 +353,8 @@ def draw_profiles(
         aside = 0.05 * (k - (len(classes) - 1) / 2) / max(1.0, len(classes) / 6)
         at = np.array([places[response] for response in own.index]) + aside
         mean, low, high = style.numbers(own[["mean", "low", "high"]]).T
-        axes.vlines(at, low, high, color=signs.colour(k), linewidth=1.4)
-        axes.plot(at, mean, label=style.shown_name(label), markersize=5, **signs.of(k))
+        axes.vlines(at, low, high, color=style.SIGNS.colour(k), linewidth=1.4)
+        axes.plot(at, mean, label=style.shown_name(label), markersize=5, **style.SIGNS.of(k))
     axes.set_xticks(range(len(responses)), [style.shown_name(name) for name in responses])
     axes.set_xlim(-0.35, len(responses) - 0.65)
     axes.set_ylabel("Mean")

@@ -223,11 +223,10 @@ def draw_spread(
     means: Floats,
     name: str,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
 ) -> Axes:
     """One line for each class, with the values of its rows and their mean."""
     axes, _ = new_axes(ax, len(classes))
-    draw_strips(axes, values, codes, classes, signs=signs)
+    draw_strips(axes, values, codes, classes)
     axes.vlines(means, np.arange(len(means)) - 0.42, np.arange(len(means)) + 0.42, color=ink(), zorder=3)
     axes.set_xlabel(name)
     return axes

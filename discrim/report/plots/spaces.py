@@ -614,7 +614,6 @@ def he_terms(
     *,
     names: tuple[str, str],
     ax: Axes | None = None,
-    signs: Signs = style.SIGNS,
 ) -> Axes:
     """The ellipse of each term and that of the residuals, about the mean of all rows and at one radius.
 
@@ -624,12 +623,12 @@ def he_terms(
     axes, is_new = style.new_axes(ax)
     draw_outline(axes, centre, error, radius, color=style.ink(), linestyle="--", linewidth=1.8, label="error")
     for k, (term, shape) in enumerate(hypotheses.items()):
-        colour = signs.colour(k)
+        colour = style.SIGNS.colour(k)
         outer: dict[str, Any] = {"color": colour, "linewidth": 2.0, "label": style.shown_name(term, 30)}
         draw_outline(axes, centre, shape, radius, **outer)
         cells = means[term]
         for label, place in zip(cells.index, style.numbers(cells), strict=True):
-            axes.plot(*place, marker=signs.marker(k), color=colour, markersize=6, zorder=4)
+            axes.plot(*place, marker=style.SIGNS.marker(k), color=colour, markersize=6, zorder=4)
             if len(cells) <= MOST_NAMED:
                 _name_above(axes, style.shown_name(label, 18), place, 5, color=colour)
     axes.margins(0.08)
