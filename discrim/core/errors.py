@@ -7,6 +7,7 @@ the core does not import the models.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 
@@ -78,7 +79,7 @@ class NoEstimateError(CoreCollinearError):
         Class without an estimate, None if it is that of all classes.
     """
 
-    def __init__(self, reason: str, *, class_position: int | None = None, **values: object) -> None:
+    def __init__(self, reason: str, *, class_position: int | None = None, **values: Any) -> None:
         super().__init__(reason, **values)
         self.class_position = class_position
 

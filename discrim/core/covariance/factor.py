@@ -157,8 +157,9 @@ class FactorAnalyticCovariance(CovarianceModel):
             raise CoreDataError("missing_class_of_dimensions", classes=missing, label=missing[0])
         by_class = np.array([int(given[label]) for label in levels])
         if common_dimension(form) and len(set(by_class.tolist())) > 1:
-            other = "" if common_axes(form) else f', or pass form="{form}k"'
-            raise CoreDataError("one_common_dimension", form=form, other=other)
+            if common_axes(form):
+                raise CoreDataError("one_common_dimension", form=form)
+            raise CoreDataError("one_common_dimension_of_own_axes", form=form)
         return replace(self, wanted=replace(self.wanted, given=by_class))
 
     def unfitted(self) -> FactorAnalyticCovariance:
@@ -191,7 +192,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         factors = self.factors
         if factors is None or self.refits_each_row:
             form = self.wanted.form
-            takes = f"with form={form!r}, of what classes have in common, takes a refit for each row"
+            takes = f"of parameters that the classes of {form} share takes a refit for each row"
             return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
         return self.sphere.left_out(fitted, lambda in_units: factors_left_out(in_units, factors))
 

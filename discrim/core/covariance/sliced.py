@@ -170,7 +170,7 @@ class SAVECovariance(SubspaceCovariance):
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores of rows that refits have to say: the axes are those of the rows and of their classes."""
-        takes = "with ncomp= takes a refit for each row"
+        takes = "of reduced axes takes a refit for each row"
         return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
 
     @property

@@ -226,7 +226,7 @@ def refuse_many_features(count: int) -> None:
     refuse_beyond_memory(
         1.0 * COPIES * count**2,
         f"The products of {count:,} features with each other",
-        "Give fewer components=",
+        "Use fewer features",
     )
 
 

@@ -183,7 +183,7 @@ def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     [[25.0]]
     """
     refuse_beyond_memory(
-        3.0 * len(points) ** 2, f"The kernel between {len(points):,} landmarks", "Give fewer components="
+        3.0 * len(points) ** 2, f"The kernel between {len(points):,} landmarks", "Use fewer landmarks"
     )
     between = np.asarray(kernel(points, points), dtype=np.float64)
     diagonal = np.diagonal(between)
@@ -211,7 +211,7 @@ def drawn_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Cod
     if n <= count:
         return np.arange(n)
     refuse_beyond_memory(
-        1.0 * n * count, f"What {n:,} rows have of {count:,} landmarks", "Give fewer components="
+        1.0 * n * count, f"What {n:,} rows have of {count:,} landmarks", "Use fewer landmarks"
     )
     rng = np.random.default_rng(seed)
     factor = np.empty((n, count))

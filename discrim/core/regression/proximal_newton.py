@@ -218,7 +218,7 @@ class Curvature:
             refuse_beyond_memory(
                 MATRICES * float(after) ** 2,
                 f"The curvature of the {after:,} coefficients that the search has come to",
-                "Give the penalty a larger strength, or a grid= of larger ones",
+                "Use a larger penalty",
             )
             grown = np.empty((after, after))
             grown[:before, :before] = self.matrix

@@ -374,7 +374,11 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
     ),
     "one_common_dimension": (
         'form="{form}" has one dimension for all classes, and dimensions= gives several.',
-        "Give one number{other}.",
+        "Give one number.",
+    ),
+    "one_common_dimension_of_own_axes": (
+        'form="{form}" has one dimension for all classes, and dimensions= gives several.',
+        'Give one number, or pass form="{form}k".',
     ),
     "axes_without_each_row": (
         "{what} learns principal axes without each of {n_rows:,} rows, which takes long here.",
