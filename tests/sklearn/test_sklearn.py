@@ -529,7 +529,8 @@ def test_a_search_goes_on_where_the_verb_refuses(verb, x, y, error, said, same):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         model = make().fit(x, y)
-    assert [each.category for each in found] == ([DiscrimWarning] if said else [])
+    assert len(found) == bool(said)
+    assert all(issubclass(each.category, DiscrimWarning) for each in found)
     assert all(re.search(said, str(each.message)) for each in found)
     name, columns, options = same
     with warnings.catch_warnings():

@@ -217,11 +217,11 @@ BAD_STATS = [
     ((MEANS, 3.0, COUNTS), "not a matrix for each of the classes"),
     ((MEANS, np.triu(COVS["setosa"]), COUNTS), "not symmetric: .* 'sepal_length' and 'sepal_width'.*Give"),
     ((MEANS, [COVS["setosa"]] * 3, [50, 1, 50]), "'versicolor' has one row and so no covariance"),
-    ((MEANS.set_axis(pd.MultiIndex.from_tuples([("a", i) for i in range(3)])), COVS, COUNTS), "join them"),
+    ((MEANS.set_axis(pd.MultiIndex.from_tuples([("a", i) for i in range(3)])), COVS, COUNTS), "Join them"),
     ((MEANS, np.ones((4, 4)) * 2 - np.eye(4), COUNTS), "negative variance"),
     ((MEANS.mask(MEANS > 6), COVS, COUNTS), "means has a value that is missing"),
     ((MEANS.rename(index={"setosa": "virginica"}), COVS, COUNTS), "not all different"),
-    ((MEANS, COVS["setosa"], [1, 1, 1]), "nothing to divide"),
+    ((MEANS, COVS["setosa"], [1, 1, 1]), "degrees of freedom"),
 ]  # fmt: skip
 
 
@@ -265,7 +265,7 @@ def test_what_moments_refuse():
         held + 1
     with pytest.raises(DataError) as caught:
         discrim.lda(moments=discrim.moments(FORMULA, TEXT[:50]))
-    assert caught.value.columns == ("species",)
+    assert caught.value.classes == ("setosa",)
     with pytest.raises(DataError) as caught:
         held.of(IRIS.assign(sepal_width=IRIS["sepal_width"].mask(IRIS.index == 3)), na_action="raise")
     assert caught.value.columns == ("sepal_width",)
