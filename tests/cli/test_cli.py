@@ -292,7 +292,7 @@ def test_a_file_that_is_no_table_is_one_line(tmp_path, capsys, name, content, sa
 def test_what_is_no_file_is_one_line(tmp_path, capsys):
     assert "neither a file nor a table" in fails(capsys, "lda", "y ~ x", "no_such.csv")
     assert "holds no file" in fails(capsys, "lda", "y ~ x", str(tmp_path))
-    assert "download it first" in fails(capsys, "lda", "y ~ x", "https://example.org/t.csv")
+    assert "Download it first" in fails(capsys, "lda", "y ~ x", "https://example.org/t.csv")
 
 
 # ---- what goes wrong

@@ -101,7 +101,7 @@ def test_a_source_in_python_says_the_way_out_of_python(tmp_path):
     IRIS.to_csv(path, sep=";", decimal=",", index=False)
     with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", data=str(path))
-    way_out = str(caught.value).partition("give data=")[2].rstrip(".")
+    way_out = str(caught.value).partition("Give data=")[2].rstrip(".")
     fit = discrim.lda("species ~ .", data=eval(way_out, {"pandas": pd}))
     assert fit.nobs == 150
 
@@ -137,7 +137,7 @@ def test_labels_with_commas_are_labels():
         (["--sep", '"'], "is no sign between fields"),
         (["--sep", ""], "'' is no sign between fields"),
         (["--decimal", ";"], "';' is not known"),
-        (["--decimal", ","], "give --sep ';'"),
+        (["--decimal", ","], "Give --sep ';'"),
         (["--sep", ".", "--decimal", "."], "cannot have the decimal sign '.'"),
     ],
 )
@@ -153,7 +153,7 @@ def test_what_is_no_csv_has_no_separator(tmp_path, capsys):
     IRIS.to_parquet(tmp_path / "t.parquet")
     IRIS.to_parquet(tmp_path / "days" / "t.parquet")
     for given in ("iris", str(tmp_path / "t.parquet"), str(tmp_path / "days")):
-        assert "leave them out" in refused(capsys, "lda", "species ~ .", given, "--sep", ";")
+        assert "Leave them out" in refused(capsys, "lda", "species ~ .", given, "--sep", ";")
 
 
 @pytest.mark.parametrize("path", ["a.csv", "a.tsv", "a.tsv.gz", "a.TSV", "a.tsv.csv", "a", "b.tsv/a.csv"])

@@ -91,22 +91,22 @@ def test_only_the_verb_that_is_typed_has_its_options():
         (("lda", "s ~ .", "iris", "--na_action", "drop"), "did you mean --na-action?"),
         (
             ("lda", "s ~ .", "iris", "--method", "mel"),
-            "--method: 'mel' is not known: did you mean mle?",
+            "--method: 'mel' is not known. Did you mean mle?",
         ),
-        (("lda", "s ~ .", "iris", "--kind", "biplto"), "did you mean biplot?"),
-        (("lda", "s ~ .", "irsi"), "'irsi' is neither a file nor a table of the package: did you mean iris?"),
-        (("lda", "species ~ .", "iris", "--sections", "meens"), "did you mean 'means'?"),
-        (("lda", "species ~ .", "iris", "--errors", "bootstrap,lo"), "'bootstrap' is no method"),
-        (("lda", "species ~ .", "iris", "--errors", "looo"), "'looo' is no method: did you mean loo?"),
-        (("datasets", "pengiuns"), "no table 'pengiuns' comes with the package: did you mean penguins?"),
-        (("compare", "species ~ .", "iris", "--verbs", "lda,qad"), "did you mean qda?"),
-        (("stepwise", "species ~ .", "iris", "--verb", "lada"), "did you mean lda?"),
+        (("lda", "s ~ .", "iris", "--kind", "biplto"), "Did you mean biplot?"),
+        (("lda", "s ~ .", "irsi"), "'irsi' is neither a file nor a table of the package. Did you mean iris?"),
+        (("lda", "species ~ .", "iris", "--sections", "meens"), "Did you mean 'means'?"),
+        (("lda", "species ~ .", "iris", "--errors", "bootstrap,lo"), "unknown method 'bootstrap'"),
+        (("lda", "species ~ .", "iris", "--errors", "looo"), "unknown method 'looo'. Did you mean loo?"),
+        (("datasets", "pengiuns"), "No table 'pengiuns' comes with the package. Did you mean penguins?"),
+        (("compare", "species ~ .", "iris", "--verbs", "lda,qad"), "Did you mean qda?"),
+        (("stepwise", "species ~ .", "iris", "--verb", "lada"), "Did you mean lda?"),
         (
             ("compare", "species ~ .", "iris", "--verbs", "knn(n_neighbors=3)"),
             "knn() has no keyword 'n_neighbors': use k=",
         ),
         (("lda", "species", ".", "iris"), "quote a formula"),
-        (("lda", "iris", "species ~ ."), "change the order"),
+        (("lda", "iris", "species ~ ."), "Change the order"),
         (("fda", "species ~ .", "iris", "--engine", "Rigde"), "Did you mean Ridge?"),
     ],
 )
@@ -117,10 +117,10 @@ def test_a_wrong_word_is_answered_with_the_nearest(arguments, says, capsys):
 def test_a_file_of_nearly_that_name_is_meant(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "flowers.csv").write_text(datasets.text("iris"), encoding="utf-8")
-    assert refused(capsys, "lda", "y ~ .", "flowers.cvs").endswith("did you mean flowers.csv?")
+    assert refused(capsys, "lda", "y ~ .", "flowers.cvs").endswith("Did you mean flowers.csv?")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "june.csv").touch()
-    assert "did you mean data/june.csv?" in refused(capsys, "lda", "y ~ .", "data/juen.csv")
+    assert "Did you mean data/june.csv?" in refused(capsys, "lda", "y ~ .", "data/juen.csv")
 
 
 @pytest.mark.parametrize("word", ["x" * 100_000, "", "-", "\x00", "数"])

@@ -162,13 +162,13 @@ def test_a_picture_in_a_page_answers_a_pointer(capsys, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--out", "no/such/a.txt"], "'no/such': There is no such folder"),
+        (["--out", "no/such/a.txt"], "There is no such folder: 'no/such'"),
         (["--out", "."], "This is a folder"),
         (["--out", "a/"], "This is a folder"),
-        (["--plot", "no/such/a.png"], "'no/such': There is no such folder"),
+        (["--plot", "no/such/a.png"], "There is no such folder: 'no/such'"),
         (
             ["--plot", "a.jpg"],
-            "'a.jpg' does not say what to write: name a file that ends in .png, .svg or .pdf",
+            "'a.jpg' does not say what to write. Name a file that ends in .png, .svg or .pdf",
         ),
         (["--plot", "png"], "does not say what to write"),
         (["--kind", "scores"], "--kind says what --plot draws. Add --plot FILE"),

@@ -66,7 +66,7 @@ def test_moments_are_no_fit(tmp_path, capsys):
     assert path.read_bytes() == before
     status, _, err = run(capsys, "predict", str(path), "iris")
     assert status == 2
-    assert "holds moments and no fit: fit them" in err
+    assert "contains moments and not a fit. Fit them" in err
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"PK\3\4", b"{}" * 40, b"\0" * 4096])
@@ -75,7 +75,7 @@ def test_what_is_no_fit_is_replaced_by_force_alone(tmp_path, capsys, content):
     path.write_bytes(content)
     status, out, err = run(capsys, "lda", FORMULA, "iris", "--save", str(path))
     assert (status, out) == (2, "")
-    assert "name another file to --save to, or give --force" in err
+    assert "Name another file to --save to, or give --force" in err
     assert path.read_bytes() == content
     assert run(capsys, "lda", FORMULA, "iris", "--save", str(path), "--force")[0] == 0
     assert load(path).predict(datasets.load_iris()).nunique() == 3
@@ -141,5 +141,5 @@ def test_a_pipe_or_a_device_is_no_place_for_a_fit(tmp_path, capsys):
         for force in ([], ["--force"]):
             status, out, err = run(capsys, "lda", FORMULA, "iris", "--save", str(place), *force)
             assert (status, out) == (2, "")
-            assert "a device, a pipe or a socket: name a file" in err
+            assert "a device, a pipe or a socket" in err
     assert Path(os.devnull).is_char_device()

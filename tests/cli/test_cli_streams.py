@@ -44,16 +44,16 @@ def shell(redirection: str, *arguments: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("redirection", "arguments", "says"),
     [
-        pytest.param("<&-", FROM_INPUT, "standard input is closed", marks=pytest.mark.slow),
+        pytest.param("<&-", FROM_INPUT, "Standard input is closed", marks=pytest.mark.slow),
         pytest.param(
             "0>/dev/null",
             FROM_INPUT,
-            "standard input cannot be read: Bad file descriptor",
+            "Standard input cannot be read: Bad file descriptor",
             marks=pytest.mark.slow,
         ),
-        (">&-", ("lda", "species ~ .", "iris"), "standard output is closed"),
-        (">&-", ("--help",), "standard output is closed"),
-        (">&-", ("predict", "no_such.fit", "iris"), "standard output is closed"),
+        (">&-", ("lda", "species ~ .", "iris"), "Standard output is closed"),
+        (">&-", ("--help",), "Standard output is closed"),
+        (">&-", ("predict", "no_such.fit", "iris"), "Standard output is closed"),
         (">/dev/full", ("--version",), "'standard output': No space left on device"),
         (">/dev/full", ("lda", "--help"), "'standard output': No space left on device"),
         ("1</dev/null", ("--version",), "'standard output': Bad file descriptor"),

@@ -114,8 +114,8 @@ def test_the_repr_of_a_specification_reads_to_it(each):
 @pytest.mark.parametrize(
     ("text", "error", "says"),
     [
-        ("shrnk(0.1)", FormulaError, "did you mean shrunk?"),
-        ("shrunk(shrinkag=0.1)", FormulaError, "did you mean shrinkage?"),
+        ("shrnk(0.1)", FormulaError, "Did you mean shrunk?"),
+        ("shrunk(shrinkag=0.1)", FormulaError, "Did you mean shrinkage?"),
         ("shrunk(0.1, None, True, 1)", FormulaError, "too many"),
         ("separable(2)", FormulaError, "columns"),
         ("shrunk(0.1, shrinkage=0.1)", FormulaError, "multiple values"),

@@ -130,7 +130,7 @@ def test_a_fit_of_moments_is_saved_and_says_what_needs_rows(tmp_path):
     assert discrim.load(tmp_path / "fit").predict(IRIS).equals(fit.predict(IRIS))
     assert fit.confusion(IRIS).to_numpy().trace() == 147
     for asked, way_out in (
-        (lambda: fit.leave_one_out(), "fit formula and data"),
+        (lambda: fit.leave_one_out(), "Fit formula and data"),
         (fit.predict, "pass data="),
         (fit.error_rates, "pass data="),
         (fit.anova, "levene=None"),
