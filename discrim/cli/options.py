@@ -19,6 +19,7 @@ from discrim.cli import parsing
 from discrim.cli.models import engine_of, model_of, models_of
 from discrim.cli.output import error_line
 from discrim.cli.values import ValueKind, annotations_of, kind_of
+from discrim.docstrings import parameter_entries
 from discrim.errors import DiscrimError
 from discrim.models.registry import BY_VERB, HOME, MODELS, resolve
 from discrim.slips import rewritten_keyword
@@ -242,25 +243,18 @@ def parameters_of(source: Source) -> list[Parameter]:
     return sorted(found, key=lambda one: source.names.index(one.name)) if source.names else found
 
 
-_ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \w+)*)(?: : .*)?$")
 _SENTENCE = re.compile(r".+?[.](?=\s+[\"'`A-Z]|\s*$)")
 
 
 def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
     """Return the first sentence that the docstring of a function has for each parameter."""
-    text = inspect.getdoc(function) or ""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", text, re.MULTILINE | re.DOTALL)
-    found: dict[str, str] = {}
-    names: list[str] = []
-    for line in (section[1] if section else "").splitlines():
-        entry = _ENTRY.match(line)
-        if entry is not None:
-            names = entry[1].replace("*", "").split(", ")
-            found |= dict.fromkeys(names, "")
-        for name in names if line.startswith(" ") else ():
-            found[name] = f"{found[name]} {line.strip()}".strip().replace("``", "`")
-    first = {name: _SENTENCE.match(description) for name, description in found.items()}
-    return {name: sentence[0] if sentence else found[name] for name, sentence in first.items()}
+    descriptions = {}
+    for names, entry in parameter_entries(function.__doc__).items():
+        text = " ".join(entry.partition("\n")[2].split()).replace("``", "`")
+        sentence = _SENTENCE.match(text)
+        for name in names.replace("*", "").split(", "):
+            descriptions[name] = sentence[0] if sentence else text
+    return descriptions
 
 
 def specifications_help(verb: str) -> list[str]:

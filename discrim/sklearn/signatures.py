@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from typing import Any, TypeVar
 
+from discrim.docstrings import NEXT_SECTION, PARAMETERS, parameter_entries
+
 TABLE_OPTIONS = frozenset(
     {"formula", "data", "moments", "weights", "levels", "na_action", "missing", "functions"}
 )
@@ -29,11 +31,6 @@ SHARED_ENTRIES = {
     refused.""",
 }
 """Entries of parameters that several estimators have and no verb."""
-
-_NEXT_SECTION = re.compile(r"\n\n[A-Z][^\n]*\n-+\n")
-_PARAMETERS = re.compile(
-    rf"^Parameters\n-+\n(?P<entries>.*?)(?={_NEXT_SECTION.pattern}|\Z)", re.DOTALL | re.MULTILINE
-)
 
 Estimator = TypeVar("Estimator", bound=type[Any])
 
@@ -101,13 +98,6 @@ def _constructor(cls: type, signature: Signature) -> Callable[..., None]:
     return __init__
 
 
-def parameter_entries(docstring: str | None) -> dict[str, str]:
-    """Return the entries of the Parameters section of a numpydoc docstring, by name."""
-    section = _PARAMETERS.search(inspect.cleandoc(docstring or ""))
-    entries = re.split(r"\n(?=\S)", section["entries"].strip()) if section else []
-    return {each.partition(" : ")[0].strip(): each for each in entries}
-
-
 def _documentation(cls: type[Any], parameters: Mapping[str, Parameter], own: Mapping[str, Any]) -> str:
     """Return the docstring of a class with an entry for each of its parameters."""
     text = inspect.cleandoc(cls.__doc__ or "")
@@ -121,7 +111,7 @@ def _documentation(cls: type[Any], parameters: Mapping[str, Parameter], own: Map
     entries |= parameter_entries(text)
     written = "\n".join(entries[name] for name in parameters if name in entries)
     section = f"\n\nParameters\n----------\n{written}" if written else ""
-    text = _PARAMETERS.sub("", text).rstrip()
-    following = _NEXT_SECTION.search(text)
+    text = PARAMETERS.sub("", text).rstrip()
+    following = NEXT_SECTION.search(text)
     end = following.start() if following else len(text)
     return f"{text[:end].rstrip()}{section}\n\n{text[end:].lstrip()}".rstrip()

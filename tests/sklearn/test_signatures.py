@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from discrim.docstrings import parameter_entries
 from discrim.sklearn.base import VerbClassifier
-from discrim.sklearn.signatures import estimator, parameter_entries
+from discrim.sklearn.signatures import estimator
 
 
 def toy(
