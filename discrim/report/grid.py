@@ -757,10 +757,10 @@ def _lines(section: Section, part: Columns, errors: Floats, longest: int) -> lis
     for j, column in enumerate(texts):
         texts[j] = [shorten(text, longest) for text in column] if forms[j] == "text" else column
         if any(special):
-            plain = iter(column)
+            unformatted = iter(column)
             texts[j] = point_aligned(
                 [
-                    next(plain) if form is None else column_texts([value], form)[0]
+                    next(unformatted) if form is None else column_texts([value], form)[0]
                     for value, form in zip(values[j], special, strict=True)
                 ]
             )

@@ -490,7 +490,7 @@ def all_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
             x = one.places[rows]
             y = other.places[columns]
             a, t, v = _laws(between, n, m)
-            part = (x * (a / v)) @ y.T
+            part: Floats = (x * (a / v)) @ y.T
             part -= 0.5 * (x**2 @ (a**2 / v))[:, None]
             part += 0.5 * (np.log(t / v).sum() + y**2 @ (1 / t - 1 / v))
             if rows.all() and columns.all():
