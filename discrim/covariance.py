@@ -23,13 +23,18 @@ none           `Separable`          lda, qda
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from discrim.errors import DataError, told
 from discrim.options import check_flag, check_grid, check_number, check_whole, check_word, is_number, listed
 from discrim.specification import Specification, read_specification
+
+if TYPE_CHECKING:
+    from discrim.core.covariance.factor import FactorAnalyticCovariance
+    from discrim.core.covariance.model import CovarianceModel
+    from discrim.core.covariance.shrinkage import Shrinkage
 
 __all__ = [
     "MCD",
@@ -58,9 +63,26 @@ Parametrization = Literal["esl", "friedman", "klar"]
 FORMS: dict[str, str] = {form.lower(): form for form in get_args(Form)}
 
 
+LinearCovariance = Literal["pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "t", "mcd"]
+"""Words that `covariance=` of `lda` takes."""
+
+QuadraticCovariance = Literal["full", "diagonal", "shrunk", "spherical", "t", "mcd", "factor"]
+"""Words that `covariance=` of `qda` takes."""
+
+
 @dataclass(frozen=True, repr=False)
 class CovarianceSpecification(Specification):
-    """Base class of the specifications of a covariance."""
+    """Base class of the specifications of a covariance.
+
+    Subclasses define `word`, `verbs` if not all of them support the covariance, and `model`.
+    """
+
+    verbs: ClassVar[tuple[str, ...]] = ("lda", "qda")
+    """Verbs that support the covariance."""
+
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,6 +101,12 @@ class Full(CovarianceSpecification):
     """
 
     word = "full"
+
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.model import FullCovariance
+
+        return FullCovariance()
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,6 +150,14 @@ class Diagonal(CovarianceSpecification):
         """Validate the parameters."""
         self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("strimmer", "loo")))
         self._set("grid", _grid(self.grid, self.shrinkage))
+
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.diagonal import DiagonalCovariance, ShrunkDiagonalCovariance
+
+        if self.shrinkage == 0:
+            return DiagonalCovariance()
+        return ShrunkDiagonalCovariance(_shrinkage_model(self.shrinkage, self.grid))
 
 
 @dataclass(frozen=True, repr=False)
@@ -178,6 +214,13 @@ class Shrunk(CovarianceSpecification):
         self._set("grid", _grid(self.grid, self.shrinkage))
         _flag(self, "standardize")
 
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.model import SPHERES
+        from discrim.core.covariance.shrunk import ShrunkCovariance
+
+        return ShrunkCovariance(_shrinkage_model(self.shrinkage, self.grid), SPHERES[self.standardize])
+
 
 @dataclass(frozen=True, repr=False)
 class ShrunkCorrelation(CovarianceSpecification):
@@ -214,12 +257,21 @@ class ShrunkCorrelation(CovarianceSpecification):
     variance_shrinkage: float | Literal["strimmer"] = "strimmer"
 
     word = "correlation"
+    verbs = ("lda",)
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
         self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("strimmer",)))
         own = _shrinkage("variance_shrinkage", self.variance_shrinkage, ("strimmer",))
         self._set("variance_shrinkage", own)
+
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.correlation import ShrunkCorrelationCovariance
+
+        return ShrunkCorrelationCovariance(
+            _shrinkage_model(self.shrinkage), _shrinkage_model(self.variance_shrinkage)
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -248,6 +300,13 @@ class Spherical(CovarianceSpecification):
         """Validate the parameter."""
         _flag(self, "standardize")
 
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.model import SPHERES
+        from discrim.core.covariance.spherical import SphericalCovariance
+
+        return SphericalCovariance(SPHERES[self.standardize])
+
 
 @dataclass(frozen=True, repr=False)
 class PseudoInverse(CovarianceSpecification):
@@ -265,6 +324,13 @@ class PseudoInverse(CovarianceSpecification):
     """
 
     word = "pinv"
+    verbs = ("lda",)
+
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance
+
+        return PseudoInverseCovariance()
 
 
 @dataclass(frozen=True, repr=False)
@@ -315,6 +381,12 @@ class StudentT(CovarianceSpecification):
             )
         self._set("nu", nu)
 
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.robust import StudentTCovariance
+
+        return StudentTCovariance(self.nu or 0.0, self.nu is None, self.scatter == "covariance")
+
 
 @dataclass(frozen=True, repr=False)
 class MCD(CovarianceSpecification):
@@ -353,6 +425,12 @@ class MCD(CovarianceSpecification):
         self._set(
             "support_fraction", check_number("support_fraction", self.support_fraction, 0.5, 1.0, what=what)
         )
+
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.robust import MCDCovariance
+
+        return MCDCovariance(self.support_fraction)
 
 
 @dataclass(frozen=True, repr=False)
@@ -395,6 +473,12 @@ class Separable(CovarianceSpecification):
         """Validate the parameters."""
         for name in ("rows", "columns"):
             self._set(name, check_whole(name, getattr(self, name), 1))
+
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.separable import SeparableCovariance
+
+        return SeparableCovariance(self.rows, self.columns)
 
 
 @dataclass(frozen=True, repr=False)
@@ -441,6 +525,7 @@ class FactorAnalytic(CovarianceSpecification):
     standardize: bool = False
 
     word = "factor"
+    verbs = ("qda",)
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
@@ -458,6 +543,17 @@ class FactorAnalytic(CovarianceSpecification):
             what = "a share of the largest fall"
             self._set("threshold", check_number("threshold", self.threshold, 0.0, 1.0, ends="()", what=what))
         _flag(self, "standardize")
+
+    def model(self) -> FactorAnalyticCovariance:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.factor import DEFAULT_FORM, THRESHOLD, FactorAnalyticCovariance, Wanted
+        from discrim.core.covariance.model import SPHERES
+
+        threshold = THRESHOLD if self.threshold is None else self.threshold
+        rule = self.dimensions if isinstance(self.dimensions, str) else "given"
+        dimensions = None if isinstance(self.dimensions, str) else self.dimensions
+        wanted = Wanted(self.form or DEFAULT_FORM, rule, None, threshold)
+        return FactorAnalyticCovariance(wanted, dimensions, SPHERES[self.standardize])
 
 
 @dataclass(frozen=True, repr=False)
@@ -508,6 +604,32 @@ COVARIANCES: tuple[type[CovarianceSpecification], ...] = (
     FactorAnalytic,
 )  # fmt: skip
 """All specifications of a covariance."""
+
+
+def covariance_words(verb: str) -> dict[str, type[CovarianceSpecification]]:
+    """Return the words that `covariance=` of a verb takes, and the specification that each stands for.
+
+    Examples
+    --------
+    >>> list(covariance_words("qda"))
+    ['full', 'diagonal', 'shrunk', 'spherical', 't', 'mcd', 'factor']
+    """
+    words: dict[str, type[CovarianceSpecification]] = {}
+    for kind in COVARIANCES:
+        has_defaults = all(each.default is not MISSING for each in fields(kind))
+        if verb in kind.verbs and has_defaults:
+            words["pooled" if kind is Full and verb == "lda" else kind.word] = kind
+    return words
+
+
+def _shrinkage_model(value: Any, grid: Sequence[float] | None = None) -> Shrinkage:
+    """Return the shrinkage of a number or of a rule, with the candidates of "loo"."""
+    from discrim.core.covariance.shrinkage import GRID, Shrinkage
+
+    if not isinstance(value, str):
+        return Shrinkage("given", (float(value),))
+    rule: Any = value
+    return Shrinkage(rule, grid=tuple(grid or GRID) if value == "loo" else ())
 
 
 def _shrinkage(name: str, value: Any, rules: tuple[str, ...]) -> float | str:

@@ -42,7 +42,7 @@ ARROWS = {
     "slips": {"errors"},
     "options": {"data", "errors"},
     "specification": {"options", "errors"},
-    "covariance": {"specification", "options", "errors"},
+    "covariance": {"specification", "options", "core", "errors"},
     "subspace": {"specification", "options", "errors"},
     "penalty": {"specification", "options", "errors"},
     "core": {"core.numerics", "errors"},

@@ -7,25 +7,16 @@ what is checked here are combinations of them with other options of a verb.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any, Literal
 
-from discrim import covariance as public
 from discrim.core.covariance.by_estimator import EstimatorCovariance
-from discrim.core.covariance.correlation import ShrunkCorrelationCovariance
-from discrim.core.covariance.diagonal import DiagonalCovariance, ShrunkDiagonalCovariance
-from discrim.core.covariance.factor import DEFAULT_FORM, THRESHOLD, FactorAnalyticCovariance, Wanted
-from discrim.core.covariance.model import SPHERES, CovarianceModel, FullCovariance
+from discrim.core.covariance.model import CovarianceModel
 from discrim.core.covariance.projected import SubspaceCovariance
-from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance
-from discrim.core.covariance.robust import ROBUST, MCDCovariance, StudentTCovariance
-from discrim.core.covariance.separable import SeparableCovariance
-from discrim.core.covariance.shrinkage import GRID, RuleOfShrinkage, Shrinkage
-from discrim.core.covariance.shrunk import ShrunkCovariance
+from discrim.core.covariance.robust import ROBUST
 from discrim.core.covariance.sliced import SAVECovariance
-from discrim.core.covariance.spherical import SphericalCovariance
+from discrim.covariance import CovarianceSpecification, Separable, covariance_words
 from discrim.errors import DataError, NotSupportedError, told
 from discrim.models.base.reading import Divisor
 from discrim.models.base.refits import text_of
@@ -33,12 +24,6 @@ from discrim.models.discriminant.covariance_descriptions import describe
 from discrim.options import check_whole, check_word, listed
 from discrim.specification import Specification, listed_classes, read_specification
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents, SubspaceSpecification, read_subspace
-
-LinearCovariance = Literal["pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "t", "mcd"]
-"""Words that `covariance=` of `lda` takes."""
-
-QuadraticCovariance = Literal["full", "diagonal", "shrunk", "spherical", "t", "mcd", "factor"]
-"""Words that `covariance=` of `qda` takes."""
 
 Components = int | float | Literal["cv", "loo"] | SubspaceSpecification
 """What `components=` takes."""
@@ -58,8 +43,8 @@ class CovarianceOption:
         Specifications that `components=` of the verb takes.
     """
 
-    words: Mapping[str, type[public.CovarianceSpecification]]
-    others: tuple[type[public.CovarianceSpecification], ...] = (public.Separable,)
+    words: Mapping[str, type[CovarianceSpecification]]
+    others: tuple[type[CovarianceSpecification], ...] = (Separable,)
     subspaces: tuple[type[SubspaceSpecification], ...] = (PrincipalComponents,)
 
     def read(self, value: Any) -> CovarianceModel:
@@ -79,116 +64,20 @@ class CovarianceOption:
                 ),
             )
         classes = (*self.words.values(), *self.others)
-        return covariance_model(read_specification("covariance", value, self.words, classes))
+        specification: CovarianceSpecification = read_specification("covariance", value, self.words, classes)
+        return specification.model()
 
 
-LINEAR = CovarianceOption(
-    {
-        "pooled": public.Full,
-        "diagonal": public.Diagonal,
-        "shrunk": public.Shrunk,
-        "correlation": public.ShrunkCorrelation,
-        "spherical": public.Spherical,
-        "pinv": public.PseudoInverse,
-        "t": public.StudentT,
-        "mcd": public.MCD,
-    },
-    subspaces=(PrincipalComponents, MultipleCorrespondence),
-)
+LINEAR = CovarianceOption(covariance_words("lda"), subspaces=(PrincipalComponents, MultipleCorrespondence))
 """What `covariance=` of `lda` takes."""
 
-QUADRATIC = CovarianceOption(
-    {
-        "full": public.Full,
-        "diagonal": public.Diagonal,
-        "shrunk": public.Shrunk,
-        "spherical": public.Spherical,
-        "t": public.StudentT,
-        "mcd": public.MCD,
-        "factor": public.FactorAnalytic,
-    }
-)
+QUADRATIC = CovarianceOption(covariance_words("qda"))
 """What `covariance=` of `qda` takes."""
 
 
 def _is_estimator(value: Any) -> bool:
     """Whether a value is an object with `fit(X)`."""
     return callable(getattr(value, "fit", None)) and not isinstance(value, type)
-
-
-@singledispatch
-def covariance_model(specification: Any) -> CovarianceModel:
-    """Return the covariance model that a specification of `discrim.covariance` asks for."""
-    raise TypeError(f"{specification!r} is not a specification: use one of discrim.covariance.")
-
-
-@covariance_model.register
-def _(specification: public.Full) -> CovarianceModel:
-    return FullCovariance()
-
-
-@covariance_model.register
-def _(specification: public.Diagonal) -> CovarianceModel:
-    if specification.shrinkage == 0:
-        return DiagonalCovariance()
-    return ShrunkDiagonalCovariance(_shrinkage(specification.shrinkage, specification.grid))
-
-
-@covariance_model.register
-def _(specification: public.Shrunk) -> CovarianceModel:
-    shrinkage = _shrinkage(specification.shrinkage, specification.grid)
-    return ShrunkCovariance(shrinkage, SPHERES[specification.standardize])
-
-
-@covariance_model.register
-def _(specification: public.ShrunkCorrelation) -> CovarianceModel:
-    return ShrunkCorrelationCovariance(
-        _shrinkage(specification.shrinkage), _shrinkage(specification.variance_shrinkage)
-    )
-
-
-@covariance_model.register
-def _(specification: public.Spherical) -> CovarianceModel:
-    return SphericalCovariance(SPHERES[specification.standardize])
-
-
-@covariance_model.register
-def _(specification: public.PseudoInverse) -> CovarianceModel:
-    return PseudoInverseCovariance()
-
-
-@covariance_model.register
-def _(specification: public.StudentT) -> CovarianceModel:
-    nu = specification.nu
-    return StudentTCovariance(nu or 0.0, nu is None, specification.scatter == "covariance")
-
-
-@covariance_model.register
-def _(specification: public.MCD) -> CovarianceModel:
-    return MCDCovariance(specification.support_fraction)
-
-
-@covariance_model.register
-def _(specification: public.Separable) -> CovarianceModel:
-    return SeparableCovariance(specification.rows, specification.columns)
-
-
-@covariance_model.register
-def factor_model(specification: public.FactorAnalytic) -> FactorAnalyticCovariance:
-    """Return the covariance model of a few large variances."""
-    threshold = THRESHOLD if specification.threshold is None else specification.threshold
-    dimensions = specification.dimensions
-    rule = dimensions if isinstance(dimensions, str) else "given"
-    wanted = Wanted(specification.form or DEFAULT_FORM, rule, None, threshold)
-    given = None if isinstance(dimensions, str) else dimensions
-    return FactorAnalyticCovariance(wanted, given, SPHERES[specification.standardize])
-
-
-def _shrinkage(value: float | RuleOfShrinkage, grid: Sequence[float] | None = None) -> Shrinkage:
-    """Return the shrinkage of a number or of a rule, with the candidates of "loo"."""
-    if not isinstance(value, str):
-        return Shrinkage("given", (float(value),))
-    return Shrinkage(value, grid=tuple(grid or GRID) if value == "loo" else ())
 
 
 def read_covariance(

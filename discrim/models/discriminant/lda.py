@@ -26,7 +26,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.rules import Plane, Rule
-from discrim.covariance import CovarianceSpecification
+from discrim.covariance import CovarianceSpecification, LinearCovariance
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.errors import DataError, NotSupportedError, PrecisionWarning, warn_user
@@ -61,7 +61,6 @@ from discrim.models.discriminant.covariance_descriptions import check_closed_for
 from discrim.models.discriminant.covariance_models import (
     LINEAR,
     Components,
-    LinearCovariance,
     method_of,
     read_covariance,
     refuse_moments_with_levels,
@@ -572,10 +571,10 @@ def lda(
     method : {"moment", "mle"}
         Divisor of the covariance: N - K or N.
     covariance : str, specification or estimator
-        How the covariance within classes is estimated: "pooled", "diagonal", "shrunk", "correlation",
-        "spherical", "pinv", "t", "mcd", or a specification of `discrim.covariance` such as ``Shrunk(0.1)``;
-        its pages say when to use which. An estimator with `fit(X)` and `covariance_`, such as those of
-        `sklearn.covariance`, is fitted to the deviations from the class means.
+        How the covariance within classes is estimated: a word or a specification of `discrim.covariance`,
+        such as "shrunk" or ``Shrunk(0.1)``. Its page lists the words and says when to use which. An estimator
+        with `fit(X)` and `covariance_`, such as those of `sklearn.covariance`, is fitted to the deviations
+        from the class means.
     components : int, float, "cv", "loo" or specification, optional
         Principal axes within which the classes are compared: their number, the share of the variance that
         they have to explain, how the number is chosen, or a specification of `discrim.subspace`.

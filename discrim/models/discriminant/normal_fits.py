@@ -47,7 +47,6 @@ from discrim.models.discriminant.covariance_descriptions import describe, shrink
 from discrim.models.discriminant.covariance_models import (
     advised_specification,
     covariance_text,
-    factor_model,
 )
 from discrim.models.discriminant.em import asks_for_em, em_rule
 from discrim.models.discriminant.robust import robust_rule
@@ -576,7 +575,7 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
         if same or (several and factor.common_axes(form)):
             continue
         specification = FactorAnalytic(dimensions=dimensions, form=form, threshold=threshold)
-        covariance_model = factor_model(specification).bind_classes(levels, moments.n_columns)
+        covariance_model = specification.model().bind_classes(levels, moments.n_columns)
         held = factor.factors_of(moments, covariance_model.wanted)
         fault = held.fault()
         if fault is not None and fault.kind == "rank":

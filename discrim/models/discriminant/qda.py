@@ -19,7 +19,7 @@ from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import Rule
-from discrim.covariance import CovarianceSpecification
+from discrim.covariance import CovarianceSpecification, QuadraticCovariance
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.errors import CollinearError, DiscrimError, NotSupportedError
@@ -47,7 +47,6 @@ from discrim.models.discriminant.covariance_descriptions import check_closed_for
 from discrim.models.discriminant.covariance_models import (
     QUADRATIC,
     Components,
-    QuadraticCovariance,
     method_of,
     on_save_axes,
     read_covariance,
@@ -95,10 +94,10 @@ def qda(
     method : {"moment", "mle"}
         Divisor of the covariance of each class: n_k - 1 or n_k.
     covariance : str, specification or estimator
-        How the covariance of each class is estimated: "full", "diagonal", "shrunk", "spherical", "t", "mcd",
-        "factor", or a specification of `discrim.covariance` such as ``Shrunk(0.1)``; its pages say when to
-        use which. An estimator with `fit(X)` and `covariance_`, such as those of `sklearn.covariance`, is
-        fitted to the deviations of each class from its mean.
+        How the covariance of each class is estimated: a word or a specification of `discrim.covariance`,
+        such as "shrunk" or ``Shrunk(0.1)``. Its page lists the words and says when to use which. An estimator
+        with `fit(X)` and `covariance_`, such as those of `sklearn.covariance`, is fitted to the deviations of
+        each class from its mean.
     components : int, float, "cv", "loo" or specification, optional
         Principal axes within which the classes are compared: their number, the share of the variance that
         they have to explain, how the number is chosen, or a specification of `discrim.subspace`.
