@@ -7,9 +7,7 @@ another through this file. An address is "package.module:name"; modules of model
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
 Proportional = Literal["proportional", "size"]
@@ -39,9 +37,6 @@ WITH_POSTERIORS: tuple[PlotKind, ...] = (
 )
 """Kinds of plots of models with posteriors."""
 
-BY_FOLDS = ("folds", "grid", "seed")
-"""Options of a choice by folds."""
-
 
 class Row(NamedTuple):
     """One model.
@@ -53,7 +48,9 @@ class Row(NamedTuple):
     results : str
         The public class of the fits.
     home : str
-        The module of the results, and of the verb where `verb_home` names no other.
+        The module of the results and of the model's `ModelSpec`, and of the verb unless `verb_home` is given.
+    spec_class : str
+        The subclass of `ModelSpec`; empty for a model that is not fitted.
     plots : tuple of str
         Kinds of plots. The first that suits a fit is its default.
     plots_in : str
@@ -64,11 +61,6 @@ class Row(NamedTuple):
         give them.
     estimator : str or None
         Address of its estimator of scikit-learn; None of a model that is not fitted to rows.
-    chosen : dict of str to str
-        Options that the rows may choose, and the attributes of a fit's numbers that hold what was chosen. The
-        attribute of an option that takes specifications is a dict of the parameters that were chosen.
-    choosing : tuple of str
-        Options that say how, and have no part in a refit that holds it.
     command : str or None
         What the command line says of its verb; None where the command line does not have it.
     examples : tuple of str
@@ -78,7 +70,7 @@ class Row(NamedTuple):
     weights : bool
         Whether it takes frequencies of rows.
     can_be_saved : bool
-        Whether a file can hold its fits: the module of the results then has `SAVED`, which says how.
+        Whether a file can store its fits.
     name_in_files : str
         Name of the model, as files have it, where another one has the name of their verb.
     """
@@ -88,11 +80,10 @@ class Row(NamedTuple):
     home: str
     plots: tuple[PlotKind, ...]
     plots_in: str
+    spec_class: str = ""
     shown: str = ""
     verb_home: str = ""
     estimator: str | None = None
-    chosen: Mapping[str, str] = MappingProxyType({})
-    choosing: tuple[str, ...] = ()
     command: str | None = None
     examples: tuple[str, ...] = ('"species ~ ." iris',)
     posteriors: bool = True
@@ -121,6 +112,11 @@ class Row(NamedTuple):
         return f"discrim.models.{self.plots_in}"
 
     @property
+    def spec(self) -> str:
+        """Address of the subclass of `ModelSpec`."""
+        return f"{self.results_module}:{self.spec_class}"
+
+    @property
     def summary(self) -> str:
         """Module of the summary."""
         return f"discrim.models.{self.shown or f'{self.home}_summary'}"
@@ -131,6 +127,7 @@ MODELS = (
         "lda",
         "LDAResults",
         "discriminant.lda",
+        spec_class="LDASpec",
         shown="discriminant.normal_summary",
         plots=(
             "scores",
@@ -151,7 +148,6 @@ MODELS = (
         ),
         plots_in="discriminant.plots:LDA_PLOTS",
         estimator="discrim.sklearn.normal:LDAClassifier",
-        chosen={"covariance": "chosen_covariance", "components": "chosen_components"},
         command="linear discriminant analysis: one covariance for all classes",
         examples=(
             '"species ~ ." iris --prior equal --sections header,functions',
@@ -162,11 +158,11 @@ MODELS = (
         "qda",
         "QDAResults",
         "discriminant.qda",
+        spec_class="QDASpec",
         shown="discriminant.normal_summary",
         plots=(*WITH_POSTERIORS, "ellipses", "qq", "log_determinants", "distances", "scree", "path", "axes"),
         plots_in="discriminant.plots:QDA_PLOTS",
         estimator="discrim.sklearn.normal:QDAClassifier",
-        chosen={"covariance": "chosen_covariance", "components": "chosen_components"},
         command="quadratic discriminant analysis: a covariance for each class",
         examples=('"species ~ bill_length_mm + body_mass_g" penguins --prior equal',),
     ),
@@ -174,12 +170,11 @@ MODELS = (
         "rda",
         "RDAResults",
         "discriminant.rda",
+        spec_class="RDASpec",
         shown="discriminant.normal_summary",
         plots=(*WITH_POSTERIORS, "ellipses", "path"),
         plots_in="discriminant.plots:RDA_PLOTS",
         estimator="discrim.sklearn.normal:RDAClassifier",
-        chosen={"alpha": "alpha", "gamma": "gamma", "components": "chosen_components"},
-        choosing=BY_FOLDS,
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
         examples=('"species ~ ." iris --alpha 0.5 --gamma 0.9',),
     ),
@@ -187,6 +182,7 @@ MODELS = (
         "plda",
         "PLDAResults",
         "discriminant.plda",
+        spec_class="PLDASpec",
         plots=("trials", *WITH_POSTERIORS),
         plots_in="discriminant.plots:PLDA_PLOTS",
         estimator="discrim.sklearn.normal:PLDAClassifier",
@@ -197,11 +193,10 @@ MODELS = (
         "location",
         "LocationResults",
         "discriminant.location",
+        spec_class="LocationSpec",
         plots=WITH_POSTERIORS,
         plots_in="discriminant.plots:LOCATION_PLOTS",
         estimator="discrim.sklearn.normal:LocationClassifier",
-        chosen={"smoothing": "smoothing"},
-        choosing=("grid",),
         command="the location model: normal numbers within each combination of categories",
         examples=('"species ~ sex + island + bill_length_mm" penguins --smoothing 0.1',),
     ),
@@ -209,6 +204,7 @@ MODELS = (
         "naive_bayes",
         "NaiveBayesResults",
         "naive_bayes.naive_bayes",
+        spec_class="NaiveBayesSpec",
         plots=(
             "regions",
             "table",
@@ -231,12 +227,11 @@ MODELS = (
         "shrunken_centroids",
         "ShrunkenCentroidsResults",
         "naive_bayes.shrunken_centroids",
+        spec_class="ShrunkenCentroidsSpec",
         shown="naive_bayes.shrunken_summary",
         plots=("centroids", "path", *WITH_POSTERIORS),
         plots_in="naive_bayes.plots:SHRUNKEN_CENTROIDS_PLOTS",
         estimator="discrim.sklearn.geometric:ShrunkenCentroidsClassifier",
-        chosen={"threshold": "threshold"},
-        choosing=(*BY_FOLDS, "n_thresholds"),
         command="nearest shrunken centroids: few of many columns, one spread each",
         examples=('"cultivar ~ ." wine --threshold 2',),
     ),
@@ -244,6 +239,7 @@ MODELS = (
         "nearest_centroid",
         "NearestCentroidResults",
         "discriminant.nearest_centroid",
+        spec_class="NearestCentroidSpec",
         shown="discriminant.nearest_centroid",
         plots=WITH_POSTERIORS,
         plots_in="discriminant.plots:NEAREST_CENTROID_PLOTS",
@@ -255,12 +251,11 @@ MODELS = (
         "knn",
         "KNNResults",
         "neighbours.knn",
+        spec_class="KNNSpec",
         shown="neighbours.neighbours_summary",
         plots=(*WITH_POSTERIORS, "path"),
         plots_in="neighbours.plots:KNN_PLOTS",
         estimator="discrim.sklearn.geometric:KNNClassifier",
-        chosen={"k": "k"},
-        choosing=("grid",),
         command="k nearest neighbours: the class of most of the nearest rows",
         weights=False,
         examples=('"species ~ ." iris --k 5 --prior equal',),
@@ -269,12 +264,11 @@ MODELS = (
         "kernel_density",
         "KernelDensityResults",
         "neighbours.kernel_density",
+        spec_class="KernelDensitySpec",
         shown="neighbours.neighbours_summary",
         plots=(*WITH_POSTERIORS, "path"),
         plots_in="neighbours.plots:KERNEL_DENSITY_PLOTS",
         estimator="discrim.sklearn.geometric:KernelDensityClassifier",
-        chosen={"bandwidth": "radii"},
-        choosing=("select", "grid"),
         command="kernel densities: the class with the largest density at a row",
         examples=('"species ~ petal_length + petal_width" iris --bandwidth 0.5',),
     ),
@@ -282,6 +276,7 @@ MODELS = (
         "logistic",
         "LogisticResults",
         "regression.logistic_results",
+        spec_class="LogisticSpec",
         shown="regression.logistic_summary",
         verb_home="regression.logistic",
         plots=(
@@ -309,18 +304,19 @@ MODELS = (
         "logistic",
         "PenalizedLogisticResults",
         "regression.penalized",
+        spec_class="PenalizedLogisticSpec",
         shown="regression.logistic_summary",
         verb_home="regression.logistic",
         plots=("choice", "path", *WITH_POSTERIORS),
         plots_in="regression.plots:PENALIZED_LOGISTIC_PLOTS",
         estimator="discrim.sklearn.regressions:LogisticClassifier",
-        chosen={"penalty": "chosen_penalty"},
         name_in_files="penalized_logistic",
     ),
     Row(
         "indicator",
         "IndicatorResults",
         "regression.indicator",
+        spec_class="IndicatorSpec",
         plots=("fitted", "regions", "partition", "pairs", "distances", "confusion", "roc"),
         plots_in="regression.plots:INDICATOR_PLOTS",
         estimator="discrim.sklearn.regressions:IndicatorClassifier",
@@ -331,6 +327,7 @@ MODELS = (
         "perceptron",
         "PerceptronResults",
         "hyperplanes.perceptron",
+        spec_class="PerceptronSpec",
         shown="hyperplanes.plane_summary",
         plots=("history", "updates", "regions", "partition", "pairs", "distances", "confusion", "roc"),
         plots_in="hyperplanes.plots:PERCEPTRON_PLOTS",
@@ -344,6 +341,7 @@ MODELS = (
         "hyperplane",
         "HyperplaneResults",
         "hyperplanes.hyperplane",
+        spec_class="HyperplaneSpec",
         shown="hyperplanes.plane_summary",
         plots=("regions", "distances", "partition", "pairs", "confusion", "roc"),
         plots_in="hyperplanes.plots:HYPERPLANE_PLOTS",
@@ -357,6 +355,7 @@ MODELS = (
         "fda",
         "FDAResults",
         "regression.fda",
+        spec_class="FDASpec",
         shown="regression.indicator_summary",
         plots=("scores", *WITH_POSTERIORS, "territory"),
         plots_in="regression.plots:FDA_PLOTS",
@@ -369,11 +368,10 @@ MODELS = (
         "kernel_lda",
         "KernelLDAResults",
         "kernels.kernel_lda",
+        spec_class="KernelLDASpec",
         plots=("scores", *WITH_POSTERIORS, "territory", "path", "importance"),
         plots_in="kernels.plots:KERNEL_LDA_PLOTS",
         estimator="discrim.sklearn.regressions:KernelLDAClassifier",
-        chosen={"kernel": "kernel_name", "scale": "scale", "width": "width", "ridge": "ridge"},
-        choosing=("select",),
         command="kernel discriminant analysis: curved discriminants, chosen by rows left out",
         examples=('"species ~ ." iris --kernel gaussian --width 2 --ridge 0.1',),
     ),
@@ -381,11 +379,10 @@ MODELS = (
         "pls",
         "PLSResults",
         "projections.pls",
+        spec_class="PLSSpec",
         plots=("scores", "vip", "loadings", "s_plot", "stability", "path", *WITH_POSTERIORS),
         plots_in="projections.plots:PLS_PLOTS",
         estimator="discrim.sklearn.projections:PLSClassifier",
-        chosen={"ncomp": "predictive", "algorithm": "chosen_algorithm"},
-        choosing=BY_FOLDS,
         command="partial least squares: few directions that covary with the classes",
         examples=('"cultivar ~ ." wine --ncomp 2',),
     ),
@@ -393,12 +390,11 @@ MODELS = (
         "sparse_lda",
         "SparseLDAResults",
         "projections.sparse_lda",
+        spec_class="SparseLDASpec",
         shown="projections.sparse_summary",
         plots=("scores", "choice", "path", *WITH_POSTERIORS, "territory"),
         plots_in="projections.plots:SPARSE_LDA_PLOTS",
         estimator="discrim.sklearn.projections:SparseLDAClassifier",
-        chosen={"penalty": "penalty"},
-        choosing=(*BY_FOLDS, "n_penalties"),
         command="sparse discriminant analysis: discriminants of few of many columns",
         examples=('"cultivar ~ ." wine --nonzero 3',),
     ),
@@ -406,11 +402,10 @@ MODELS = (
         "mixture",
         "MixtureResults",
         "mixtures.mixture",
+        spec_class="MixtureSpec",
         plots=(*WITH_POSTERIORS, "components", "path"),
         plots_in="mixtures.plots:MIXTURE_PLOTS",
         estimator="discrim.sklearn.normal:MixtureClassifier",
-        chosen={"components": "sizes", "covariance": "forms", "over": "over"},
-        choosing=("most",),
         command="mixture discriminant analysis: each class a mixture of normals",
         examples=('"species ~ ." iris --components 2 --covariance pooled',),
     ),
@@ -426,7 +421,6 @@ MODELS = (
 )
 """The models, in the order in which the command line shows them."""
 
-BY_RESULTS = {model.results: model for model in MODELS}
 BY_MODEL = {model.name: model for model in MODELS}
 BY_VERB = {model.verb: model for model in MODELS if not model.name_in_files}
 

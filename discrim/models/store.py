@@ -12,7 +12,6 @@ from discrim.models.base.fit_file import fit_of
 from discrim.models.base.reading import told, with_ways_out
 from discrim.models.base.tensor_file import read_file
 from discrim.models.moments.moments import NAME, moments_of_file
-from discrim.models.registry import BY_MODEL, resolve
 from discrim.models.results.results import ClassifierResults
 
 Loaded = TypeVar("Loaded")
@@ -91,8 +90,7 @@ def load(
         found: Any = moments_of_file(place, about, tensors, functions)
     else:
         fit = fit_of(place, about, tensors, functions)
-        row = BY_MODEL[fit.model.name]
-        found = resolve(f"{row.results_module}:{row.results}")(fit)
+        found = fit.spec.results_class(fit)
     if results is not None and not isinstance(found, results):
         raise DataError(
             f"{place} holds {type(found).__name__}, not {results.__name__}.",

@@ -49,9 +49,10 @@ from discrim.errors import (
     warn_user,
 )
 from discrim.formula.grammar import quote
-from discrim.models.base.fit import AS_FITTED, Decision, Gaps, finished_scores, predicted_codes
+from discrim.models.base.fit import AS_FITTED, Gaps
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_word, listed
+from discrim.models.base.scores import Decision, finished_scores, predicted_codes
 from discrim.models.results.results import ClassifierResults
 from discrim.specification import Specification
 
@@ -816,7 +817,7 @@ def _planes(estimator: Any) -> tuple[Floats, Floats]:
     if len(order) == 2:
         return np.diff(out, axis=0), np.diff(level)
     there = np.isfinite(level)
-    if not fit.model.instead:
+    if fit.has_posteriors:
         out[known] -= out[there].mean(axis=0)
         level[known] -= level[there].mean()
     return out, level

@@ -17,7 +17,6 @@ from discrim.covariance import MCD, Diagonal, FactorAnalytic, Shrunk, ShrunkCorr
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import DataError, DiscrimError
 from discrim.models.base.tensor_file import read_file, write_file
-from discrim.models.registry import BY_RESULTS
 from discrim.penalty import Lasso
 from discrim.sklearn import as_estimator
 from discrim.specification import Specification
@@ -126,7 +125,7 @@ def refitted(fit, table):
 
 def chosen_parameters(fit, name):
     """Return the parameters of a specification that the rows chose."""
-    attribute = BY_RESULTS[type(fit).__name__].chosen.get(name)
+    attribute = fit._fit.spec.chosen_options.get(name)
     return {} if attribute is None else getattr(fit._fit.numbers, attribute)
 
 

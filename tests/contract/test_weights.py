@@ -265,7 +265,6 @@ def test_whole_weights_are_repeated_rows_in_every_number(name, counts):
             lambda fit: fit.canonical().dimension_tests,
             lambda fit: fit.canonical().standardized_total,
             lambda fit: fit.posterior_intervals(SOME),
-            lambda fit: fit._covariance_models(),
             lambda fit: fit.box_m().table,
         ]
     for ask in compared:

@@ -52,7 +52,7 @@ def test_coefficients_give_the_decision_function(model, two):
     assert not estimator.coef_[:, -1].any()
     if two:
         found = found[:, 0]
-    elif estimator.results_._fit.model.instead == "":
+    elif estimator.results_._fit.has_posteriors:
         np.testing.assert_allclose(estimator.coef_.sum(axis=0), 0, atol=1e-12 * np.abs(estimator.coef_).max())
         found, scores = (values - values[:, [0]] for values in (found, scores))
     np.testing.assert_allclose(found, scores, rtol=1e-9, atol=1e-9 * np.abs(scores).max())

@@ -1,33 +1,32 @@
-"""A fit as one value: a model's numbers beside the rows, the names and the way in which it is fitted again.
+"""A fitted model as one value, and the specification of its model.
 
-Whatever judges, pictures, saves or summarizes a fit takes a `Fit`, and so knows no class of results. What a
-fit says of rows stands before it: the rule gives them scores, block by block; a decision makes classes of
-these, and labels of classes in the dtype of the response. Rows that have a gap, a missing value or a level
-that the fit has not seen, are left without an answer, or answered by their other columns.
+Evaluation, plots, saving and summaries receive a `Fit` and know no class of results. It has the estimates,
+the rows, the names and the `ModelSpec`. Each model has one subclass of `ModelSpec` in the module of its
+results, such as `LDASpec` in `discrim.models.discriminant.lda`: how it is fitted to rows, scored, refitted
+and saved. `Refits` is the part of it that refits; a choice of columns replaces this part and keeps the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Generic, Literal, Self, TypeVar, cast
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Covariance, Dependency
+from discrim.core.covariance.covariance import Covariance, Dependency, constant_columns, dependencies
 from discrim.core.errors import register_descriptions
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import Progress
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import rules
 from discrim.core.rules.gaussian import MarginalRule
-from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import CalibratedRule, IndependentRule, LinearRule, Rule
+from discrim.core.rules.leave_one_out import LeftOut, by_refits
+from discrim.core.rules.rules import CalibratedRule, PartRule, Rule
 from discrim.data.column_range import ColumnRange
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
@@ -35,173 +34,16 @@ from discrim.design.rows import new_blocks
 from discrim.errors import (
     DataError,
     DiscrimError,
-    MissingPredictionWarning,
     NotSupportedError,
     sentence,
-    warn_user,
 )
 from discrim.models.base.core_errors import describe
-from discrim.models.base.data_range import column_range, score_limit
+from discrim.models.base.data_range import column_range
 from discrim.models.base.labels import in_sentence, labelled, whole_counts
-from discrim.models.base.reading import check_word, every_sparse_row, prior_vector
+from discrim.models.base.reading import check_word, class_moments, prior_vector
+from discrim.models.base.scores import Decision, predicted_codes, score_frame
 
 register_descriptions(describe)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Decision:
-    """How scores become classes.
-
-    Attributes
-    ----------
-    costs : (K, K) float or None
-        Cost of predicting class j (column) for a row of class i (row); None for the most probable class.
-    reject : float or None
-        Cost of rejecting a row; a row whose least expected cost is above it has the code K.
-    """
-
-    costs: Floats | None = None
-    reject: float | None = None
-
-    def codes(self, scores: Floats) -> Codes:
-        """Codes (m,) of scores (m, K); -1 for a missing row.
-
-        The least expected cost is Chow's rule (1970, IEEE Transactions on Information Theory 16, 41-46).
-        """
-        if self.costs is None and self.reject is None:
-            return rules.best_class(scores)
-        n_classes = scores.shape[1]
-        costs = 1.0 - np.eye(n_classes) if self.costs is None else self.costs
-        expected = rules.posteriors(scores) @ costs
-        codes = rules.best_class(-expected)
-        if self.reject is not None:
-            codes[(expected.min(axis=1) > self.reject) & (codes >= 0)] = n_classes
-        return codes
-
-
-def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
-    """Scores (m, K) of all rows, block by block, in pieces that fit the cache.
-
-    Those of a row with a missing value are NaN, but where the blocks let it be used in part. A row that is
-    impossible in every class has no posterior, and a warning says so.
-    """
-    complete = rule.rule if isinstance(rule, MarginalRule) else rule
-    has_ends = getattr(complete, "has_ends", False)
-    impossible: list[int] = []
-    with Progress(blocks.table.nrows, "scores of rows") as progress:
-        for rows, scores in _pieces(blocks, rule, n_classes):
-            if has_ends:
-                none = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
-                impossible.extend(none.tolist())
-            yield rows, scores
-            progress(rows.stop - rows.start)
-    if impossible:
-        warn_impossible(len(impossible), blocks.table.label(impossible[0]))
-
-
-def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
-    """Scores of all rows, by what is stored of them where that is little and the rule takes it."""
-    complete = rule.rule if isinstance(rule, MarginalRule) else rule
-    stored = every_sparse_row(blocks) if rules.takes_stored(complete) else None
-    if stored is None or (blocks.partial and stored[1].any()):
-        for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
-            yield from block_scores(blocks, rule, n_classes, place, x, missing)
-        return
-    rows, missing = stored
-    piece = max(2**21 // n_classes, 64)
-    for start in range(0, len(rows), piece):
-        place = slice(start, min(start + piece, len(rows)))
-        part = rows.rows(place)
-        lost = missing[place]
-        scores = rules.stored_scores(complete, part)
-        scores[lost] = np.nan
-        yield place, scores
-
-
-def block_scores(
-    blocks: Blocks, rule: Rule, n_classes: int, place: slice, x: Floats, missing: NDArray[np.bool_] | None
-) -> Iterator[tuple[slice, Floats]]:
-    """Scores (m, K) of the rows of one block, as `every_row` gives it, in pieces that fit the cache."""
-    # Columns that are each looked at by themselves, class by class, gain nothing by pieces in the cache.
-    piece = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
-    # Of linear scores a look at these is enough, which are few.
-    limit = score_limit(rule, blocks.column_range) if isinstance(rule, LinearRule) else None
-    if missing is None and isinstance(rule, MarginalRule):
-        rule = rule.rule
-    for start in range(0, len(x), piece):
-        stop = min(start + piece, len(x))
-        # Scores that overflow are outside the limit, so that the values are checked and refused.
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = rule.scores(x[start:stop])
-        if limit is not None and not -limit < scores.min(initial=0.0) <= scores.max(initial=0.0) < limit:
-            missing = blocks.missing(x, place.start)
-        if missing is not None and not blocks.partial:
-            scores[missing[start:stop]] = np.nan
-        yield slice(place.start + start, place.start + stop), scores
-
-
-def warn_impossible(count: int, first: Any) -> None:
-    """Warn of rows whose probability is zero in every class, naming the first."""
-    warn_user(
-        f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
-        f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had, or "
-        "where no kernel reaches. The posterior is 0/0, so that label and posterior are missing: fit "
-        "naive_bayes() with laplace=1, for example, or kernel_density() with a larger bandwidth.",
-        MissingPredictionWarning,
-    )
-
-
-def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
-    """Predicted class (n,) of each row of the table, -1 where a value is missing."""
-    task = partial(_codes, rule=rule, n_classes=n_classes, decision=decision)
-    return blocks.per_row(task)
-
-
-def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
-    codes = np.empty(blocks.table.nrows, dtype=np.intp)
-    for place, scores in scored(blocks, rule, n_classes):
-        codes[place] = decision.codes(scores)
-    return codes
-
-
-def finished_scores(blocks: Blocks, rule: Rule, n_classes: int, finish: Callable[[Floats], Floats]) -> Floats:
-    """What `finish` makes of the scores (n, K) of all rows."""
-    shape = (blocks.table.nrows, n_classes)
-    refuse_beyond_memory(
-        1.0 * shape[0] * shape[1],
-        f"A column for each of {shape[1]:,} classes and {shape[0]:,} rows",
-        "Pass fewer rows at a time, or ask for labels only, with predict()",
-    )
-    out = np.empty(shape, order="C" if shape[1] > rules.MANY_CLASSES else "F")
-    for place, scores in scored(blocks, rule, n_classes):
-        if finish is rules.posteriors:
-            rules.posteriors(scores, out=out[place])
-        else:
-            out[place] = finish(scores)
-    return out
-
-
-def posterior_frame(
-    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
-) -> pd.DataFrame:
-    """What `finish` makes of the scores, rows by classes, on the table's index."""
-    values = finished_scores(blocks, rule, len(classes), finish)
-    return pd.DataFrame(values, index=blocks.table.index, columns=classes, copy=False)
-
-
-def score_frame(
-    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
-) -> pd.DataFrame | pd.Series:
-    """What `finish` makes of the scores; of two classes that of the second less that of the first."""
-    if len(classes) > 2:
-        return posterior_frame(blocks, rule, classes, finish)
-    out = np.empty(blocks.table.nrows)
-    for place, scores in scored(blocks, rule, 2):
-        values = finish(scores)
-        # Minus infinity in both: the row is impossible, and its log odds are missing.
-        with np.errstate(invalid="ignore"):
-            out[place] = values[:, 1] - values[:, 0]
-    return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
 
 
 def fit_covariances(fit: Fit[Any]) -> tuple[Covariance, ...]:
@@ -239,7 +81,24 @@ AS_FITTED = Gaps()
 """What the fit does of its own."""
 
 
-N = TypeVar("N", covariant=True)
+class Estimates(Protocol):
+    """What the estimates of every model have."""
+
+    @property
+    def moments(self) -> ClassMoments:
+        """Moments of the rows."""
+
+    @property
+    def prior(self) -> Floats:
+        """Prior (K,)."""
+
+    @property
+    def estimated_prior(self) -> bool:
+        """Whether the prior is the class proportions of the rows."""
+
+
+N = TypeVar("N", bound=Estimates, covariant=True)
+E = TypeVar("E", bound=Estimates)
 T = TypeVar("T")
 
 CALIBRATOR = "calibrator"
@@ -250,66 +109,6 @@ WITHOUT_ROWS = ("along", "drop1", "separation", CALIBRATOR)
 
 HELD_NUMBERS = 2**14
 """Classes times columns up to which a fit holds its rule: of few rows, making it takes as long as they do."""
-
-PriorWithout = Literal["held", "refitted", "none"]
-"""What a model does with class proportions as its prior where rows are left out, unless asked."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Refits:
-    """How a model is fitted again, to other moments or rows; the prior is that of the fit it is asked of.
-
-    Attributes
-    ----------
-    spread : {"pooled", "class", "diagonal"} or None
-        What the model needs of the moments; None where it is no function of moments, and needs rows.
-    of_moments : callable
-        From a fit and moments to a rule; None where a covariance is singular.
-    of_rows : callable
-        From a fit and blocks with other weights to a rule, or None. What the rows were asked to choose is
-        chosen anew.
-    held : callable
-        The same, with what was chosen held.
-    left_out : callable
-        From a fit to the scores of rows under the rule without each of them: as a function of rows, or of
-        all rows that the fit uses, (n, K).
-    choice : str
-        What the rows were asked to choose, in words; empty where that is nothing.
-    drops : bool
-        Whether columns that others determine are dropped, in each refit anew.
-    informative : sequence of int
-        Columns that tell something even where they are constant.
-    obstacles : callable, optional
-        Collinear columns that the model does not bear, from moments; all of them by default.
-    why_no_rule : callable, optional
-        From a fit and blocks to why there is no rule, and the way out.
-    search : object, optional
-        How what is chosen is searched for, of models whose refits or summaries ask.
-    called : callable, optional
-        From a fit, the positions of rows to learn from and those of rows to judge, to the scores of the
-        latter: a call of what made the fit, where the columns of the refits are not those of the fit.
-    groups : (n,) int, optional
-        Groups of the rows of the table, of which folds leave out whole ones; -1 for rows not used.
-    recode : callable, optional
-        Adapts a fit to the columns that remain if the rows of a refit lack levels. It takes the fit, the
-        blocks of the refit and whether choices are held, and returns the fit and the blocks to use. None if
-        the model stores nothing by column.
-    """
-
-    spread: Spread | None
-    of_moments: Callable[[Fit[Any], ClassMoments], Rule | None]
-    of_rows: Callable[[Fit[Any], Blocks], Rule | None]
-    held: Callable[[Fit[Any], Blocks], Rule | None]
-    left_out: Callable[[Fit[Any]], LeftOut | Floats]
-    choice: str = ""
-    drops: bool = False
-    informative: Sequence[int] = ()
-    obstacles: Callable[[ClassMoments], list[Dependency]] | None = None
-    why_no_rule: Callable[[Fit[Any], Blocks], DiscrimError | None] | None = None
-    search: Any = None
-    called: Callable[[Fit[Any], Codes, Codes], Floats] | None = None
-    groups: Codes | None = None
-    recode: Callable[[Fit[Any], Blocks, bool], tuple[Fit[Any], Blocks]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,83 +142,440 @@ class Selection:
         return "model" if self.words.startswith("choose ") else "columns"
 
 
-def rule_of_numbers(fit: Fit[Any], prior: Floats, method: str, convention: str | None) -> Rule:
-    """The rule of numbers that are a `MomentsFit`, under a prior (K,)."""
-    with np.errstate(divide="ignore"):
-        rule: Rule = fit.numbers.rule(np.log(prior), method, convention)
-    return rule
+PriorInRefits = Literal["fixed", "refitted", "none"]
+"""Whether class proportions that are the prior are kept or estimated again in refits; "none": no prior."""
+
+NOTHING = type(None)
+"""Type of an option in a file that may be None."""
+
+FOLD_OPTIONS = ("folds", "grid", "seed")
+"""Options of a choice by folds."""
 
 
-def read_rows(fit: Fit[Any], data: Any, gaps: Gaps) -> Blocks:
-    """The rows of a table, or those of the fit where there is none, as the fit reads them."""
-    own = fit.blocks
-    part = gaps.missing == "integrate"
-    if gaps.missing is not None:
-        own = replace(own, partial=part, incomplete=own.incomplete and part)
-    if data is None:
-        fit.rows("predict", "pass data=")
-        return own
-    unseen = gaps.unseen == "missing" and own.design.spec is not None
-    return new_blocks(own if own.unseen == unseen else replace(own, unseen=unseen), data)
+class Refits(Generic[E]):
+    """How a model is refitted to other moments or rows, under the prior of the fit.
 
-
-def as_log_posteriors(fit: Fit[Any], scores: Floats) -> Floats:
-    """Log posteriors; of two classes the scores, whose difference is the same with more of its digits."""
-    return scores if scores.shape[1] == 2 else rules.log_posteriors(scores)
-
-
-def as_scored(fit: Fit[Any], scores: Floats) -> Floats:
-    """The scores as the rule gives them."""
-    return scores
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Model:
-    """What is particular to a model, whatever its numbers.
-
-    Attributes
-    ----------
-    name : str
-        That of its verb, and of the model in files.
-    likelihood_of : {"class and row", "class and row given covariates", "class given row", "none"}
-    prior_without : {"held", "refitted", "none"}
-        What becomes of class proportions as the prior where rows are left out, unless asked; none where the
-        model has no prior.
-    no_fit : (str, str)
-        Why there may be no fit to some of the rows, and the way out.
-    instead : str
-        What to turn to where posteriors are asked for; empty for a model that has them.
-    rule : callable
-        From a fit, a prior, a method and a convention to a rule.
-    rows : callable
-        From a fit, a table and what becomes of its gaps to blocks.
-    decision : callable
-        From a fit and scores (m, K) of its rule to the values (m, K) that `decision_function` shows; of two
-        classes their difference.
-    check_prior : callable, optional
-        Raises where a prior (K,) over classes does not go with the model.
-    marginal : callable, optional
-        From the numbers, a log prior (K,), a method and positions of columns to the rule of these, the others
-        integrated out.
-    reads_gaps : bool
-        Whether the rule itself integrates missing columns out.
-    scores_left_out : float
-        How many times as long as its score it takes to leave a row out, where that is more than a few times.
+    The defaults are those of a model whose estimates are a function of the moments of the rows. Every method
+    takes the fit.
     """
 
-    name: str
-    title: str
-    likelihood_of: str = "class and row"
-    prior_without: PriorWithout = "held"
-    no_fit: tuple[str, str] = ("a covariance is singular, or classes are separated", "fewer columns")
-    instead: str = ""
-    rule: Callable[[Fit[Any], Floats, str, str | None], Rule] = rule_of_numbers
-    rows: Callable[[Fit[Any], Any, Gaps], Blocks] = read_rows
-    decision: Callable[[Fit[Any], Floats], Floats] = as_log_posteriors
-    check_prior: Callable[[Floats, pd.Index], None] | None = None
-    marginal: Callable[[Any, Floats, str, Codes], Rule] | None = None
-    reads_gaps: bool = False
-    scores_left_out: float = 1.0
+    by_calls: ClassVar[bool] = False
+    """Whether a refit is a call of a user's function, so that there are scores and no rule."""
+
+    chooses_columns: ClassVar[bool] = False
+    """Whether every refit chooses columns again."""
+
+    def required_moments(self, fit: Fit[E]) -> Spread | None:
+        """Return which moments a refit needs; None if it needs the rows."""
+        return fit.numbers.moments.spread
+
+    def choice(self, fit: Fit[E]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        return ""
+
+    def refit_to_moments(self, fit: Fit[E], moments: ClassMoments) -> Rule | None:
+        """Return the rule of a refit to moments.
+
+        Parameters
+        ----------
+        fit : Fit
+        moments : ClassMoments
+            Moments of all columns of the fit. Columns that are constant or, if the fit drops them, collinear
+            are left out.
+
+        Returns
+        -------
+        Rule or None
+            None if a covariance is singular.
+        """
+        keep = self._usable_columns(fit, moments)
+        if not len(keep):
+            return None
+        is_whole = len(keep) == moments.n_columns
+        estimates: Any = (fit if is_whole else _fit_of_columns(fit, keep)).numbers
+        refit: Any = estimates.refit(moments if is_whole else moments.columns(keep))
+        if refit is None:
+            return None
+        rule: Rule = refit.rule(fit.log_prior())
+        return rule if is_whole else PartRule(rule, keep)
+
+    def refit_to_rows(self, fit: Fit[E], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows with other weights; what the rows choose is chosen again.
+
+        None if there is no rule. By default a refit chooses nothing.
+        """
+        return self.refit_with_fixed(fit, rows)
+
+    def refit_with_fixed(self, fit: Fit[E], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows with other weights that keeps what the rows of the fit chose.
+
+        None if there is no rule. By default the refit is to the moments of the rows.
+        """
+        return self.refit_to_moments(fit, class_moments(rows, fit.numbers.moments.spread))
+
+    def refit(self, fit: Fit[E], rows: Blocks, *, fixed: bool = False) -> Rule | None:
+        """Return the rule of a refit to the columns of these rows that the verb would use.
+
+        Parameters
+        ----------
+        fit : Fit
+        rows : Blocks
+            Rows with other weights, with the columns of the fit or those of another design.
+        fixed : bool
+            Whether what the rows of the fit chose is kept.
+
+        Returns
+        -------
+        Rule or None
+            None if there is no rule.
+        """
+        refit = self.refit_with_fixed if fixed else self.refit_to_rows
+        # If rows miss values, the model itself leaves out the columns that it cannot use.
+        if self.required_moments(fit) is not None or rows.incomplete:
+            return refit(fit, rows)
+        moments = class_moments(rows, "pooled" if self.drops_columns(fit) else "diagonal")
+        if not moments.total:
+            return None
+        keep = self._usable_columns(fit, moments)
+        if len(keep) == moments.n_columns:
+            return refit(fit, rows)
+        if not len(keep):
+            return None
+        rule = refit(_fit_of_columns(fit, keep), rows.columns(keep.tolist()))
+        return None if rule is None else PartRule(rule, keep)
+
+    def leave_one_out(self, fit: Fit[E]) -> LeftOut | Floats:
+        """Return the scores of rows under the rule without each of them.
+
+        Returns
+        -------
+        LeftOut or (n, K) float
+            A function of rows, or the scores of all rows that the fit uses.
+        """
+        estimates: Any = fit.numbers
+        left_out: LeftOut = estimates.left_out(fit.log_prior())
+        return left_out
+
+    def drops_columns(self, fit: Fit[E]) -> bool:
+        """Return whether each refit drops collinear columns again."""
+        return False
+
+    def informative(self, fit: Fit[E]) -> Sequence[int]:
+        """Return the positions of columns that a refit uses even if they are constant."""
+        return ()
+
+    def obstacles(self, fit: Fit[E], moments: ClassMoments) -> list[Dependency]:
+        """Return the collinear columns of these moments that the model cannot use."""
+        return dependencies(moments.as_one())
+
+    def why_no_rule(self, fit: Fit[E], rows: Blocks) -> DiscrimError | None:
+        """Return an error that says why a refit to these rows has no rule; None if this is not known."""
+        return None
+
+    def groups(self, fit: Fit[E]) -> Codes | None:
+        """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
+        return None
+
+    def recode(self, fit: Fit[E], rows: Blocks, *, fixed: bool) -> tuple[Fit[E], Blocks]:
+        """Adapt a fit to rows that lack levels of the fit.
+
+        Parameters
+        ----------
+        fit : Fit
+        rows : Blocks
+            The rows of the refit, whose design lacks levels.
+        fixed : bool
+            Whether what the rows of the fit chose is kept.
+
+        Returns
+        -------
+        fit : Fit
+            The fit to refit, whose estimates by column are those of the design.
+        rows : Blocks
+            The rows to refit it to.
+        """
+        return fit, rows
+
+    def scores_by_call(self, fit: Fit[E], train: Codes, test: Codes) -> Floats:
+        """Return the scores of some rows by a call with others, if `by_calls`.
+
+        Parameters
+        ----------
+        fit : Fit
+        train : (n,) int
+            Positions of the rows to fit.
+        test : (m,) int
+            Positions of the rows to score.
+
+        Returns
+        -------
+        (m, K) float
+        """
+        raise NotImplementedError
+
+    def _usable_columns(self, fit: Fit[E], moments: ClassMoments) -> Codes:
+        """Return the positions of the columns that the verb would not leave out of these rows."""
+        dropped = set(constant_columns(moments)) - set(self.informative(fit))
+        kept = [j for j in range(moments.n_columns) if j not in dropped]
+        if self.drops_columns(fit) and kept:
+            remaining = moments.columns(np.array(kept)) if dropped else moments
+            dropped |= {kept[each.column] for each in self.obstacles(fit, remaining)}
+        return np.array([j for j in range(moments.n_columns) if j not in dropped], dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelSpec(Refits[E]):
+    """One model: its name, rule, refits and file.
+
+    A subclass has to define `name`, `title`, `results_class` and, unless `can_be_saved` is false,
+    `from_arrays`. Every other attribute and method has a default. The estimates of a model have the
+    attributes `moments`, `prior` and `estimated_prior`, and the methods `rule`, `refit` and `left_out` unless
+    the subclass overrides what calls them.
+
+    Parameters
+    ----------
+    search : object, optional
+        How tuning parameters are chosen, if the rows choose some.
+    """
+
+    name: ClassVar[str]
+    """Name of the model in files and in the registry: that of its verb, unless the verb has two models."""
+
+    title: ClassVar[str]
+    """Title of the model in summaries."""
+
+    results_class: ClassVar[Any]
+    """Public class of the fits."""
+
+    why_no_refit: ClassVar[tuple[str, str]] = (
+        "a covariance is singular, or classes are separated",
+        "fewer columns",
+    )
+    """Why a refit to some of the rows may have no rule, and what to use instead."""
+
+    integrates_missing: ClassVar[bool] = False
+    """Whether the rule itself integrates out missing columns."""
+
+    leave_one_out_cost: ClassVar[float] = 1.0
+    """Time to leave out a row, as a multiple of the time to score it, if that is more than a few."""
+
+    chosen_options: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Options that the rows may choose, and the attributes of the estimates with what was chosen.
+
+    The attribute of an option that accepts specifications is a dict of the chosen parameters.
+    """
+
+    search_options: ClassVar[tuple[str, ...]] = ()
+    """Options that say how the rows choose; a refit that keeps the choice does without."""
+
+    can_be_saved: ClassVar[bool] = True
+    """Whether a file can store the fits."""
+
+    file_methods: ClassVar[tuple[str, ...]] = ("moment", "mle")
+    """Values of an option `method` in files."""
+
+    file_options: ClassVar[Mapping[str, tuple[type, ...]]] = MappingProxyType({})
+    """Attributes of the estimates that a file stores, with their types; arguments of `from_arrays`."""
+
+    file_moments: ClassVar[Spread] = "pooled"
+    """Which moments a file stores."""
+
+    file_covariance: ClassVar[str] = "full"
+    """Covariance model, if no option `structure` names it, for the checks of the moments in a file."""
+
+    allows_constant: ClassVar[bool] = False
+    """Whether a column may be constant within classes."""
+
+    allows_singular: ClassVar[bool] = False
+    """Whether columns may be collinear."""
+
+    scores_class_means: ClassVar[bool] = True
+    """Whether every row near a class mean has a score, which is checked when a file is loaded."""
+
+    search: Any = None
+
+    @property
+    def verb(self) -> str:
+        """Name of the verb that fits the model."""
+        return self.name
+
+    def fit(
+        self,
+        estimates: E,
+        rows: Blocks,
+        arguments: Mapping[str, Any],
+        *,
+        has_rows: bool = True,
+        path: pd.DataFrame | None = None,
+        cache: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Fit[E]:
+        """Return a fitted model.
+
+        Parameters
+        ----------
+        estimates : object
+            What was estimated, without names.
+        rows : Blocks
+            The rows, and how a table is read.
+        arguments : mapping
+            The arguments of the verb, as of `verb_options`.
+        has_rows : bool
+            Whether `rows` has any.
+        path : DataFrame, optional
+            The candidates of a choice, with their errors or criteria.
+        cache : mapping
+            What is computed already.
+        """
+        numbers: Any = estimates
+        return Fit(self, numbers, rows, numbers.prior, arguments, has_rows, path, dict(cache))
+
+    # ---- what the model is
+
+    def likelihood_of(self, fit: Fit[E]) -> str:
+        """Return whose likelihood `llf` is.
+
+        One of "class and row", "class and row given covariates", "class given row" and "none".
+        """
+        return "class and row"
+
+    def prior_in_refits(self, fit: Fit[E]) -> PriorInRefits:
+        """Return what refits do with class proportions that are the prior, unless a user says otherwise."""
+        return "fixed"
+
+    def posteriors_hint(self, fit: Fit[E]) -> str:
+        """Return what to use instead of posteriors; empty if the model has them."""
+        return ""
+
+    # ---- scores of rows
+
+    def read_rows(self, fit: Fit[E], data: Any, gaps: Gaps) -> Blocks:
+        """Return the rows of a table, or those of the fit, as the fit reads them.
+
+        Parameters
+        ----------
+        fit : Fit
+        data : table or None
+            None for the rows of the fit.
+        gaps : Gaps
+            What happens to rows with missing values and unseen levels.
+        """
+        own = fit.blocks
+        is_partial = gaps.missing == "integrate"
+        if gaps.missing is not None:
+            own = replace(own, partial=is_partial, incomplete=own.incomplete and is_partial)
+        if data is None:
+            fit.rows("predict", "pass data=")
+            return own
+        unseen = gaps.unseen == "missing" and own.design.spec is not None
+        return new_blocks(own if own.unseen == unseen else replace(own, unseen=unseen), data)
+
+    def rule(self, fit: Fit[E], prior: Floats, method: str, convention: str | None) -> Rule:
+        """Return the rule under a prior.
+
+        Parameters
+        ----------
+        fit : Fit
+        prior : (K,) float
+        method, convention : str
+            Those of `predict_proba`.
+        """
+        estimates: Any = fit.numbers
+        with np.errstate(divide="ignore"):
+            rule: Rule = estimates.rule(np.log(prior), method, convention)
+        return rule
+
+    def has_marginals(self, fit: Fit[E]) -> bool:
+        """Return whether `marginal_rule` integrates columns out."""
+        return False
+
+    def marginal_rule(self, estimates: E, log_prior: Floats, method: str, keep: Codes) -> Rule:
+        """Return the rule of some columns, the others integrated out; required if `has_marginals`.
+
+        Parameters
+        ----------
+        estimates : object
+        log_prior : (K,) float
+        method : str
+            That of `predict_proba`.
+        keep : (q,) int
+            Positions of the columns.
+        """
+        raise NotImplementedError
+
+    def shows_log_posteriors(self, fit: Fit[E]) -> bool:
+        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        return True
+
+    def decision(self, fit: Fit[E], scores: Floats) -> Floats:
+        """Return the values (m, K) that `decision_function` shows, from the scores (m, K) of the rule.
+
+        Of two classes the difference is shown, which scores have with more digits than log posteriors.
+        """
+        if scores.shape[1] == 2 or not self.shows_log_posteriors(fit):
+            return scores
+        return rules.log_posteriors(scores)
+
+    def check_prior(self, prior: Floats, classes: pd.Index) -> None:
+        """Raise if a prior (K,) is not compatible with the model."""
+
+    # ---- files
+
+    def file_values(self, estimates: E) -> dict[str, Any]:
+        """Return the values of `file_options`, by name."""
+        return {name: getattr(estimates, name) for name in self.file_options}
+
+    def to_arrays(self, estimates: E) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return {}
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has; -1 stands for any length.
+
+        Parameters
+        ----------
+        k : int
+            Number of classes.
+        p : int
+            Number of columns.
+        """
+        return {}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have; the parameters are as above."""
+        return {}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> E:
+        """Return the estimates that a file stores.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        prior : (K,) float
+        values : mapping
+            Options of the file, as `file_options` names them, and arrays, as of `to_arrays`.
+        """
+        raise NotImplementedError
+
+
+def _fit_of_columns(fit: Fit[E], keep: Codes) -> Fit[E]:
+    """Return the fit with a covariance model of the columns at some positions (q,), to refit to these."""
+    estimates: Any = fit.numbers
+    covariance_model = getattr(estimates, "covariance_model", None)
+    if covariance_model is None:
+        return fit
+    return replace(fit, numbers=replace(estimates, covariance_model=covariance_model.for_columns(keep)))
+
+
+def scores_by_refits(fit: Fit[Any], reason: str) -> LeftOut:
+    """Return missing scores for `leave_one_out`, so that each row is left out by a refit.
+
+    Parameters
+    ----------
+    fit : Fit
+    reason : str
+        Why this takes long, for the error that refuses it for many rows; see `by_refits`.
+    """
+    return by_refits(int(fit.numbers.moments.rows.sum()), len(fit.classes), reason)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -428,6 +584,8 @@ class Fit(Generic[N]):
 
     Attributes
     ----------
+    spec : ModelSpec
+        The model.
     numbers : N
         What was estimated, without names.
     blocks : Blocks
@@ -445,32 +603,33 @@ class Fit(Generic[N]):
         How its rows chose its columns, where they did.
     loaded : bool
         Whether it was read from a file, which does not hold how an option came to its value.
+    refits_instead : Refits or None
+        How it is refitted, if not by the specification of its model: by choices of columns or calls.
     counts : (K,) float
         Rows, or sums of weights, by class.
     dropped : int
         Rows with a missing value.
     """
 
-    model: Model
+    spec: ModelSpec[Any]
     numbers: N
     blocks: Blocks
     prior: Floats
-    refits: Refits
     options: Mapping[str, Any]
     has_rows: bool = True
     path: pd.DataFrame | None = None
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
     selection: Selection | None = field(default=None, repr=False)
     loaded: bool = False
+    refits_instead: Refits[Any] | None = field(default=None, repr=False)
     counts: Floats = field(init=False)
     dropped: int = field(init=False)
     _derived: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         design = self.blocks.design
-        numbers = cast("Any", self.numbers)
         self.blocks.table.watch((*design.response_columns, *design.columns))
-        object.__setattr__(self, "counts", numbers.moments.counts)
+        object.__setattr__(self, "counts", self.numbers.moments.counts)
         object.__setattr__(self, "dropped", self.blocks.dropped)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -493,10 +652,30 @@ class Fit(Generic[N]):
         return replace(self, blocks=bare, has_rows=False, cache=kept, selection=choice)
 
     @property
+    def refits(self) -> Refits[Any]:
+        """How the fit is refitted."""
+        return self.spec if self.refits_instead is None else self.refits_instead
+
+    @property
     def choice(self) -> str:
         """What the rows chose of the fit, in words; empty where that is nothing."""
         columns = "" if self.selection is None else self.selection.choice
-        return " and ".join(each for each in (columns, self.refits.choice) if each)
+        return " and ".join(each for each in (columns, self.refits.choice(self)) if each)
+
+    @property
+    def has_posteriors(self) -> bool:
+        """Whether the model has posterior probabilities."""
+        return not self.spec.posteriors_hint(self)
+
+    @property
+    def likelihood_of(self) -> str:
+        """Whose likelihood `llf` is, as of `ModelSpec.likelihood_of`."""
+        return self.spec.likelihood_of(self)
+
+    @property
+    def prior_in_refits(self) -> PriorInRefits:
+        """What refits do with class proportions that are the prior, unless a user says otherwise."""
+        return self.spec.prior_in_refits(self)
 
     def choosing_anew(self) -> Fit[Any]:
         """The fit whose refits choose the columns anew, as of `rows`; itself where its rows chose none."""
@@ -526,18 +705,17 @@ class Fit(Generic[N]):
     @property
     def column_range(self) -> ColumnRange:
         """Range of the columns in new rows."""
-        numbers: Any = self.numbers
-        return self._lazily("column_range", lambda: column_range(numbers.moments))
+        return self._lazily("column_range", lambda: column_range(self.numbers.moments))
 
     @property
     def title(self) -> str:
         """What the model is called."""
-        return self.model.title
+        return self.spec.title
 
     @property
     def title_in_sentence(self) -> str:
         """The title, where only names keep their capitals."""
-        return in_sentence(self.model.title)
+        return in_sentence(self.spec.title)
 
     @property
     def formula(self) -> str:
@@ -557,8 +735,7 @@ class Fit(Generic[N]):
 
     def class_means(self) -> pd.DataFrame:
         """Means of the rows, classes by terms."""
-        numbers: Any = self.numbers
-        return pd.DataFrame(numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return pd.DataFrame(self.numbers.moments.class_means, index=self.classes, columns=self.terms)
 
     def rows(self, what: str, hint: str = "fit formula and data") -> Blocks:
         """The rows of the fit; a DataError says that the table was changed since.
@@ -590,30 +767,29 @@ class Fit(Generic[N]):
             return data
         if gaps.missing == "integrate":
             self.need_marginals()
-        blocks = self.model.rows(self, data, gaps)
+        blocks = self.spec.read_rows(self, data, gaps)
         return blocks if data is None else replace(blocks, column_range=self.column_range)
 
     def need_marginals(self) -> None:
         """Raise NotSupportedError where the model has no law of the columns to integrate some out of."""
-        if self.model.marginal is None and not self.model.reads_gaps:
+        if not (self.spec.has_marginals(self) or self.spec.integrates_missing):
             within = getattr(self.numbers, "within_axes", None)
             axes = "" if within is None else f" with {within.option}="
             axes = " with covariates" if getattr(self.numbers, "covariates", 0) else axes
             raise NotSupportedError(
                 'missing="integrate" integrates missing columns out of a density of the rows within '
-                f"classes, which {self.model.name}(){axes} does not have.",
+                f"classes, which {self.spec.name}(){axes} does not have.",
                 hint="Fill the values or leave the rows out, or fit lda(), qda() or naive_bayes().",
             )
 
     def need_posteriors(self, what: str) -> None:
         """Raise NotSupportedError where the model has no posteriors."""
-        if self.model.instead:
+        if hint := self.spec.posteriors_hint(self):
             article = "an" if self.title[0] in "AEIOU" else "a"
             raise NotSupportedError(
                 f"{what} needs probabilities, which {article} {self.title_in_sentence} does not have.",
                 hint=sentence(
-                    f'{self.model.instead}, ask for predict_proba(method="calibrated"), or fit logistic() '
-                    "or lda()"
+                    f'{hint}, ask for predict_proba(method="calibrated"), or fit logistic() or lda()'
                 ),
             )
 
@@ -624,8 +800,7 @@ class Fit(Generic[N]):
         else:
             self.need_posteriors("prior=")
             values = prior_vector(prior, self.classes, np.asarray(self.counts, dtype=np.float64))
-        if self.model.check_prior is not None:
-            self.model.check_prior(values, self.classes)
+        self.spec.check_prior(values, self.classes)
         return values
 
     def log_prior(self) -> Floats:
@@ -640,7 +815,7 @@ class Fit(Generic[N]):
         return self._lazily("rule", make) if is_held and as_fitted else make()
 
     def _rule_under(self, prior: Any, method: str, convention: str | None) -> Rule:
-        return self.model.rule(self, self.prior_values(prior), method, convention)
+        return self.spec.rule(self, self.prior_values(prior), method, convention)
 
     def rule_of(self, blocks: Blocks, prior: Any = None) -> Rule:
         """The rule for some rows: as `rule`, or where these may be used in part as `in_part`."""
@@ -657,8 +832,7 @@ class Fit(Generic[N]):
         """The rule of these options; of rows that may be used in part, with what they miss integrated out."""
         if isinstance(rule, CalibratedRule):
             return replace(rule, rule=self.in_part(rule.rule, blocks))
-        marginal = self.model.marginal
-        if not blocks.partial or marginal is None:
+        if not blocks.partial or not self.spec.has_marginals(self):
             return rule
         if convention is not None:
             raise NotSupportedError(
@@ -666,7 +840,9 @@ class Fit(Generic[N]):
                 hint='Leave it out, or pass missing="drop".',
             )
         log_prior = rules.logs_of_prior(self.prior_values(prior))
-        return MarginalRule(rule, log_prior, partial(marginal, self.numbers, log_prior, method))
+        return MarginalRule(
+            rule, log_prior, partial(self.spec.marginal_rule, self.numbers, log_prior, method)
+        )
 
     def under(self, prior: Floats) -> Self:
         """The same fit with another prior (K,), which its refits then hold."""
@@ -679,7 +855,7 @@ class Fit(Generic[N]):
 
     def decision_values(self, blocks: Blocks) -> pd.DataFrame | pd.Series:
         """Values by which the rule decides, rows by classes; of two classes a Series."""
-        return score_frame(blocks, self.rule_of(blocks), self.classes, partial(self.model.decision, self))
+        return score_frame(blocks, self.rule_of(blocks), self.classes, partial(self.spec.decision, self))
 
     def labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
         """Codes as labels of the classes, in the dtype in which the response came."""

@@ -1,7 +1,7 @@
 """A fit as a file, and back, with no code in the file.
 
 A file holds the design, the arguments of the verb, the options of the model's numbers, their moments and
-what the model keeps beside them, as `Saved` states it for each model. Arguments that no file holds, such as
+the arrays of the model, as its `ModelSpec` says. Arguments that no file holds, such as
 an estimator, are there as text. Reading trusts nothing: the formula goes through the same check as one that
 is typed, and every shape and value is validated before it is used. Of moments everything is checked that
 gathering them promises, so that nothing computed of those of a file meets a number that a fit would not.
@@ -17,7 +17,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -26,9 +26,8 @@ from typing import Any
 import numpy as np
 
 from discrim.core.covariance.covariance import has_root
-from discrim.core.covariance.kinds import KINDS, options_of
+from discrim.core.covariance.kinds import KINDS
 from discrim.core.covariance.projected import SubspaceCovariance
-from discrim.core.covariance.robust import ROBUST
 from discrim.core.covariance.shrinkage import RULES
 from discrim.core.covariance.sliced import SAVECovariance
 from discrim.core.moments.moments import ClassMoments
@@ -40,61 +39,10 @@ from discrim.core.rules.calibration import MIXING, Calibrator
 from discrim.design.blocks import without_rows
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.formula.design import Design
-from discrim.models.base.fit import CALIBRATOR, Fit, Selection
+from discrim.models.base.fit import CALIBRATOR, Fit, ModelSpec, Selection
 from discrim.models.base.refits import as_json, read_options
 from discrim.models.base.tensor_file import DamagedFileError, check_finite, damaged, write_file
 from discrim.models.registry import BY_MODEL, resolve
-
-Shapes = Callable[[int, int], dict[str, tuple[int, ...]]]
-
-NOTHING = type(None)
-"""The kind of an option that may be None."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Saved:
-    """How one model is written and read.
-
-    Attributes
-    ----------
-    options : dict of str to tuple of type
-        Attributes of the numbers that are written, with their kinds, and given to `numbers` again by name.
-    spread : {"pooled", "class", "diagonal"}
-        Of the moments.
-    numbers : callable
-        From moments, a prior, options and buffers to the model's numbers.
-    fit : callable
-        From numbers, blocks, the options of the verb and `has_rows` to a `Fit`.
-    buffers : callable
-        From numbers to what is kept of them beside their moments, by name.
-    shapes, optional : callable
-        From K classes and p columns to the shapes of the buffers that every fit has, and of those that only
-        some have; a length of -1 may be any.
-    constant : bool
-        Whether a column may be constant within classes.
-    structure : str
-        Structure of the covariance, of a model without an option of that name.
-    singular : bool
-        Whether columns may be collinear.
-    scored_at_means : bool
-        Whether every row near a class mean has to have a score, which is tried.
-    of_scatter : bool
-        Whether the numbers hold a kind of covariance, which says options of its own.
-    """
-
-    options: Mapping[str, tuple[type, ...]]
-    spread: Spread
-    numbers: Callable[..., Any]
-    fit: Callable[..., Fit[Any]]
-    buffers: Callable[[Any], dict[str, Floats]] = lambda numbers: {}
-    shapes: Shapes = lambda k, p: {}
-    optional: Shapes = lambda k, p: {}
-    constant: bool = False
-    structure: str = "full"
-    singular: bool = False
-    scored_at_means: bool = True
-    of_scatter: bool = False
-
 
 CLASSES_TRIED = 64
 """Classes whose means are tried: the scores of each row are of all classes."""
@@ -211,11 +159,11 @@ def check_description(
     dropped: Any,
     weighted: Any,
     *,
-    robust: bool,
+    methods: Collection[str],
 ) -> None:
     """Raise a DataError unless options, columns kept and counts are of the kinds that `save` writes.
 
-    `kinds` has the types that each option of the model may have; `robust` is whether it has robust methods.
+    `kinds` has the types that each option of the model may have; `methods` has the values of `method`.
     """
     if not isinstance(options, dict):
         raise damaged(path, "its options are not those of the model")
@@ -227,7 +175,7 @@ def check_description(
         if type(options[key]) not in known:
             raise damaged(path, f"its option {key!r} is {_shown(options[key])}")
     for key in sorted(options):
-        if not _is_option(key, options[key], design, robust=robust):
+        if not _is_option(key, options[key], design, methods):
             raise damaged(path, f"its {key} is {_shown(options[key])}")
     if keep is not None:
         whole = isinstance(keep, list) and keep and all(type(j) is int for j in keep)
@@ -253,12 +201,12 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _is_option(key: str, value: Any, design: Design, *, robust: bool) -> bool:
+def _is_option(key: str, value: Any, design: Design, methods: Collection[str]) -> bool:
     """Whether an option, which is of the right type, has a value that its verb takes."""
     if value is None:
         return True
     if isinstance(value, str):
-        words = ("moment", "mle", *(ROBUST if robust else ())) if key == "method" else _WORDS.get(key)
+        words = methods if key == "method" else _WORDS.get(key)
         return words is None or value in words
     last = len(design.levels) - 1
     low, high = {"reference": (0, last), "ncomp": (1, last)}.get(key) or _RANGES.get(
@@ -280,13 +228,13 @@ BROKEN = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, 
 """What reading parts that do not go together may raise."""
 
 
-def saved_of(name: str) -> Saved | None:
-    """How a model is saved, by the name of its verb; None for one that is not."""
+def _spec_in_file(name: Any) -> ModelSpec[Any] | None:
+    """Return the specification of a model by its name in a file; None if no file has such a model."""
     row = BY_MODEL.get(name) if isinstance(name, str) else None
     if row is None or not row.can_be_saved:
         return None
-    saved: Saved = resolve(f"{row.results_module}:SAVED")
-    return saved
+    spec: ModelSpec[Any] = resolve(row.spec)()
+    return spec
 
 
 def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
@@ -297,12 +245,11 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
     may leave a file `.discrim-*.tmp` in the folder. Where an error is raised, what was there before is still
     there.
     """
-    saved = saved_of(fit.model.name)
-    if saved is None:
+    if not fit.spec.can_be_saved:
         raise NotSupportedError(
             f"{fit.title} cannot be saved.", hint="Pickle the fit, or keep the call that made it."
         )
-    about, tensors = _parts(fit, saved)
+    about, tensors = _parts(fit)
     read = partial(fit_of, functions=fit.blocks.functions)
     refusal = f"{fit.title} cannot be saved, as its file could not be loaded"
     write_loadable(path, about, tensors, read, refusal, "Pickle the fit, or keep the call that made it.")
@@ -327,15 +274,13 @@ def write_loadable(
     write_file(place, about, tensors)
 
 
-def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Floats]]:
+def _parts(fit: Fit[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Description and buffers of a fit."""
     numbers = fit.numbers
-    said = options_of(numbers.covariance_model) if saved.of_scatter else {}
-    options = {key: said[key] if key in said else getattr(numbers, key) for key in saved.options}
     blocks = fit.blocks
     about = {
-        "model": fit.model.name,
-        "options": options,
+        "model": fit.spec.name,
+        "options": fit.spec.file_values(numbers),
         "arguments": {name: as_json(value) for name, value in fit.options.items()},
         "design": blocks.design.to_dict(),
         "keep": None if blocks.keep is None else list(blocks.keep),
@@ -347,7 +292,7 @@ def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Float
         about["selection"] = fit.selection.words
     # Reading brings them within reach again.
     moments = getattr(numbers, "unscaled", None) or numbers.moments
-    tensors = moment_buffers(moments) | {"prior": numbers.prior} | saved.buffers(numbers)
+    tensors = moment_buffers(moments) | {"prior": numbers.prior} | fit.spec.to_arrays(numbers)
     if CALIBRATOR in fit.cache:
         about["calibration"], tensors["calibration"] = _of_calibrator(fit.cache[CALIBRATOR])
     return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
@@ -364,7 +309,7 @@ def fit_of(
     tensors = dict(tensors)
     try:
         name = about["model"]
-        model = saved_of(name)
+        spec = _spec_in_file(name)
         design = Design.from_dict(about["design"])
         options = about["options"]
         keep = about["keep"]
@@ -378,22 +323,23 @@ def fit_of(
         raise
     except BROKEN as error:
         raise damaged(path, f"its description is incomplete ({error})") from None
-    if model is None:
+    if spec is None:
         raise damaged(path, f"its description is incomplete ({name!r})")
-    robust = "robust" in model.shapes(2, 1)
     arguments = read_options(name, written, partial(damaged, path))
-    check_description(path, options, model.options, design, keep, dropped, weighted, robust=robust)
+    check_description(
+        path, options, spec.file_options, design, keep, dropped, weighted, methods=spec.file_methods
+    )
     names = names_left_out(path, left_out)
     check_functions_given(design, functions)
     p = len(design.terms) if keep is None else len(keep)
     within_axes = options.get("components") is not None
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
-    kind = SubspaceCovariance if within_axes else KINDS[options.get("structure", model.structure)]
-    spread = kind.required_moments(model.spread, thin=thin)
-    buffers = _model_buffers(path, model, tensors, len(design.levels), p)
-    singular = kind.traits.is_regular or options.get("chosen") is not None or model.singular
+    kind = SubspaceCovariance if within_axes else KINDS[options.get("structure", spec.file_covariance)]
+    spread = kind.required_moments(spec.file_moments, thin=thin)
+    buffers = _model_buffers(path, spec, tensors, len(design.levels), p)
+    singular = kind.traits.is_regular or options.get("chosen") is not None or spec.allows_singular
     moments = checked_moments(
-        path, tensors, len(design.levels), p, spread, singular=singular, constant=model.constant,
+        path, tensors, len(design.levels), p, spread, singular=singular, constant=spec.allows_constant,
         weighted=weighted,
     )  # fmt: skip
     prior = tensors["prior"]
@@ -403,9 +349,9 @@ def fit_of(
     blocks = without_rows(design, functions, weighted=weighted, keep=kept, left_out=names, dropped=dropped)
     try:
         with np.errstate(all="ignore"):
-            numbers = model.numbers(moments, prior, **options, **buffers)
-        fit = replace(model.fit(numbers, blocks, arguments, has_rows=False), loaded=True)
-        wrong = without_score(fit, at_means=model.scored_at_means)
+            numbers = spec.from_arrays(moments, prior, options | buffers)
+        fit = replace(spec.fit(numbers, blocks, arguments, has_rows=False), loaded=True)
+        wrong = without_score(fit, at_means=spec.scores_class_means)
     except DiscrimError as error:
         raise damaged(path, str(error).rstrip(".")) from None
     except BROKEN as error:
@@ -453,11 +399,13 @@ def check_functions_given(design: Design, functions: Mapping[str, Callable[..., 
         )
 
 
-def _model_buffers(path: Any, model: Saved, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:
+def _model_buffers(
+    path: Any, spec: ModelSpec[Any], tensors: dict[str, Floats], k: int, p: int
+) -> dict[str, Floats]:
     """The model's own buffers, taken out of the others."""
     buffers = {}
-    kept = {key: shape for key, shape in model.optional(k, p).items() if key in tensors}
-    for key, shape in (model.shapes(k, p) | kept).items():
+    kept = {key: shape for key, shape in spec.optional_array_shapes(k, p).items() if key in tensors}
+    for key, shape in (spec.array_shapes(k, p) | kept).items():
         found = tensors[key].shape if key in tensors else ()
         if (
             key not in tensors

@@ -62,7 +62,7 @@ class FittedResults(ShownModel):
         return bare
 
     def _model(self) -> str:
-        return self._fit.model.name
+        return self._fit.spec.name
 
     def _title(self) -> str:
         return self._fit.title

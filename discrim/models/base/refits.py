@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import accumulate
 from typing import Any, NoReturn
 
@@ -19,20 +19,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import constant_columns, dependencies
 from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts, merged, on_one_scale
 from discrim.core.moments.row_sums import Spread, refuse_wide
 from discrim.core.moments.sparse_rows import gather_sparse
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.rules.leave_one_out import LeftOut, by_refits
-from discrim.core.rules.rules import PartRule, Rule
+from discrim.core.numerics.arrays import Codes
 from discrim.covariance import COVARIANCES, Regularized
 from discrim.design.blocks import Blocks
 from discrim.errors import DiscrimError, NotSupportedError, sentence
 from discrim.inference.error_rates import as_good, rates_along
-from discrim.models.base.fit import Fit, Refits
-from discrim.models.base.reading import class_moments, used_sparse_rows
-from discrim.models.registry import BY_MODEL, BY_RESULTS, Row, resolve
+from discrim.models.base.fit import Fit
+from discrim.models.base.reading import used_sparse_rows
+from discrim.models.registry import BY_MODEL, Row, resolve
 from discrim.penalty import PENALTIES
 from discrim.specification import Specification
 from discrim.subspace import FEATURES, PLS, SUBSPACES
@@ -103,13 +100,13 @@ def _plain(value: Any) -> Any:
 
 def verb_of(results: Any) -> str:
     """Name of the verb that made a fit; a NotSupportedError of what is no classifier of this package."""
-    name = type(results).__name__
-    model = BY_RESULTS.get(name)
-    if model is None or model.estimator is None:
+    fit = getattr(results, "_fit", None)
+    if not isinstance(fit, Fit) or type(results) is not fit.spec.results_class:
         raise NotSupportedError(
-            f"{name} is no fitted classifier.", hint="Pass what lda(), qda() or another verb returns."
+            f"{type(results).__name__} is no fitted classifier.",
+            hint="Pass what lda(), qda() or another verb returns.",
         )
-    return model.verb
+    return fit.spec.verb
 
 
 def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
@@ -119,11 +116,11 @@ def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
     out; unless it is to be chosen `anew`.
     """
     fit = results._fit
-    model = BY_RESULTS[type(results).__name__]
-    options = {name: value for name, value in fit.options.items() if anew or name not in model.choosing}
-    for name, number in () if anew else model.chosen.items():
+    spec = fit.spec
+    options = {name: value for name, value in fit.options.items() if anew or name not in spec.search_options}
+    for name, number in () if anew else spec.chosen_options.items():
         options[name] = _with_chosen(options[name], getattr(fit.numbers, number), fit.classes)
-    if model.posteriors:
+    if "prior" in argument_defaults(BY_MODEL[spec.name]):
         shares = "equal" if len(set(fit.prior.tolist())) == 1 else results.prior.to_dict()
         options["prior"] = None if fit.numbers.estimated_prior else shares
     if fit.blocks.functions:
@@ -247,90 +244,6 @@ def _specification_of(name: str, kind: Any, parameters: Any, damaged: Damaged) -
 def _is_item(pair: Any) -> bool:
     """Whether a list is of a key and a value."""
     return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str | int | float | None)
-
-
-def moment_refits(spread: Spread | None) -> Refits:
-    """Refits of a model whose numbers are a `MomentsFit`; `dataclasses.replace` says what is otherwise."""
-    summed = rule_of_summed_rows
-    return Refits(spread, rule_of_moments, of_rows=summed, held=summed, left_out=left_out_of_numbers)
-
-
-def rule_of_moments(fit: Fit[Any], moments: ClassMoments) -> Rule | None:
-    """The rule of a model of moments for other ones, the prior held; None where a covariance is singular."""
-    keep = _kept_columns(fit.refits, moments)
-    if not len(keep):
-        return None
-    whole = len(keep) == moments.n_columns
-    numbers: Any = fit.numbers if whole else _fit_of_columns(fit, keep).numbers
-    refit: Any = numbers.refit(moments if whole else moments.columns(keep))
-    if refit is None:
-        return None
-    rule: Rule = refit.rule(fit.log_prior())
-    return rule if whole else PartRule(rule, keep)
-
-
-def rule_of_columns(numbers: Any, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """The rule of some columns (q,) of a model with one method; a `marginal` of its `Model`."""
-    rule: Rule = numbers.of_columns(log_prior, keep)
-    return rule
-
-
-def rule_of_summed_rows(fit: Fit[Any], blocks: Blocks) -> Rule | None:
-    """The rule of the moments of rows, the prior held; None where a covariance is singular."""
-    return fit.refits.of_moments(fit, class_moments(blocks, fit.numbers.moments.spread))
-
-
-def left_out_of_numbers(fit: Fit[Any]) -> LeftOut:
-    """Scores of rows under the rule without each of them, in closed form."""
-    left_out: LeftOut = fit.numbers.left_out(fit.log_prior())
-    return left_out
-
-
-def left_out_by_refits(fit: Fit[Any], takes: str) -> LeftOut:
-    """Scores that are all missing, and so left to refits; as of `by_refits`."""
-    return by_refits(int(fit.numbers.moments.rows.sum()), len(fit.classes), takes)
-
-
-def rule_of_rows(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule | None:
-    """The rule of a fit to other weights of the rows, the prior held; None where there is none.
-
-    The blocks have these weights, and the columns of the fit or those of another design. What the rows were
-    asked to choose is `held`, or chosen anew.
-    """
-    refits = fit.refits
-    rule_of = refits.held if held else refits.of_rows
-    # Where rows miss values, the model itself finds what columns tell of those that have them.
-    if refits.spread is not None or blocks.incomplete:
-        return rule_of(fit, blocks)
-    moments = class_moments(blocks, "pooled" if refits.drops else "diagonal")
-    if not moments.total:
-        return None
-    keep = _kept_columns(refits, moments)
-    if len(keep) == moments.n_columns:
-        return rule_of(fit, blocks)
-    if not len(keep):
-        return None
-    rule = rule_of(_fit_of_columns(fit, keep), blocks.columns(keep.tolist()))
-    return None if rule is None else PartRule(rule, keep)
-
-
-def _fit_of_columns(fit: Fit[Any], keep: Codes) -> Fit[Any]:
-    """Return the fit with a covariance model of the columns at some positions (q,), for a refit to these."""
-    covariance_model = getattr(fit.numbers, "covariance_model", None)
-    if covariance_model is None:
-        return fit
-    return replace(fit, numbers=replace(fit.numbers, covariance_model=covariance_model.for_columns(keep)))
-
-
-def _kept_columns(refits: Refits, moments: ClassMoments) -> Codes:
-    """Positions of the columns that the verb would not leave out of these rows."""
-    gone = set(constant_columns(moments)) - set(refits.informative)
-    kept = [j for j in range(moments.n_columns) if j not in gone]
-    if refits.drops and kept:
-        less = moments.columns(np.array(kept)) if gone else moments
-        found = dependencies(less.as_one()) if refits.obstacles is None else refits.obstacles(less)
-        gone |= {kept[dependency.column] for dependency in found}
-    return np.array([j for j in range(moments.n_columns) if j not in gone], dtype=np.intp)
 
 
 def moment_folds(

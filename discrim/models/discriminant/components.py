@@ -34,7 +34,7 @@ from discrim.inference.error_rates import as_good
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model
+from discrim.models.base.fit import Fit
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.reading import warn_of_tied_axes
 from discrim.models.base.refits import error_path, held_path
@@ -67,15 +67,6 @@ def warn_of_separated_axes(covariance_model: CovarianceModel | None, levels: Seq
     for axes in covariance_model.separated_axes():
         owner = "" if axes.k is None else f"class {levels[axes.k]!r}"
         warn_of_tied_axes(option, axes.count, axes.tie, owner=owner, most=axes.most)
-
-
-def within(model: Model) -> Model:
-    """A model of normal classes within principal axes, in which no missing column is integrated out.
-
-    A covariance of scores has no variance beyond their axes, so that a column would seem to be known from the
-    others.
-    """
-    return replace(model, marginal=None)
 
 
 def needs_rows(components: object) -> NeedsRows:
@@ -270,7 +261,7 @@ def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:
     return replace(blocks, design=design), names
 
 
-def recode(fit: Fit[Any], blocks: Blocks, held: bool) -> tuple[Fit[Any], Blocks]:
+def recode(fit: Fit[Any], blocks: Blocks) -> tuple[Fit[Any], Blocks]:
     """Return fit and blocks of a design that has lost levels, with its own indicators or covariates."""
     covariance_model: CovarianceModel = fit.numbers.covariance_model
     subspace = covariance_model.subspace

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from discrim.core.discriminant.qda import QDAFit
 
 
-def shrinkage_values(fit: Fit[object], shrinkage: Shrinkage, name: str) -> float | pd.Series:
+def shrinkage_values(fit: Fit[Any], shrinkage: Shrinkage, name: str) -> float | pd.Series:
     """Return how much a fit shrinks: a number, or a Series by class if each class has its own covariance."""
     if len(fit_covariances(fit)) == 1:
         return shrinkage.values[0]

@@ -8,8 +8,8 @@ most against the spread within classes. The second is derived from the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -17,13 +17,12 @@ import pandas as pd
 
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import common_divisor
-from discrim.core.covariance.kinds import shapes
 from discrim.core.covariance.model import CovarianceModel
 from discrim.core.covariance.principal import Canonical
 from discrim.core.discriminant.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
 from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.rules import Plane, Rule
 from discrim.covariance import CovarianceSpecification, LinearCovariance
@@ -38,8 +37,7 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import name_class
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model, rule_of_numbers
-from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.fit import NOTHING, Fit, Gaps
 from discrim.models.base.labels import (
     by_class_and_term,
     class_code,
@@ -55,7 +53,6 @@ from discrim.models.discriminant.components import (
     warn_of_separated_axes,
     with_indicators,
     with_level_indicators,
-    within,
 )
 from discrim.models.discriminant.covariance_descriptions import check_closed_form, describe
 from discrim.models.discriminant.covariance_models import (
@@ -76,55 +73,6 @@ from discrim.models.moments.moments import Moments
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.subspace import MultipleCorrespondence
-
-
-def _rule(fit: Fit[LDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
-    """Return the rule under a prior (K,) by a method that the covariance has."""
-    check_closed_form(fit, method)
-    return rule_of_numbers(fit, prior, method, convention)
-
-
-MODEL = Model("lda", "Linear discriminant analysis", rule=_rule, marginal=linear_marginal)
-
-
-def lda_fit(
-    numbers: LDAFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    path: pd.DataFrame | None = None,
-) -> Fit[LDAFit]:
-    """A linear discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
-    blocks = replace(blocks, partial=True) if numbers.covariance_model.traits.uses_incomplete_rows else blocks
-    if blocks.covariates != numbers.covariates:
-        raise DataError(
-            "The covariates of the numbers are not those of the formula.",
-            hint="Fit the formula to the table again.",
-        )
-    drops = options["collinear"] == "drop"
-    refits = normal_fits.normal_refits(numbers, common=True, drops=drops)
-    refits = replace(refits, recode=recode)
-    model = MODEL if numbers.components is None else within(MODEL)
-    if numbers.covariates:
-        model = replace(within(MODEL), likelihood_of="class and row given covariates")
-    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
-SAVED = Saved(
-    {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
-    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
-    | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
-    | {"variance_chosen": (str, NOTHING), "covariates": (int, NOTHING)}
-    | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)},
-    "pooled",
-    lda_from_file,
-    lda_fit,
-    LDAFit.buffers,
-    lambda k, p: {"robust": (-1,)},
-    lambda k, p: shapes(1, p),
-    of_scatter=True,
-)
 
 
 def _need_errors(results: LDAResults) -> None:
@@ -484,12 +432,6 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         fit = self._fit.numbers
         return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
 
-    @available_if(normal_fits.has_moments_by_class("covariance_models()"))
-    @available_if(moment_estimates("covariance_models()", adjusted=False))
-    def _covariance_models(self) -> pd.DataFrame:
-        """Return the covariance models of `discrim.covariance_models`, for reports."""
-        return normal_fits.covariance_models_of(self._fit)
-
     @available_if(normal_fits.has_moments_by_class("box_m()"))
     @available_if(moment_estimates("box_m()", adjusted=False))
     def box_m(self) -> TestResult:
@@ -532,6 +474,66 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     def _centroids(self) -> pd.DataFrame:
         scores = self._axes().scores[:, : self._shown]
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
+
+
+class LDASpec(normal_fits.NormalSpec[LDAFit]):
+    """Linear discriminant analysis."""
+
+    name = "lda"
+    title = "Linear discriminant analysis"
+    results_class = LDAResults
+    has_common_covariance = True
+    file_options = MappingProxyType(
+        {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
+        | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
+        | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
+        | {"variance_chosen": (str, NOTHING), "covariates": (int, NOTHING)}
+        | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)}
+    )
+
+    def fit(
+        self, estimates: LDAFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
+    ) -> Fit[LDAFit]:
+        """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
+        if rows.covariates != estimates.covariates:
+            raise DataError(
+                "The covariates of the numbers are not those of the formula.",
+                hint="Fit the formula to the table again.",
+            )
+        return super().fit(estimates, rows, arguments, **options)
+
+    def rule(self, fit: Fit[LDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
+        """Return the rule under a prior, by a method that the covariance has."""
+        check_closed_form(fit, method)
+        return super().rule(fit, prior, method, convention)
+
+    def likelihood_of(self, fit: Fit[LDAFit]) -> str:
+        """Return whose likelihood `llf` is."""
+        return "class and row given covariates" if fit.numbers.covariates else "class and row"
+
+    def drops_columns(self, fit: Fit[LDAFit]) -> bool:
+        """Return whether each refit drops collinear columns again."""
+        return bool(fit.options["collinear"] == "drop")
+
+    def recode(self, fit: Fit[LDAFit], rows: Blocks, *, fixed: bool) -> tuple[Fit[LDAFit], Blocks]:
+        """Adapt a fit to rows that lack levels of the fit."""
+        return recode(fit, rows)
+
+    def has_marginals(self, fit: Fit[LDAFit]) -> bool:
+        """Return whether `marginal_rule` integrates columns out.
+
+        A covariance within principal axes has no variance outside them, so that a column would seem to be
+        known from the others.
+        """
+        return fit.numbers.components is None and not fit.numbers.covariates
+
+    def marginal_rule(self, estimates: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+        """Return the rule of some columns, the others integrated out."""
+        return linear_marginal(estimates, log_prior, method, keep)
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> LDAFit:
+        """Return the estimates that a file stores."""
+        return lda_from_file(moments, prior, **values)
 
 
 @reading.with_ways_out
@@ -719,7 +721,7 @@ def lda(
     except NoEstimateError as error:
         raise name_class(error, blocks.design.levels, stats.rows.tolist()) from None
     _warn_of_covariance(fit, blocks.design.levels)
-    return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, path=path))
+    return LDAResults(LDASpec().fit(fit, blocks, options, has_rows=has_rows, path=path))
 
 
 def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from discrim.core.discriminant.location import (
     location_obstacles,
 )
 from discrim.core.moments.moments import ClassMoments, gather
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.design.blocks import Blocks
@@ -29,30 +31,19 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import Fit, ModelSpec
 from discrim.models.base.labels import covariance_frame
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import (
     error_path,
     held_path,
     largest_as_good,
-    left_out_of_numbers,
-    moment_refits,
     verb_options,
 )
 from discrim.models.results.results import ClassifierResults
 
 MOST_CELLS = 2**20
 """Means of cells and classes, times columns, that are held."""
-
-MODEL = Model(
-    "location",
-    "Location model",
-    likelihood_of="none",
-    no_fit=("a class has no row, or the covariance within cells is singular", "fewer columns"),
-    scores_left_out=10,
-)
 
 
 @reading.with_ways_out
@@ -158,7 +149,8 @@ def location(
         path = None
     if fit is None:
         raise _singular(blocks, cells, layout, tried[0])
-    return LocationResults(location_fit(fit, blocks, options, path=path))
+    spec = LocationSpec(() if path is None else tuple(path["smoothing"].tolist()))
+    return LocationResults(spec.fit(fit, blocks, options, path=path))
 
 
 def _singular(blocks: Blocks, cells: ClassMoments, layout: CellLayout, smoothing: float) -> CollinearError:
@@ -229,60 +221,6 @@ def _chosen(
         "smoothing", list(made), wrong, first.moments.counts, first.prior, sampled=first.estimated_prior
     )
     return made[largest_as_good(path)], path
-
-
-def location_fit(
-    numbers: LocationFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    path: pd.DataFrame | None = None,
-) -> Fit[LocationFit]:
-    """A location model as one value; `path` is that of a choice of its smoothing."""
-    refits = replace(
-        moment_refits(None), of_rows=_rule_of_rows, held=_rule_of_rows, left_out=left_out_of_numbers,
-        recode=_recode,
-    )  # fmt: skip
-    if path is not None:
-        anew = partial(_rule_of_rows, tried=tuple(path["smoothing"].tolist()))
-        refits = replace(refits, choice="the smoothing", of_rows=anew)
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
-def _recode(fit: Fit[LocationFit], blocks: Blocks, held: bool) -> tuple[Fit[LocationFit], Blocks]:
-    """Return the fit, and blocks whose categories are positions among the levels that are left."""
-    return fit, replace(blocks, design=level_design(blocks.design))
-
-
-def _rule_of_rows(fit: Fit[LocationFit], blocks: Blocks, tried: Sequence[float] = ()) -> Rule | None:
-    """The rule of other rows, with the smoothing of the fit, or the best here of those that were tried."""
-    numbers = fit.numbers
-    layout = layout_of(blocks)
-    stats = reading.class_moments(blocks, "diagonal")
-    if (stats.rows < 1).any() or not len(layout.numbers):
-        return None
-    cells = cell_moments(blocks, layout)
-    fits = partial(fit_location, stats, cells, layout, numbers.prior, estimated_prior=numbers.estimated_prior)
-    found = _chosen(fits, blocks, tried)[0] if tried else fits(numbers.smoothing)
-    return None if found is None else found.rule(fit.log_prior())
-
-
-BUFFERS: dict[str, tuple[int, ...]] = dict.fromkeys(
-    ("cell_counts", "cell_rows", "cell_centres", "cell_rests", "cell_scale", "cell_root"), (-1,)
-)
-
-SAVED = Saved(
-    {"smoothing": (float,), "estimated_prior": (bool,)},
-    "diagonal",
-    location_from_file,
-    location_fit,
-    LocationFit.buffers,
-    lambda k, p: {"levels": (p,)} | BUFFERS,
-    constant=True,
-    # A mean of positions is no level.
-    scored_at_means=False,
-)
 
 
 class LocationResults(ClassifierResults):
@@ -386,3 +324,73 @@ class LocationResults(ClassifierResults):
             "df_residual": numbers.divisor,
         }
         return pd.DataFrame([self._sizes() | row])
+
+
+@dataclass(frozen=True, eq=False)
+class LocationSpec(ModelSpec[LocationFit]):
+    """The location model; `search` has the candidates for the smoothing."""
+
+    name = "location"
+    title = "Location model"
+    results_class = LocationResults
+    why_no_refit = ("a class has no row, or the covariance within cells is singular", "fewer columns")
+    leave_one_out_cost = 10
+    chosen_options = MappingProxyType({"smoothing": "smoothing"})
+    search_options = ("grid",)
+    file_options = MappingProxyType({"smoothing": (float,), "estimated_prior": (bool,)})
+    file_moments = "diagonal"
+    allows_constant = True
+    # A mean of level positions is not a level.
+    scores_class_means = False
+
+    search: tuple[float, ...] = ()
+
+    def likelihood_of(self, fit: Fit[LocationFit]) -> str:
+        """Return whose likelihood `llf` is."""
+        return "none"
+
+    def required_moments(self, fit: Fit[LocationFit]) -> None:
+        """Return None: a refit needs the rows."""
+
+    def choice(self, fit: Fit[LocationFit]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        return "the smoothing" if self.search else ""
+
+    def refit_to_rows(self, fit: Fit[LocationFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        return _refitted_rule(fit, rows, self.search)
+
+    def refit_with_fixed(self, fit: Fit[LocationFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows that keeps the smoothing."""
+        return _refitted_rule(fit, rows, ())
+
+    def recode(self, fit: Fit[LocationFit], rows: Blocks, *, fixed: bool) -> tuple[Fit[LocationFit], Blocks]:
+        """Adapt a fit to rows that lack levels: categories are positions among those that remain."""
+        return fit, replace(rows, design=level_design(rows.design))
+
+    def to_arrays(self, estimates: LocationFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return estimates.buffers()
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        names = ("cell_counts", "cell_rows", "cell_centres", "cell_rests", "cell_scale", "cell_root")
+        return {"levels": (p,), **dict.fromkeys(names, (-1,))}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> LocationFit:
+        """Return the estimates that a file stores."""
+        return location_from_file(moments, prior, **values)
+
+
+def _refitted_rule(fit: Fit[LocationFit], blocks: Blocks, candidates: Sequence[float]) -> Rule | None:
+    """Return the rule of other rows, with the best of the candidates, or the smoothing of the fit."""
+    estimates = fit.numbers
+    layout = layout_of(blocks)
+    stats = reading.class_moments(blocks, "diagonal")
+    if (stats.rows < 1).any() or not len(layout.numbers):
+        return None
+    cells = cell_moments(blocks, layout)
+    is_estimated = estimates.estimated_prior
+    fits = partial(fit_location, stats, cells, layout, estimates.prior, estimated_prior=is_estimated)
+    refit = _chosen(fits, blocks, candidates)[0] if candidates else fits(estimates.smoothing)
+    return None if refit is None else refit.rule(fit.log_prior())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,15 @@ from discrim.core.discriminant.nearest_centroid import (
     has_spread,
 )
 from discrim.core.moments.derived_moments import constant_within
-from discrim.design.blocks import Blocks
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.rules import Rule
 from discrim.design.levels import Unseen
 from discrim.errors import CollinearError
 from discrim.inference.mean_differences import between_squares
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model, posterior_frame
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import Fit, Gaps, ModelSpec
 from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import (
     Data,
@@ -32,7 +35,8 @@ from discrim.models.base.reading import (
     verbs_prior,
     with_ways_out,
 )
-from discrim.models.base.refits import moment_refits, verb_options
+from discrim.models.base.refits import verb_options
+from discrim.models.base.scores import posterior_frame
 from discrim.models.discriminant.normal_fits import warn_of_units
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
@@ -145,31 +149,7 @@ def nearest_centroid(
     warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
     shares, estimated = verbs_prior(prior, blocks.design.levels, stats.counts)
     fit = fit_nearest_centroid(stats, shares, estimated_prior=estimated)
-    return NearestCentroidResults(nearest_centroid_fit(fit, blocks, options, has_rows=sample.has_rows))
-
-
-MODEL = Model(
-    "nearest_centroid",
-    "Nearest centroids",
-    no_fit=("a class has no row, or no row differs from the mean of its class", "knn(k=1, scale=False)"),
-    marginal=centroid_marginal,
-)
-
-
-def nearest_centroid_fit(
-    numbers: NearestCentroidFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
-) -> Fit[NearestCentroidFit]:
-    """Nearest centroids as one value."""
-    return Fit(MODEL, numbers, blocks, numbers.prior, moment_refits("diagonal"), options, has_rows)
-
-
-SAVED = Saved(
-    {"estimated_prior": (bool,)},
-    "diagonal",
-    fit_nearest_centroid,
-    nearest_centroid_fit,
-    structure="spherical",
-)
+    return NearestCentroidResults(NearestCentroidSpec().fit(fit, blocks, options, has_rows=sample.has_rows))
 
 
 class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
@@ -331,3 +311,38 @@ def _columns(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> S
         source="fit.column_shares()",
         worth=headers.worth(fit.numbers.moments) if headers.are_many(fit.terms) else None,
     )
+
+
+class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
+    """Nearest centroids."""
+
+    name = "nearest_centroid"
+    title = "Nearest centroids"
+    results_class = NearestCentroidResults
+    why_no_refit = (
+        "a class has no row, or no row differs from the mean of its class",
+        "knn(k=1, scale=False)",
+    )
+    file_options = MappingProxyType({"estimated_prior": (bool,)})
+    file_moments = "diagonal"
+    file_covariance = "spherical"
+
+    def required_moments(self, fit: Fit[NearestCentroidFit]) -> Spread:
+        """Return which moments a refit needs."""
+        return "diagonal"
+
+    def has_marginals(self, fit: Fit[NearestCentroidFit]) -> bool:
+        """Return whether `marginal_rule` integrates columns out."""
+        return True
+
+    def marginal_rule(
+        self, estimates: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes
+    ) -> Rule:
+        """Return the rule of some columns, the others integrated out."""
+        return centroid_marginal(estimates, log_prior, method, keep)
+
+    def from_arrays(
+        self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]
+    ) -> NearestCentroidFit:
+        """Return the estimates that a file stores."""
+        return fit_nearest_centroid(moments, prior, **values)

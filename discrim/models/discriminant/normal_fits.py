@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.covariance import factor
-from discrim.core.covariance.covariance import pooled, separate
+from discrim.core.covariance.covariance import Dependency, pooled, separate
 from discrim.core.covariance.factor import FORMS, Factors, factor_fault
+from discrim.core.covariance.kinds import options_of, shapes
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, LabelledRows, each_covariance
+from discrim.core.covariance.robust import ROBUST
 from discrim.core.covariance.shrinkage import missed
 from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.moments.derived_moments import comparable, constant_within, in_units, within_sd
 from discrim.core.moments.moments import LIGHT, ClassMoments
-from discrim.core.moments.row_sums import refuse_wide
+from discrim.core.moments.row_sums import Spread, refuse_wide
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
@@ -39,9 +41,9 @@ from discrim.inference.covariance_models import box_m_test, covariance_ladder, l
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.core_errors import name_class
-from discrim.models.base.fit import Fit, Refits
+from discrim.models.base.fit import E, Fit, ModelSpec
 from discrim.models.base.reading import Watch
-from discrim.models.base.refits import error_path, largest_as_good, moment_refits
+from discrim.models.base.refits import error_path, largest_as_good
 from discrim.models.discriminant.components import AxesChoice, choose_axes, needs_rows
 from discrim.models.discriminant.covariance_descriptions import describe, shrinkage_text
 from discrim.models.discriminant.covariance_models import (
@@ -310,37 +312,101 @@ def warn_where_units_differ(
         warn_of_units(moments, terms, describe(covariance_model).unit_dependent_part, way_out)
 
 
-def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rule: Any = None) -> Refits:
-    """How a linear or quadratic discriminant analysis is fitted again, with one common covariance or several.
+class NormalSpec(ModelSpec[E]):
+    """What linear and quadratic discriminant analysis share."""
 
-    Whether it drops columns, and why there is no rule, are as of `Refits`.
-    """
-    covariance_model: CovarianceModel = numbers.covariance_model
-    refits = replace(
-        moment_refits(numbers.moments.spread),
-        left_out=_left_out,
-        choice=_choice(covariance_model),
-        drops=drops,
-        obstacles=covariance_model.unfitted().check,
-        why_no_rule=why_no_rule,
-    )
-    if covariance_model.traits.is_robust:
-        return replace(refits, spread=None, of_rows=robust_rule)
-    if not covariance_model.traits.is_moment_estimate:
-        anew = partial(em_rule, common)
-        return replace(refits, spread=None, of_rows=anew, held=anew)
-    if covariance_model.unfitted().needs_rows:
-        return replace(refits, spread=None, of_rows=partial(_rule_anew, common))
-    return refits
+    has_common_covariance: ClassVar[bool]
+    """Whether the classes share one covariance."""
+
+    chosen_options = MappingProxyType({"covariance": "chosen_covariance", "components": "chosen_components"})
+    file_methods = ("moment", "mle", *ROBUST)
+
+    def fit(self, estimates: E, rows: Blocks, arguments: Mapping[str, Any], **options: Any) -> Fit[E]:
+        """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
+        is_partial = _covariance_model(estimates).traits.uses_incomplete_rows
+        return super().fit(
+            estimates, replace(rows, partial=True) if is_partial else rows, arguments, **options
+        )
+
+    def required_moments(self, fit: Fit[E]) -> Spread | None:
+        """Return which moments a refit needs; None if it needs the rows."""
+        covariance_model = _covariance_model(fit.numbers)
+        if (
+            covariance_model.traits.is_robust
+            or not covariance_model.traits.is_moment_estimate
+            or covariance_model.unfitted().needs_rows
+        ):
+            return None
+        return super().required_moments(fit)
+
+    def choice(self, fit: Fit[E]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        covariance_model = _covariance_model(fit.numbers)
+        if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
+            return "the number of principal axes"
+        return "the shrinkage" if any(each.rule == "loo" for each in covariance_model.shrinkages) else ""
+
+    def obstacles(self, fit: Fit[E], moments: ClassMoments) -> list[Dependency]:
+        """Return the collinear columns of these moments that the model cannot use."""
+        return _covariance_model(fit.numbers).unfitted().check(moments)
+
+    def refit_to_rows(self, fit: Fit[E], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        covariance_model = _covariance_model(fit.numbers)
+        if (
+            covariance_model.traits.is_moment_estimate
+            and not covariance_model.traits.is_robust
+            and covariance_model.unfitted().needs_rows
+        ):
+            return _rule_anew(self.has_common_covariance, fit, rows)
+        return self.refit_with_fixed(fit, rows)
+
+    def refit_with_fixed(self, fit: Fit[E], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows that keeps what the rows of the fit chose."""
+        covariance_model = _covariance_model(fit.numbers)
+        if covariance_model.traits.is_robust:
+            return robust_rule(fit, rows)
+        if not covariance_model.traits.is_moment_estimate:
+            return em_rule(self.has_common_covariance, fit, rows)
+        return super().refit_with_fixed(fit, rows)
+
+    def leave_one_out(self, fit: Fit[E]) -> LeftOut | Floats:
+        """Return the scores of rows under the rule without each of them."""
+        estimates: Any = fit.numbers
+        rows = fit.rows("leave_one_out()")
+        unit = estimates.covariance_model.column_units(estimates.moments)
+        left_out: LeftOut = estimates.left_out(
+            fit.log_prior(), rows if unit is None else replace(rows, unit=unit)
+        )
+        return left_out
+
+    def file_values(self, estimates: E) -> dict[str, Any]:
+        """Return the values of `file_options`, by name."""
+        of_covariance = options_of(_covariance_model(estimates))
+        return {
+            name: of_covariance[name] if name in of_covariance else getattr(estimates, name)
+            for name in self.file_options
+        }
+
+    def to_arrays(self, estimates: E) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        numbers: Any = estimates
+        arrays: dict[str, Floats] = numbers.buffers()
+        return arrays
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        return {"robust": (-1,)}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        return shapes(1 if self.has_common_covariance else k, p)
 
 
-def _choice(covariance_model: CovarianceModel) -> str:
-    """What the rows chose, in words."""
-    if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
-        return "the number of principal axes"
-    return (
-        "the shrinkage" if any(shrinkage.rule == "loo" for shrinkage in covariance_model.shrinkages) else ""
-    )
+def _covariance_model(estimates: Any) -> CovarianceModel:
+    """Return the covariance model of the estimates."""
+    covariance_model: CovarianceModel = estimates.covariance_model
+    return covariance_model
 
 
 def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
@@ -363,15 +429,6 @@ def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
     except CollinearError:
         return None
     return rule
-
-
-def _left_out(fit: Fit[Any]) -> LeftOut:
-    numbers = fit.numbers
-    rows = fit.rows("leave_one_out()")
-    unit = numbers.covariance_model.column_units(numbers.moments)
-    rows = rows if unit is None else replace(rows, unit=unit)
-    left_out: LeftOut = numbers.left_out(fit.log_prior(), rows)
-    return left_out
 
 
 MOST_NAMED = 3

@@ -508,7 +508,7 @@ def _errors_of_pairs(results: RDAResults, fit: Fit[RDAFit]) -> Section:
 def chosen_by(fit: Fit[RDAFit]) -> str:
     """How alpha and gamma were chosen, in words."""
     cv = fit.numbers.cv
-    plan = fit.refits.search
+    plan = fit.spec.search
     if cv is None:
         return "given"
     if plan is not None and plan.splits:
@@ -724,7 +724,8 @@ def _equal_covariances(results: LDAResults | QDAResults, fit: Fit[Any]) -> Secti
     table = Columns([statistics, *df_texts, pvalues], list(tests), ["statistic", "df", "df2", "p"])
     formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}
     rejected = [test.pvalue < 0.05 for test in (ratio, box)]
-    see = "qda() and covariance_models()" if fit.refits.spread == "pooled" else "covariance_models()"
+    is_pooled = fit.refits.required_moments(fit) == "pooled"
+    see = "qda() and covariance_models()" if is_pooled else "covariance_models()"
     verdict = "The two tests disagree at 5 %; in small samples the likelihood ratio rejects too often."
     if all(rejected):
         verdict = f"One covariance is rejected at 5 %: see {see}."

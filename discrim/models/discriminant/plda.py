@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from discrim.core.covariance.covariance import dependencies
 from discrim.core.discriminant import plda as core
 from discrim.core.discriminant.plda import LengthNormalization, PLDAFit
 from discrim.core.moments.moments import ClassMoments, gather
+from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import Progress
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
 from discrim.design.rows import strata
@@ -23,10 +25,9 @@ from discrim.errors import CollinearError, ConvergenceWarning, DataError, Uninfo
 from discrim.inference.verification import Costs, PairScores
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model
-from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.fit import NOTHING, Fit, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes, with_ways_out
-from discrim.models.base.refits import left_out_by_refits, moment_refits, verb_options
+from discrim.models.base.refits import verb_options
 from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary
@@ -165,7 +166,7 @@ def plda(
             "every log likelihood ratio is zero. Give more rows of each class, or other columns.",
             UninformativeFitWarning,
         )
-    return PLDAResults(plda_fit(numbers, blocks, options, has_rows=sample.has_rows))
+    return PLDAResults(PLDASpec().fit(numbers, blocks, options, has_rows=sample.has_rows))
 
 
 def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
@@ -215,60 +216,6 @@ def _fitted(
         shape: Any = {"n_classes": moments.n_classes, "n_columns": moments.n_columns}
         lengths = sphere, gather(_OnSphere(blocks, sphere), **shape, spread="pooled")
     return core.fit_plda(moments, prior, **how, progress=progress, lengths=lengths)
-
-
-MODEL = Model(
-    "plda",
-    "Probabilistic linear discriminant analysis",
-    no_fit=("a class has no row, or a column is constant or collinear within classes", "fewer columns"),
-    scores_left_out=1000,
-)
-
-
-def plda_fit(
-    numbers: PLDAFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
-) -> Fit[PLDAFit]:
-    """A probabilistic linear discriminant analysis as one value."""
-    left_out = partial(left_out_by_refits, takes="fits once for each row")
-    refits = replace(moment_refits("pooled"), left_out=left_out)
-    if numbers.normalize:
-        refits = replace(refits, spread=None, of_rows=_rule_of_rows, held=_rule_of_rows)
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows)
-
-
-def _rule_of_rows(fit: Fit[PLDAFit], blocks: Blocks) -> Rule | None:
-    """The rule of other rows, which are brought to one length anew."""
-    numbers = fit.numbers
-    moments = reading.class_moments(blocks, "pooled")
-    if (moments.rows < 1).any() or not core.has_within(moments):
-        return None
-    return _fitted(blocks, moments, numbers.prior, numbers.options()).rule(fit.log_prior())
-
-
-SAVED = Saved(
-    {
-        "components": (int, NOTHING),
-        "tol": (float,),
-        "maxiter": (int,),
-        "steps": (int,),
-        "converged": (bool,),
-        "log_marginal": (float,),
-        "estimated_prior": (bool,),
-    },
-    "pooled",
-    core.plda_from_file,
-    plda_fit,
-    PLDAFit.buffers,
-    lambda k, p: {
-        "origin": (p,),
-        "unit": (p,),
-        "mean": (p,),
-        "axes": (p, p),
-        "between": (p,),
-        "class_places": (k, p),
-    },
-    lambda k, p: {"centre": (p,), "root": (p, p)},
-)
 
 
 class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
@@ -618,3 +565,55 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         """One row for the fit."""
         more = {name: getattr(self, name) for name in ("rank", "llf_given", "steps", "converged")}
         return pd.DataFrame([self._glance() | more])
+
+
+class PLDASpec(ModelSpec[PLDAFit]):
+    """Probabilistic linear discriminant analysis."""
+
+    name = "plda"
+    title = "Probabilistic linear discriminant analysis"
+    results_class = PLDAResults
+    why_no_refit = (
+        "a class has no row, or a column is constant or collinear within classes",
+        "fewer columns",
+    )
+    leave_one_out_cost = 1000
+    file_options = MappingProxyType(
+        {"components": (int, NOTHING), "tol": (float,), "maxiter": (int,), "steps": (int,)}
+        | {"converged": (bool,), "log_marginal": (float,), "estimated_prior": (bool,)}
+    )
+
+    def required_moments(self, fit: Fit[PLDAFit]) -> Spread | None:
+        """Return which moments a refit needs; None if it needs the rows."""
+        return None if fit.numbers.normalize else "pooled"
+
+    def refit_with_fixed(self, fit: Fit[PLDAFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, which are brought to one length again if the fit does so."""
+        estimates = fit.numbers
+        if not estimates.normalize:
+            return super().refit_with_fixed(fit, rows)
+        moments = reading.class_moments(rows, "pooled")
+        if (moments.rows < 1).any() or not core.has_within(moments):
+            return None
+        return _fitted(rows, moments, estimates.prior, estimates.options()).rule(fit.log_prior())
+
+    def leave_one_out(self, fit: Fit[PLDAFit]) -> LeftOut:
+        """Return the scores of rows under the rule without each of them."""
+        return scores_by_refits(fit, "fits once for each row")
+
+    def to_arrays(self, estimates: PLDAFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return estimates.buffers()
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        columns = dict.fromkeys(("origin", "unit", "mean", "between"), (p,))
+        return {**columns, "axes": (p, p), "class_places": (k, p)}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        return {"centre": (p,), "root": (p, p)}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> PLDAFit:
+        """Return the estimates that a file stores."""
+        return core.plda_from_file(moments, prior, **values)

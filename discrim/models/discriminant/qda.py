@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,11 @@ import pandas as pd
 
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import divisors_by_class, pooled
-from discrim.core.covariance.kinds import shapes
 from discrim.core.covariance.model import CovarianceModel
 from discrim.core.discriminant.qda import QDAFit, fit_qda, qda_from_file, quadratic_marginal
 from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule
 from discrim.covariance import CovarianceSpecification, QuadraticCovariance
 from discrim.data.values import shown
@@ -29,8 +28,7 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import name_class
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model, as_scored, rule_of_numbers
-from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.fit import NOTHING, Fit
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior
 from discrim.models.base.refits import verb_options
@@ -41,7 +39,6 @@ from discrim.models.discriminant.components import (
     subspace_of,
     warn_of_separated_axes,
     with_digits,
-    within,
 )
 from discrim.models.discriminant.covariance_descriptions import check_closed_form, describe
 from discrim.models.discriminant.covariance_models import (
@@ -198,7 +195,7 @@ def qda(
     except NoEstimateError as error:
         raise name_class(error, levels, stats.rows.tolist()) from None
     warn_of_separated_axes(fit.covariance_model, levels)
-    return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+    return QDAResults(QDASpec().fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
 
 def _refuse_singular(covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments) -> None:
@@ -231,72 +228,6 @@ def _refuse_few_rows(blocks: Blocks, covariance_model: CovarianceModel, na_actio
     blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
     normal_fits.refuse_singular(stats, blocks.terms, blocks.design.levels, covariance_model)
     return blocks
-
-
-def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
-    """The rule, where each class has the rows that the method needs."""
-    check_closed_form(fit, method)
-    counts = fit.counts
-    p = len(fit.terms)
-    if method != "plugin" and fit.numbers.has_distances:
-        least = p if method == "predictive" and convention is None else 1
-        reading.refuse_little_weight(counts, fit.classes, least, f'method="{method}"')
-    few = np.flatnonzero(counts <= p + 2)
-    if method == "debiased" and convention is None and len(few) and fit.numbers.has_distances:
-        raise NotSupportedError(
-            f'method="debiased" needs more than p + 2 = {p + 2} rows in each class; '
-            f"{shown(fit.classes[few[0]])} has {fit.rows_by_class.iloc[few[0]]}.",
-            hint="Name fewer columns.",
-        )
-    return rule_of_numbers(fit, prior, method, convention)
-
-
-def _why_no_rule(fit: Fit[QDAFit], blocks: Blocks) -> DiscrimError | None:
-    covariance_model = fit.numbers.covariance_model.unfitted()
-    levels = list(fit.classes)
-    try:
-        normal_fits.refuse_singular(
-            reading.class_moments(blocks, "class"), blocks.terms, levels, covariance_model
-        )
-    except CollinearError as error:
-        return error
-    return None
-
-
-MODEL = Model(
-    "qda", "Quadratic discriminant analysis", rule=_rule, decision=as_scored, marginal=quadratic_marginal
-)
-
-
-def qda_fit(
-    numbers: QDAFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    path: pd.DataFrame | None = None,
-) -> Fit[QDAFit]:
-    """A quadratic discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
-    blocks = replace(blocks, partial=True) if numbers.covariance_model.traits.uses_incomplete_rows else blocks
-    refits = normal_fits.normal_refits(numbers, common=False, why_no_rule=_why_no_rule)
-    model = MODEL if numbers.within_axes is None else within(MODEL)
-    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
-SAVED = Saved(
-    {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
-    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
-    | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
-    | {"form": (str, NOTHING), "found_by": (str, NOTHING), "least_fall": (float, NOTHING)}
-    | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)},
-    "class",
-    qda_from_file,
-    qda_fit,
-    QDAFit.buffers,
-    lambda k, p: {"robust": (-1,)},
-    lambda k, p: shapes(k, p),
-    of_scatter=True,
-)
 
 
 class QDAResults(SeparateCovariances, NormalResults):
@@ -394,3 +325,63 @@ class QDAResults(SeparateCovariances, NormalResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance()])
+
+
+class QDASpec(normal_fits.NormalSpec[QDAFit]):
+    """Quadratic discriminant analysis."""
+
+    name = "qda"
+    title = "Quadratic discriminant analysis"
+    results_class = QDAResults
+    has_common_covariance = False
+    file_moments = "class"
+    file_options = MappingProxyType(
+        {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
+        | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
+        | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
+        | {"form": (str, NOTHING), "found_by": (str, NOTHING), "least_fall": (float, NOTHING)}
+        | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)}
+    )
+
+    def rule(self, fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
+        """Return the rule under a prior, if each class has the rows that the method needs."""
+        check_closed_form(fit, method)
+        counts = fit.counts
+        p = len(fit.terms)
+        if method != "plugin" and fit.numbers.has_distances:
+            least = p if method == "predictive" and convention is None else 1
+            reading.refuse_little_weight(counts, fit.classes, least, f'method="{method}"')
+        few = np.flatnonzero(counts <= p + 2)
+        if method == "debiased" and convention is None and len(few) and fit.numbers.has_distances:
+            raise NotSupportedError(
+                f'method="debiased" needs more than p + 2 = {p + 2} rows in each class; '
+                f"{shown(fit.classes[few[0]])} has {fit.rows_by_class.iloc[few[0]]}.",
+                hint="Name fewer columns.",
+            )
+        return super().rule(fit, prior, method, convention)
+
+    def shows_log_posteriors(self, fit: Fit[QDAFit]) -> bool:
+        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        return False
+
+    def why_no_rule(self, fit: Fit[QDAFit], rows: Blocks) -> DiscrimError | None:
+        """Return an error that says why a refit to these rows has no rule; None if this is not known."""
+        kind = fit.numbers.covariance_model.unfitted()
+        levels = list(fit.classes)
+        try:
+            normal_fits.refuse_singular(reading.class_moments(rows, "class"), rows.terms, levels, kind)
+        except CollinearError as error:
+            return error
+        return None
+
+    def has_marginals(self, fit: Fit[QDAFit]) -> bool:
+        """Return whether `marginal_rule` integrates columns out, as that of `LDASpec`."""
+        return fit.numbers.within_axes is None
+
+    def marginal_rule(self, estimates: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+        """Return the rule of some columns, the others integrated out."""
+        return quadratic_marginal(estimates, log_prior, method, keep)
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> QDAFit:
+        """Return the estimates that a file stores."""
+        return qda_from_file(moments, prior, **values)

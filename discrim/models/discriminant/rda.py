@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -37,17 +38,15 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import name_class
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model, as_scored
-from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, Fit, ModelSpec
 from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule
-from discrim.models.base.refits import held_path, moment_folds, moment_refits, verb_options
+from discrim.models.base.refits import held_path, moment_folds, verb_options
 from discrim.models.discriminant.components import (
     AxesChoice,
     choose_axes,
     needs_rows,
     warn_of_separated_axes,
-    within,
 )
 from discrim.models.discriminant.normal_fits import warn_of_units, warn_where_units_differ
 from discrim.models.discriminant.normal_results import SubspaceResults
@@ -93,7 +92,7 @@ class PairChoice:
     standardize : bool
         Whether the ridge is one of columns over their standard deviations within classes, of all rows that
         the choice is made from.
-    axes : Projected, optional
+    axes : SubspaceCovariance, optional
         The principal axes within which classes are compared, learnt anew without each fold.
     """
 
@@ -613,8 +612,8 @@ def rda(
     warn_of_separated_axes(fit.within_axes, blocks.design.levels)
     if axes is not None or not standardize:
         _warn_of_units(fit, stats, blocks.terms)
-    chosen: dict[str, Any] = {} if path is None else {"plan": plan, "path": path}
-    return RDAResults(rda_fit(fit, blocks, options, has_rows=sample.has_rows, **chosen))
+    spec = RDASpec(plan if path is not None else None)
+    return RDAResults(spec.fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
 
 def _axes(
@@ -792,47 +791,6 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     return f"{reading.listed(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
-MODEL = Model(
-    "rda", "Regularized discriminant analysis", decision=as_scored, marginal=core.regularized_marginal
-)
-
-
-def rda_fit(
-    numbers: RDAFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    plan: PairChoice | None = None,
-    path: pd.DataFrame | None = None,
-) -> Fit[RDAFit]:
-    """A regularized discriminant analysis as one value; `plan` and `path` are those of a choice."""
-    refits = moment_refits(numbers.moments.spread)
-    if plan is not None:
-        rule = partial(_chosen_rule, plan)
-        choice = "alpha and gamma" if numbers.components_by is None else "the number of principal axes"
-        refits = replace(refits, spread=None, of_rows=rule, choice=choice, search=plan)
-    model = MODEL if numbers.components is None else within(MODEL)
-    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
-def _chosen_rule(plan: PairChoice, fit: Fit[RDAFit], blocks: Blocks) -> Rule | None:
-    refit = replace(plan, prior=fit.prior).refit(blocks, fit.numbers.moments.spread)
-    return None if refit is None else refit.rule(fit.log_prior())
-
-
-SAVED = Saved(
-    {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
-    | {"estimated_prior": (bool,), "cv": (int, str, NOTHING), "select": (str,)}
-    | {"standardize": (bool,), "components": (int, NOTHING), "components_by": (str, NOTHING)},
-    "class",
-    core.rda_from_file,
-    rda_fit,
-    # Regularized covariances take singular scatters, as shrunk ones do.
-    structure="shrunk",
-)
-
-
 class RDAResults(SeparateCovariances, SubspaceResults):
     """A fitted regularized discriminant analysis.
 
@@ -874,3 +832,57 @@ class RDAResults(SeparateCovariances, SubspaceResults):
         """One row for the fit."""
         llf = value_or_nan(self, "llf")
         return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": llf}])
+
+
+@dataclass(frozen=True, eq=False)
+class RDASpec(ModelSpec[RDAFit]):
+    """Regularized discriminant analysis."""
+
+    name = "rda"
+    title = "Regularized discriminant analysis"
+    results_class = RDAResults
+    chosen_options = MappingProxyType({"alpha": "alpha", "gamma": "gamma", "components": "chosen_components"})
+    search_options = FOLD_OPTIONS
+    file_options = MappingProxyType(
+        {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
+        | {"estimated_prior": (bool,), "cv": (int, str, NOTHING), "select": (str,)}
+        | {"standardize": (bool,), "components": (int, NOTHING), "components_by": (str, NOTHING)}
+    )
+    file_moments = "class"
+    # Regularized covariances accept singular scatters, as shrunk ones do.
+    file_covariance = "shrunk"
+
+    search: PairChoice | None = None
+
+    def required_moments(self, fit: Fit[RDAFit]) -> Spread | None:
+        """Return which moments a refit needs; None if it needs the rows."""
+        return super().required_moments(fit) if self.search is None else None
+
+    def choice(self, fit: Fit[RDAFit]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        if self.search is None:
+            return ""
+        return "alpha and gamma" if fit.numbers.components_by is None else "the number of principal axes"
+
+    def refit_to_rows(self, fit: Fit[RDAFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        if self.search is None:
+            return self.refit_with_fixed(fit, rows)
+        refit = replace(self.search, prior=fit.prior).refit(rows, fit.numbers.moments.spread)
+        return None if refit is None else refit.rule(fit.log_prior())
+
+    def shows_log_posteriors(self, fit: Fit[RDAFit]) -> bool:
+        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        return False
+
+    def has_marginals(self, fit: Fit[RDAFit]) -> bool:
+        """Return whether `marginal_rule` integrates columns out, as that of `LDASpec`."""
+        return fit.numbers.components is None
+
+    def marginal_rule(self, estimates: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+        """Return the rule of some columns, the others integrated out."""
+        return core.regularized_marginal(estimates, log_prior, method, keep)
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> RDAFit:
+        """Return the estimates that a file stores."""
+        return core.rda_from_file(moments, prior, **values)

@@ -1,4 +1,4 @@
-"""Robust estimates in a fit: how they are asked for, refitted, and which rows they flag."""
+"""RobustCovariance estimates in a fit: how they are asked for, refitted, and which rows they flag."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from discrim.models.base.data_range import check_data_range
 from discrim.models.base.fit import Fit, Gaps
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.reading import Data, class_moments, listed
-from discrim.models.base.refits import rule_of_moments
 
 MOST_REPEATED = 2**25
 """Numbers that rows, each repeated as often as its weight says, may be."""
@@ -38,7 +37,7 @@ HELD_NUMBERS = 2**22
 def robust_moments(
     blocks: Blocks, start: ClassMoments, wanted: Any, begin: Student | None = None
 ) -> tuple[ClassMoments, RobustCovariance]:
-    """Robust means and scatters of the rows that the moments `start` are of.
+    """RobustCovariance means and scatters of the rows that the moments `start` are of.
 
     A DataError says that class means are so far apart that squares of their distances are no doubles; a
     CollinearError, that too many rows lie in a plane, or a class has too few for a minimum covariance
@@ -150,7 +149,7 @@ def _exact_fit(found: ExactFit, blocks: Blocks) -> CollinearError:
 
 
 class RobustModel(FitComponent):
-    """Robust means and covariances, of t distributions or by the minimum covariance determinant.
+    """RobustCovariance means and covariances, of t distributions or by the minimum covariance determinant.
 
     Examples
     --------
@@ -246,7 +245,7 @@ def robust_rule(fit: Fit[Any], blocks: Blocks) -> Rule | None:
     numbers = fit.numbers
     start = class_moments(blocks, numbers.moments.spread)
     if numbers.refit(start) is None:
-        return rule_of_moments(fit, start)
+        return fit.spec.refit_to_moments(fit, start)
     try:
         same = start.n_columns == numbers.moments.n_columns
         begin = Student(numbers.moments, _covariances(numbers), 1.0) if same else None

@@ -27,9 +27,9 @@ from discrim.errors import DataError, DiscrimError, NotSupportedError, PriorErro
 from discrim.inference.resampling import generator
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Decision
 from discrim.models.base.labels import distinct, labelled
 from discrim.models.base.reading import Data, Prior
+from discrim.models.base.scores import Decision
 from discrim.models.report import Reported
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from discrim.design.blocks import Blocks
 from discrim.design.rows import used_codes
 from discrim.models.base.fit import Fit
 from discrim.models.base.reading import listed
-from discrim.models.base.refits import rule_of_rows
 
 
 def rule_of_present(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule | None:
@@ -31,14 +30,14 @@ def rule_of_present(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rul
     fit : Fit
         Its prior is that of the refit, and is taken in proportion for the classes that are present.
     blocks : Blocks
-        Rows with other weights, as of `rule_of_rows`.
+        Rows with other weights, as of `Refits.refit`.
     held : bool
         Whether what the rows chose is kept.
     """
     codes = used_codes(blocks)
     present = np.unique(codes[codes >= 0])
     if len(present) == len(fit.classes):
-        return rule_of_rows(fit, blocks, held=held)
+        return fit.refits.refit(fit, blocks, fixed=held)
     rule: Rule | None = None
     if len(present) > 1:
         levels = tuple(fit.blocks.design.levels[k] for k in present.tolist())
@@ -46,7 +45,7 @@ def rule_of_present(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rul
         position[present] = np.arange(len(present))
         some = replace(blocks, design=replace(blocks.design, levels=levels))
         some = some.with_codes(position[blocks.codes])
-        rule = rule_of_rows(_of_classes(fit, some, present), some, held=held)
+        rule = fit.refits.refit(_of_classes(fit, some, present), some, fixed=held)
         if rule is None:
             return None
     return RuleOfClasses(rule, present, len(fit.classes))

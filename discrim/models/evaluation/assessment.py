@@ -44,9 +44,10 @@ from discrim.inference.error_rates import Rates, check_level, confusion_table, c
 from discrim.inference.resampling import drawn_seed
 from discrim.inference.roc import against_rest
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import AS_FITTED, Decision, Fit, Gaps, block_scores, scored
+from discrim.models.base.fit import AS_FITTED, Fit, Gaps
 from discrim.models.base.labels import distinct, labelled
 from discrim.models.base.reading import check_flag, check_word, listed, told
+from discrim.models.base.scores import Decision, block_scores, scored
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
 from discrim.models.evaluation.validation import BootstrapSamples, LeftOutTable
@@ -429,10 +430,10 @@ def leave_one_out_is_fast(fit: Fit[Any]) -> bool:
         or fit.counts.sum() <= FEW_REFITS
     ):
         return True
-    if fit.refits.called is not None or fit.model.scores_left_out > MAX_SLOWDOWN:
+    if fit.refits.by_calls or fit.spec.leave_one_out_cost > MAX_SLOWDOWN:
         return False
     try:
-        return not isinstance(fit.refits.left_out(fit), ByRefits)
+        return not isinstance(fit.refits.leave_one_out(fit), ByRefits)
     except NotSupportedError:
         return False
 
@@ -461,7 +462,7 @@ def choice_of(fit: Fit[Any], method: str, *, nested: bool = True) -> str:
     if method == "cv" and not nested:
         return "held"
     # Without single rows fits hold it, but for those whose refits are all choices of columns.
-    every = fit.selection is None and fit.refits.held is fit.refits.of_rows
+    every = fit.selection is None and fit.refits.chooses_columns
     return "anew" if method in ("cv", "632+") or (method == "loo" and every) else "held"
 
 
@@ -589,7 +590,7 @@ def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
         raise NotSupportedError(
             'method="632+" draws single rows.', hint='Repeat each row by its weight, or use "cv".'
         )
-    if fit.refits.groups is not None:
+    if fit.refits.groups(fit) is not None:
         raise NotSupportedError(
             'method="632+" draws single rows, and this fit has groups of them.', hint='Use "cv".'
         )
@@ -637,11 +638,11 @@ def _sampled(fit: Fit[Any], samples: BootstrapSamples) -> tuple[Floats, Iterator
     """The next sample (n,), and positions and scores of the rows that it lacks, by the rule of the sample."""
     blocks = fit.blocks
     codes = samples.codes
-    if fit.refits.called is not None:
+    if fit.refits.by_calls:
         drawn = samples.draw()
         left = np.flatnonzero((drawn == 0) & (codes >= 0))
         at = np.repeat(np.arange(len(drawn)), drawn.astype(np.intp))
-        return drawn, iter([(left, fit.refits.called(fit, at, left))])
+        return drawn, iter([(left, fit.refits.scores_by_call(fit, at, left))])
     rule, drawn = samples.rule(fit)
     parts = used_rows(blocks.with_codes(np.where(drawn == 0, codes, -1)))
     places = np.arange(len(codes))
@@ -708,7 +709,7 @@ def assessed(
     way = _way(fit, data, method, plan), method if data is None else "new", plan.folds
     codes = actual.astype(np.min_scalar_type(-len(fit.classes)))
     return scores.map(
-        partial(_with_scores, codes, weights, fit.classes, shares, way, posteriors=not fit.model.instead)
+        partial(_with_scores, codes, weights, fit.classes, shares, way, posteriors=fit.has_posteriors)
     )
 
 

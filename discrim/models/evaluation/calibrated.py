@@ -44,7 +44,7 @@ def calibrator_of(fit: Fit[Any]) -> Calibrator:
     """
     if CALIBRATOR not in fit.cache:
         scores, codes, weights = left_out_sample(fit)
-        log_prior = None if fit.model.instead else fit.log_prior()
+        log_prior = fit.log_prior() if fit.has_posteriors else None
         fit.cache[CALIBRATOR] = fit_calibrator(scores, codes, weights, log_prior=log_prior)
     kept: Calibrator = fit.cache[CALIBRATOR]
     return kept
@@ -63,7 +63,7 @@ def left_out_sample(fit: Fit[Any]) -> tuple[Floats, Codes, Floats]:
     lone = absent_class_mask(codes, blocks.weights, len(fit.classes), fold_ids)
     codes = np.where(np.isnan(scores).any(axis=1) | lone, -1, codes)
     weights = np.ones(len(codes)) if blocks.weights is None else np.nan_to_num(blocks.weights)
-    if fit.model.prior_without != "none" and not fit.numbers.estimated_prior:
+    if fit.prior_in_refits != "none" and not fit.numbers.estimated_prior:
         known = codes >= 0
         judged = JudgedRows(codes[known], weights[known], len(fit.classes), fit.prior_values(), None)
         weights[known] = judged.shares()
@@ -99,10 +99,10 @@ def _leaves_rows_out(fit: Fit[Any]) -> bool:
         or fit.counts.sum() <= FEW_REFITS
     ):
         return True
-    if fit.refits.spread is None:
-        return 1 < fit.model.scores_left_out <= MAX_SLOWDOWN
+    if fit.refits.required_moments(fit) is None:
+        return 1 < fit.spec.leave_one_out_cost <= MAX_SLOWDOWN
     try:
-        return not isinstance(fit.refits.left_out(fit), ByRefits)
+        return not isinstance(fit.refits.leave_one_out(fit), ByRefits)
     except NotSupportedError:
         return False
 
@@ -139,4 +139,4 @@ def calibrated_rule(fit: Fit[Any], prior: Any = None) -> CalibratedRule:
 
 def own_prior(fit: Fit[Any]) -> Floats:
     """The prior (K,) that calibrated posteriors are under: that of the fit, or the shares of its rows."""
-    return fit.counts / fit.counts.sum() if fit.model.prior_without == "none" else fit.prior_values()
+    return fit.counts / fit.counts.sum() if fit.prior_in_refits == "none" else fit.prior_values()

@@ -14,8 +14,9 @@ from discrim.core.rules.rules import best_class, posteriors
 from discrim.design.blocks import Blocks
 from discrim.design.matrix import response_codes
 from discrim.errors import NotSupportedError
-from discrim.models.base.fit import Fit, Gaps, scored
+from discrim.models.base.fit import Fit, Gaps
 from discrim.models.base.reading import check_word
+from discrim.models.base.scores import scored
 from discrim.models.evaluation.assessment import JudgingPlan, judged_scores
 from discrim.models.evaluation.single_rows import has_law, typical_rows
 from discrim.models.evaluation.validation import refuse_many_scores

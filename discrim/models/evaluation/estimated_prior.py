@@ -29,9 +29,10 @@ from discrim.inference.class_shares import (
 from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
 from discrim.models.base.displayed import Shown, displayed, number
-from discrim.models.base.fit import Fit, Gaps, scored
+from discrim.models.base.fit import Fit, Gaps
 from discrim.models.base.labels import in_sentence
 from discrim.models.base.reading import check_number, check_whole, check_word, listed
+from discrim.models.base.scores import scored
 from discrim.models.evaluation.validation import BootstrapSamples, refuse_many_scores
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _refuse_bootstrap(fit: Fit[Any], data: Any, gaps: Gaps) -> None:
             'interval="bootstrap" reads the batch for each sample.',
             hint='Pass it as a DataFrame, or a sample of its rows, or use interval="profile".',
         )
-    if gaps.missing == "integrate" and not fit.model.reads_gaps:
+    if gaps.missing == "integrate" and not fit.spec.integrates_missing:
         raise NotSupportedError(
             'interval="bootstrap" uses complete rows.',
             hint='Leave out missing="integrate", or use interval="profile".',

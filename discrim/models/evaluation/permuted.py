@@ -336,12 +336,13 @@ def _hit_rate(
     used = codes >= 0
     refitted = replace(fit, blocks=blocks, path=None, cache={})
     counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
-    if fit.numbers.estimated_prior and fit.model.prior_without != "none":
+    if fit.numbers.estimated_prior and fit.prior_in_refits != "none":
         refitted = refitted.under(counts / counts.sum())
     dealt = _folds(fit, codes, members, design, rng)
-    if len(design.labels) == int(used.sum()) and fit.refits.spread is not None:
+    required = fit.refits.required_moments(fit)
+    if len(design.labels) == int(used.sum()) and required is not None:
         # Rows left out one by one are so in closed form, by the numbers of these labels.
-        numbers = fit.numbers.refit(class_moments(blocks, fit.refits.spread))
+        numbers = fit.numbers.refit(class_moments(blocks, required))
         if numbers is not None:
             refitted = replace(refitted, numbers=replace(numbers, prior=refitted.prior))
     labels = design.labels

@@ -52,9 +52,10 @@ from discrim.inference.conformal import Reference, SetScore, least_rows, miss_sh
 from discrim.inference.error_rates import check_level
 from discrim.inference.parametric_errors import ScoreCovariance
 from discrim.inference.resampling import RunningInterval, generator
-from discrim.models.base.fit import AS_FITTED, Fit, Gaps, scored
+from discrim.models.base.fit import AS_FITTED, Fit, Gaps
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_flag, check_word, listed, refuse_little_weight
+from discrim.models.base.scores import scored
 from discrim.models.evaluation.assessment import JudgingPlan, judged_scores, labelled_rows
 from discrim.models.evaluation.validation import BootstrapSamples, left_out_scores, refuse_many_scores
 
@@ -209,7 +210,7 @@ class SetPlan:
                 'method="split" promises nothing about rows that the fit has seen.',
                 hint=f"Pass new rows as data={other}.",
             )
-        score = self.score or ("margin" if fit.model.instead else "lac")
+        score = self.score or ("lac" if fit.has_posteriors else "margin")
         if score != "margin":
             fit.need_posteriors(f'score="{score}"')
         return replace(self, method=method, score=score)
@@ -322,7 +323,7 @@ def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None
     k = len(fit.classes)
     if plan.prior is not None:
         fit.need_posteriors("prior=")
-    prior = None if fit.model.instead else fit.prior_values(plan.prior)
+    prior = fit.prior_values(plan.prior) if fit.has_posteriors else None
     possible = np.ones(k, dtype=bool) if prior is None else prior > 0
     left_out = None
     if plan.method == "split":
@@ -496,7 +497,7 @@ class Measure:
                     hint="Fit without covariance=.",
                 )
             # In closed form alone: scores by a refit may be in other units, which change densities.
-            left_out = equal.refits.left_out(equal)
+            left_out = equal.refits.leave_one_out(equal)
             if isinstance(left_out, ByRefits):
                 raise NotSupportedError(
                     "Densities of rows left out would take a refit for each row, whose units are others.",
@@ -521,7 +522,7 @@ class Measure:
 
 
 def _by_scores(fit: Fit[Any], scores: Floats) -> Floats:
-    return strangeness(scores, "margin" if fit.model.instead else "lac")
+    return strangeness(scores, "lac" if fit.has_posteriors else "margin")
 
 
 def _kind(fit: Fit[Any]) -> Kind:

@@ -58,9 +58,10 @@ from discrim.errors import (
 from discrim.inference.error_rates import as_good
 from discrim.inference.resampling import check_folds, deal, deal_groups, dealt_codes, drawn_seed, generator
 from discrim.models.base import reading
-from discrim.models.base.fit import Decision, Fit, warn_impossible
+from discrim.models.base.fit import Fit
 from discrim.models.base.reading import SelectRule
-from discrim.models.base.refits import moment_folds, rule_of_moments, rule_of_rows
+from discrim.models.base.refits import moment_folds
+from discrim.models.base.scores import Decision, warn_impossible
 from discrim.models.evaluation.absent_classes import rule_of_present
 
 Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
@@ -158,18 +159,18 @@ def refits_prior(fit: Fit[Any], refit_prior: bool | None) -> bool:
             f"refit_prior={refit_prior!r} is not valid.",
             hint="Give True, False, or None for what the model does.",
         )
-    if fit.model.prior_without == "none":
+    if fit.prior_in_refits == "none":
         if refit_prior is False:
             fit.need_posteriors("refit_prior=False")
         return False
     if not fit.numbers.estimated_prior:
         return False
-    return fit.model.prior_without == "refitted" if refit_prior is None else refit_prior
+    return fit.prior_in_refits == "refitted" if refit_prior is None else refit_prior
 
 
 def prior_of_rest(fit: Fit[Any], refit_prior: bool | None) -> str:
     """What becomes of the prior in rules without some rows, in words; empty where there is none."""
-    if fit.model.prior_without == "none":
+    if fit.prior_in_refits == "none":
         return ""
     if not fit.numbers.estimated_prior:
         return "given"
@@ -281,8 +282,8 @@ class _LeftOutScores:
         self._fit = fit
         self._blocks = blocks
         self._anew = anew
-        self.scores = fit.refits.left_out(fit)
-        self.counts = fit.counts if anew and fit.model.prior_without == "held" else None
+        self.scores = fit.refits.leave_one_out(fit)
+        self.counts = fit.counts if anew and fit.prior_in_refits == "fixed" else None
 
     def rows_with_unique_level(self, used: Mask) -> Codes:
         """Return positions of the used rows (n,) that alone have some level, and therefore get no scores."""
@@ -393,7 +394,7 @@ def scores_by_refit(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> F
         counts = fit.counts.astype(np.float64)
         counts[blocks.codes[row]] -= left
         fit = fit.under(counts / counts.sum())
-    rule = rule_of_present(fit, less, held=bool(fit.refits.choice))
+    rule = rule_of_present(fit, less, held=bool(fit.refits.choice(fit)))
     return (
         np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.rows_at(np.array([row])))[0]
     )
@@ -409,7 +410,7 @@ def deal_folds(fit: Fit[Any], folds: int, seed: int | None) -> Codes:
     blocks = fit.rows("cross-validation")
     used = used_codes(blocks) >= 0
     check_folds(folds, int(used.sum()))
-    groups = fit.refits.groups
+    groups = fit.refits.groups(fit)
     if groups is None:
         (dealt,) = deal(strata(blocks), folds, 1, generator(seed))
     else:
@@ -444,18 +445,17 @@ def _no_rule(
     """The error of a fold without which there is no rule: what is the matter, and the way out."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     without = f"Without fold {shown(labels[fold])} of {len(labels)}"
-    if fit.refits.why_no_rule is not None:
-        error = fit.refits.why_no_rule(fit, blocks.with_weights(np.where(dealt == fold, 0.0, weights)))
-        if error is not None:
-            return NotSupportedError(
-                f"{without} there is no fit. {error.message}",
-                hint=error.hint,
-                columns=error.columns,
-                classes=error.classes,
-            )
+    error = fit.refits.why_no_rule(fit, blocks.with_weights(np.where(dealt == fold, 0.0, weights)))
+    if error is not None:
+        return NotSupportedError(
+            f"{without} there is no fit. {error.message}",
+            hint=error.hint,
+            columns=error.columns,
+            classes=error.classes,
+        )
     others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
     least = int(others.argmin())
-    why, way_out = fit.model.no_fit
+    why, way_out = fit.spec.why_no_refit
     return NotSupportedError(
         f"{without} the model has no fit ({why}); of {others.sum()} rows left, class "
         f"{shown(fit.classes[least])} has the fewest, {others[least]}.",
@@ -493,20 +493,20 @@ def kept_fold_scores(
     fits = [fit] * folds
     if refits_prior(fit, refit_prior):
         fits = [fit.under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
-    if fit.refits.called is not None:
+    if fit.refits.by_calls:
         _score_called(fits, dealt, labels, out, progress)
     elif learns(blocks.design) or loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions):
         _score_transformed(fits, dealt, labels, out, progress, nested=nested)
     elif (single := _each_left_out(fit, dealt, folds, refit_prior)) is not None:
         progress(folds)
         return StoredValue(single)
-    elif fit.refits.spread is not None:
-        parts = moment_folds(blocks, dealt, folds, fit.refits.spread)
+    elif (required := fit.refits.required_moments(fit)) is not None:
+        parts = moment_folds(blocks, dealt, folds, required)
         lacking = folds_without_class(blocks, dealt, folds)
         rules = [
             _rule_without(each, blocks, dealt, fold, nested=nested)
             if lacking[fold]
-            else each.refits.of_moments(each, moments)
+            else each.refits.refit_to_moments(each, moments)
             for fold, (each, moments) in enumerate(zip(fits, parts, strict=True))
         ]
         if None in rules:
@@ -541,7 +541,7 @@ def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | 
         or fit.rows("cross-validation").weights is not None
     ):
         return None
-    if refits.spread is None or refits.drops or refits.choice or refits.of_moments is not rule_of_moments:
+    if refits.required_moments(fit) is None or refits.drops_columns(fit) or refits.choice(fit):
         return None
     if getattr(fit.numbers, "standardize", False):
         # Leave-one-out holds the standard deviations, and a fit without the fold learns them.
@@ -627,7 +627,7 @@ def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
 def _rule_without(fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool) -> Rule | None:
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     less = blocks.with_weights(np.where(dealt == fold, 0.0, base))
-    return rule_of_present(fit, less, held=not nested and bool(fit.refits.choice))
+    return rule_of_present(fit, less, held=not nested and bool(fit.refits.choice(fit)))
 
 
 def _score_called(
@@ -641,10 +641,10 @@ def _score_called(
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         train = np.flatnonzero((dealt >= 0) & (dealt != fold))
         test = np.flatnonzero(dealt == fold)
-        if fit.refits.called is None or not len(test):
+        if not fit.refits.by_calls or not len(test):
             continue
         try:
-            out[:, test] = fit.refits.called(fit, train, test).T
+            out[:, test] = fit.refits.scores_by_call(fit, train, test).T
         except DiscrimError as error:
             raise NotSupportedError(
                 f"Without fold {shown(label)} of {len(labels)}: {error.message}", hint=error.hint
@@ -680,8 +680,8 @@ def _score_transformed(
             relearnt = replace(relearnt, keep=None, rows=relearnt.rows.excluding(excluded))
             if excluded is not None:
                 relearnt = relearnt.with_codes(np.where(excluded, -1, relearnt.codes))
-            if fit.refits.recode is not None:
-                fit, relearnt = fit.refits.recode(fit, relearnt, not nested and bool(fit.refits.choice))
+            is_fixed = not nested and bool(fit.refits.choice(fit))
+            fit, relearnt = fit.refits.recode(fit, relearnt, fixed=is_fixed)
         rule = _rule_without(fit, relearnt, dealt, fold, nested=nested)
         if rule is None:
             raise _no_rule(fit, relearnt, dealt, fold, labels)
@@ -810,7 +810,7 @@ class BootstrapSamples:
 
     def rule(self, fit: Fit[Any]) -> tuple[Rule, Floats]:
         """The rule of the next sample that has one, and the sample."""
-        return self.fitted(partial(rule_of_rows, fit))
+        return self.fitted(partial(fit.refits.refit, fit))
 
     def fitted(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
         """What a function fits to the next sample for which it is not None, of twenty, and the sample."""

@@ -19,8 +19,10 @@ from discrim.core.hyperplanes.hyperplane import (
     hyperplane_from_file,
 )
 from discrim.core.hyperplanes.separation import SLACK, Separation, separation, standard
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.rows import GatheredRows, used_codes
@@ -28,7 +30,6 @@ from discrim.errors import DataError, NotSupportedError, PrecisionWarning, Separ
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed, shown_briefly
 from discrim.models.base.fit import Fit
-from discrim.models.base.fit_file import Saved
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.reading import Data, NaAction, listed, with_ways_out
 from discrim.models.results import geometry
@@ -219,7 +220,7 @@ def hyperplane(
         fit = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
     if isinstance(fit, CommonPoint):
         _refuse(fit, rows, blocks)
-    return HyperplaneResults(hyperplane_fit(fit, blocks, {}))
+    return HyperplaneResults(HyperplaneSpec().fit(fit, blocks, {}))
 
 
 def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
@@ -265,46 +266,6 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
         classes=levels,
         rows=labels,
     )
-
-
-MODEL = geometry.plane_model("hyperplane", "Optimal separating hyperplane")
-
-
-def hyperplane_fit(
-    numbers: HyperplaneFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
-) -> Fit[HyperplaneFit]:
-    """A separating hyperplane as one value."""
-    return Fit(MODEL, numbers, blocks, numbers.prior, geometry.plane_refits(_left_out), options, has_rows)
-
-
-def _left_out(fit: Fit[HyperplaneFit]) -> Callable[..., Floats]:
-    """Scores of rows beyond the margin, any of which the plane can do without; others are missing."""
-    points = len(fit.numbers.plane.support)
-    columns = min(len(fit.terms), int(fit.nobs))
-    if points**2 * columns * (points**2 + fit.nobs) > MOST_PRODUCTS:
-        raise NotSupportedError(
-            f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {points} "
-            "support points, which takes long.",
-            hint='Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
-        )
-    rule = fit.rule()
-
-    def scores(x: Floats, codes: Any, weights: Any) -> Floats:
-        values = rule.scores(x)
-        values[np.abs(values[:, 1]) < 1 + NEAR] = np.nan
-        return values
-
-    return scores
-
-
-SAVED = Saved(
-    {},
-    "diagonal",
-    hyperplane_from_file,
-    hyperplane_fit,
-    HyperplaneFit.buffers,
-    lambda k, p: {"origin": (p,), "coef": (p,), "support": (-1, 2), "found": (2,)},
-)
 
 
 class HyperplaneResults(SeparatingLines):
@@ -401,3 +362,45 @@ class HyperplaneResults(SeparatingLines):
         """One row for the fit."""
         support = len(self._fit.numbers.plane.support)
         return pd.DataFrame([self._sizes() | {"margin": self.margin, "support": support, "kkt": self.kkt}])
+
+
+class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
+    """The optimal separating hyperplane."""
+
+    name = "hyperplane"
+    title = "Optimal separating hyperplane"
+    results_class = HyperplaneResults
+
+    def leave_one_out(self, fit: Fit[HyperplaneFit]) -> LeftOut:
+        """Return the scores of rows outside the margin, any of which the plane does without.
+
+        The scores of support points are missing, so that each is left out by a refit.
+        """
+        points = len(fit.numbers.plane.support)
+        columns = min(len(fit.terms), int(fit.nobs))
+        if points**2 * columns * (points**2 + fit.nobs) > MOST_PRODUCTS:
+            raise NotSupportedError(
+                f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {points} "
+                "support points, which takes long.",
+                hint='Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
+            )
+        rule = fit.rule()
+
+        def scores(x: Floats, codes: Any, weights: Any) -> Floats:
+            values = rule.scores(x)
+            values[np.abs(values[:, 1]) < 1 + NEAR] = np.nan
+            return values
+
+        return scores
+
+    def to_arrays(self, estimates: HyperplaneFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return estimates.buffers()
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        return {"origin": (p,), "coef": (p,), "support": (-1, 2), "found": (2,)}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> HyperplaneFit:
+        """Return the estimates that a file stores."""
+        return hyperplane_from_file(moments, prior, **values)

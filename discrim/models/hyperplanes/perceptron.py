@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.hyperplanes.perceptron import COUNTED, PerceptronFit, fit_perceptron, perceptron_from_file
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.design.blocks import Blocks
@@ -17,8 +18,7 @@ from discrim.design.levels import unique_level_mask
 from discrim.design.rows import gathered_rows
 from discrim.errors import ConvergenceWarning, DataError, NoSeparationWarning, warn_user
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit
-from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.fit import NOTHING, Fit
 from discrim.models.base.reading import Data, NaAction, check_whole, is_number, listed, told, with_ways_out
 from discrim.models.base.refits import verb_options
 from discrim.models.results import geometry
@@ -155,7 +155,7 @@ def perceptron(
         rows.x, rows.codes, moments, moments.counts / moments.total, step=float(step), passes=maxiter,
         seed=seed, start=_start_of(start, blocks, float(step)),
     )  # fmt: skip
-    results = PerceptronResults(perceptron_fit(fit, blocks, options))
+    results = PerceptronResults(PerceptronSpec().fit(fit, blocks, options))
     _warn(results, fit)
     return results
 
@@ -243,48 +243,6 @@ def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
         first, second = fit.classes.tolist()
         return f"{first!r} from {second!r}"
     return f"{listed(planes.index.tolist())} from the rest"
-
-
-MODEL = replace(geometry.plane_model("perceptron", "Perceptron"), scores_left_out=1000)
-
-
-def perceptron_fit(
-    numbers: PerceptronFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
-) -> Fit[PerceptronFit]:
-    """A perceptron as one value."""
-    return Fit(MODEL, numbers, blocks, numbers.prior, geometry.plane_refits(_left_out), options, has_rows)
-
-
-def _left_out(fit: Fit[PerceptronFit]) -> Floats:
-    """Scores of rows by runs without each, side by side; missing where columns would go as well."""
-    geometry.left_out_of_planes(fit)
-    blocks = fit.rows("leave_one_out()")
-    rows = gathered_rows(blocks)
-    with Progress(sum(fit.numbers.passes), "passes without each row, at most") as progress:
-        every = fit.numbers.left_out(rows.x, rows.codes, lambda: progress(1))
-    there = np.zeros(blocks.table.nrows, dtype=bool)
-    there[rows.positions] = True
-    lone = unique_level_mask(blocks.design, blocks.table, there, blocks.functions)[rows.positions]
-    # Without such a row a column has one value, or may have.
-    squares = (rows.x - rows.x.mean(axis=0)) ** 2
-    n = len(rows.x)
-    sole = (squares * n / (n - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1)
-    every[lone | sole | (np.bincount(rows.codes)[rows.codes] == 1)] = np.nan
-    return every
-
-
-SAVED = Saved(
-    {"step": (float,), "seed": (int, NOTHING)},
-    "diagonal",
-    perceptron_from_file,
-    perceptron_fit,
-    PerceptronFit.buffers,
-    lambda k, p: (
-        {"coef": (p + 1, k - (k == 2)), "planes": (k - (k == 2), 7), "history": (-1, 4)}
-        | {"most": (k - (k == 2),), "losses": (-1,)}
-    ),
-    lambda k, p: {"start": (p + 1, k - (k == 2))},
-)
 
 
 class PerceptronResults(SeparatingLines):
@@ -384,3 +342,51 @@ class PerceptronResults(SeparatingLines):
         row = self._sizes() | {"separable": self.separable, "converged": self.converged}
         row |= {"updates": self.updates, "passes": self.planes["passes"].max()}
         return pd.DataFrame([row | {"step": self._fit.numbers.step}])
+
+
+class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
+    """The perceptron."""
+
+    name = "perceptron"
+    title = "Perceptron"
+    results_class = PerceptronResults
+    leave_one_out_cost = 1000
+    file_options = MappingProxyType({"step": (float,), "seed": (int, NOTHING)})
+
+    def leave_one_out(self, fit: Fit[PerceptronFit]) -> Floats:
+        """Return the scores of rows by runs without each; missing if columns would be left out as well."""
+        super().leave_one_out(fit)
+        blocks = fit.rows("leave_one_out()")
+        rows = gathered_rows(blocks)
+        with Progress(sum(fit.numbers.passes), "passes without each row, at most") as progress:
+            scores = fit.numbers.left_out(rows.x, rows.codes, lambda: progress(1))
+        is_used = np.zeros(blocks.table.nrows, dtype=bool)
+        is_used[rows.positions] = True
+        has_unique_level = unique_level_mask(blocks.design, blocks.table, is_used, blocks.functions)
+        # Without such a row a column has one value, or may have.
+        squares = (rows.x - rows.x.mean(axis=0)) ** 2
+        n = len(rows.x)
+        is_sole = (squares * n / (n - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1)
+        is_only_row = np.bincount(rows.codes)[rows.codes] == 1
+        scores[has_unique_level[rows.positions] | is_sole | is_only_row] = np.nan
+        return scores
+
+    def to_arrays(self, estimates: PerceptronFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return estimates.buffers()
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        planes = k - (k == 2)
+        return {
+            "coef": (p + 1, planes), "planes": (planes, 7), "history": (-1, 4), "most": (planes,),
+            "losses": (-1,),
+        }  # fmt: skip
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        return {"start": (p + 1, k - (k == 2))}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> PerceptronFit:
+        """Return the estimates that a file stores."""
+        return perceptron_from_file(moments, prior, **values)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from discrim.core.covariance.covariance import constant_columns, total_squares
 from discrim.core.kernels.feature_lda import (
@@ -42,8 +39,7 @@ from discrim.core.rules.rules import PartRule, Rule
 from discrim.design.blocks import Blocks
 from discrim.errors import DataError, warn_user
 from discrim.models.base import reading
-from discrim.models.base.fit import Fit, Model
-from discrim.models.base.refits import moment_refits
+from discrim.models.base.fit import Fit
 from discrim.subspace import KernelFeatures, Landmarks, RandomFeatures
 
 SAMPLED = 5_000
@@ -189,36 +185,7 @@ def say_fewer(fit: FeatureLDAFit, asked: int) -> None:
         )
 
 
-def feature_lda_result(
-    model: Model,
-    numbers: FeatureLDAFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    plan: FeaturePlan | None = None,
-    choice: str = "",
-    path: pd.DataFrame | None = None,
-) -> Fit[FeatureLDAFit]:
-    """A kernel discriminant analysis by features as one value; of a file there is no plan."""
-    refits = replace(
-        moment_refits(None),
-        of_rows=partial(_rule_anew, plan),
-        held=_rule_held,
-        left_out=_left_out,
-        choice=choice,
-        informative=range(len(blocks.terms)),
-        recode=_recode,
-    )
-    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
-def _recode(fit: Fit[FeatureLDAFit], blocks: Blocks, held: bool) -> tuple[Fit[FeatureLDAFit], Blocks]:
-    """Return fit and blocks for a refit; features that are held are functions of the columns of the fit."""
-    return fit, replace(blocks, design=fit.blocks.design, keep=fit.blocks.keep) if held else blocks
-
-
-def _rule_anew(plan: FeaturePlan | None, fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
+def refitted_by_plan(plan: FeaturePlan | None, fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows, with features, kernel and ridge found anew, from the columns that vary."""
     moments = _enough_moments(blocks)
     if moments is None or plan is None:
@@ -238,7 +205,7 @@ def _rule_anew(plan: FeaturePlan | None, fit: Fit[FeatureLDAFit], blocks: Blocks
     return rule if whole else PartRule(rule, keep)
 
 
-def _rule_held(fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
+def refitted_with_features(fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows with the features, the ridge and the map to posteriors of the fit."""
     moments = _enough_moments(blocks)
     numbers = fit.numbers
@@ -262,7 +229,3 @@ def _enough_moments(blocks: Blocks) -> ClassMoments | None:
     moments = reading.class_moments(blocks, "diagonal")
     enough = (moments.counts > 0).all() and moments.total > moments.n_classes
     return moments if enough else None
-
-
-def _left_out(fit: Fit[FeatureLDAFit]) -> Any:
-    return fit.numbers.left_out(fit.log_prior())

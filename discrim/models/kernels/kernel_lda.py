@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -33,18 +33,18 @@ from discrim.inference.resampling import generator
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model
-from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.fit import NOTHING, Fit, Gaps, ModelSpec
 from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes
-from discrim.models.base.refits import held_path, moment_refits, text_of, verb_options
+from discrim.models.base.refits import held_path, text_of, verb_options
 from discrim.models.evaluation.assessment import labelled_rows, refuse_none
 from discrim.models.kernels import feature_lda
 from discrim.models.kernels.feature_lda import (
     FeaturePlan,
     FittedByFeatures,
     factor_columns,
-    feature_lda_result,
     fit_by_features,
+    refitted_by_plan,
+    refitted_with_features,
 )
 from discrim.models.regression.fda import VariateResults
 from discrim.subspace import KernelFeatures, read_features
@@ -234,7 +234,8 @@ def kernel_lda(
     )  # fmt: skip
     warn_of_tied_axes("ncomp", len(numbers.flexible.values), numbers.flexible.tied_axes())
     path = _path(chosen) if chosen.tried else None
-    return KernelLDAResults(kernel_lda_result(numbers, blocks, options, search=search, path=path))
+    spec = KernelLDASpec(None if path is None else search)
+    return KernelLDAResults(spec.fit(numbers, blocks, options, path=path))
 
 
 def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, select: Any) -> Search:
@@ -314,18 +315,10 @@ def _line(tried: TriedKernel, chosen: Chosen) -> dict[str, Any]:
     }
 
 
-MODEL = Model(
-    "kernel_lda",
-    "Kernel discriminant analysis",
-    likelihood_of="none",
-    no_fit=("a class has no row, or the ridge is too small", "a larger ridge"),
-)
-
-
 def _feature_fit(
     made: FittedByFeatures, blocks: Blocks, options: Mapping[str, Any], plan: FeaturePlan
 ) -> Fit[FeatureLDAFit]:
-    """A kernel discriminant analysis by features as one value, with all that was tried."""
+    """Return a kernel discriminant analysis by features, with the candidates of its choice."""
     numbers, chosen, ridges = made
     feature_lda.say_fewer(numbers, plan.features.n)
     kernel = numbers.kernel
@@ -347,32 +340,7 @@ def _feature_fit(
         for each in ridges
     ]
     path = pd.DataFrame(lines) if lines else None
-    choice = "" if path is None else _choice(options)
-    return feature_lda_result(MODEL, numbers, blocks, options, plan=plan, choice=choice, path=path)
-
-
-def kernel_lda_result(
-    numbers: KernelLDAFit | FeatureLDAFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    search: Search | None = None,
-    path: pd.DataFrame | None = None,
-) -> Fit[Any]:
-    """A kernel discriminant analysis as one value; `search` and `path` are those of a choice."""
-    if isinstance(numbers, FeatureLDAFit):
-        return feature_lda_result(MODEL, numbers, blocks, options, has_rows=has_rows)
-    held = partial(_refitted_rule, None)
-    # A column that is constant in a fold has no coordinate there, and is no other design.
-    refits = replace(
-        moment_refits(None), of_rows=held, held=held, left_out=_left_out, informative=range(len(blocks.terms))
-    )
-    if path is not None:
-        refits = replace(
-            refits, of_rows=partial(_refitted_rule, search), choice=_choice(options), search=search
-        )
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+    return FeatureLDASpec(plan, is_chosen=path is not None).fit(numbers, blocks, options, path=path)
 
 
 def _choice(options: Mapping[str, Any]) -> str:
@@ -402,46 +370,6 @@ def _refitted_rule(search: Search | None, fit: Fit[KernelLDAFit], blocks: Blocks
     except DataError:
         return None
     return refit.rule(fit.log_prior())
-
-
-def _left_out(fit: Fit[KernelLDAFit]) -> Floats:
-    return fit.numbers.left_out(fit.log_prior())
-
-
-def _from_file(moments: ClassMoments, prior: Floats, *, kind: str, **kept: Any) -> Any:
-    """The numbers that a file has: of the kernel of all rows, or of features of a kind."""
-    if kind:
-        return feature_lda_from_file(moments, prior, kind=kind, **kept)
-    return kernel_lda_from_file(moments, prior, **kept)
-
-
-SAVED = Saved(
-    {"estimated_prior": (bool,), "scale": (str,), "kernel_name": (str,), "width": (float,), "degree": (int,)}
-    | {"ridge": (float,), "ncomp": (int, NOTHING), "kind": (str,)}
-    | {"map_kind": (str,), "map_slope": (float,), "map_ceiling": (float,)},
-    "diagonal",
-    _from_file,
-    kernel_lda_result,
-    lambda numbers: numbers.buffers(),
-    lambda k, p: (
-        {
-            "points": (-1, p),
-            "centre": (p,),
-            "unit": (p,),
-            "codes": (-1,),
-            "factor": (p,),
-            "coef": (-1, k),
-            "intercept": (k,),
-        }
-    ),
-    lambda k, p: (
-        {"weights": (-1,), "mixing": (k, k), "intercepts": (k,)}
-        | {"landmarks": (-1, -1), "directions": (-1, -1), "products": (k, k)}
-    ),
-    constant=True,
-    # Its rows say by themselves where they are.
-    scored_at_means=False,
-)
 
 
 def _importance(fit: Fit[Any], data: Data | None, repeats: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -644,3 +572,112 @@ class KernelLDAResults(VariateResults):
         row |= {"components": self.components}
         calibrated = self._fit.numbers.calibrator is not None
         return pd.DataFrame([self._sizes() | row | {"ridge": self.ridge, "calibrated": calibrated}])
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLDASpec(ModelSpec[Any]):
+    """Kernel discriminant analysis with the kernel of all rows; `search` is that of a choice."""
+
+    name = "kernel_lda"
+    title = "Kernel discriminant analysis"
+    results_class = KernelLDAResults
+    why_no_refit = ("a class has no row, or the ridge is too small", "a larger ridge")
+    chosen_options = MappingProxyType(
+        {"kernel": "kernel_name", "scale": "scale", "width": "width", "ridge": "ridge"}
+    )
+    search_options = ("select",)
+    file_options = MappingProxyType(
+        {"estimated_prior": (bool,), "scale": (str,), "kernel_name": (str,), "width": (float,)}
+        | {"degree": (int,), "ridge": (float,), "ncomp": (int, NOTHING), "kind": (str,)}
+        | {"map_kind": (str,), "map_slope": (float,), "map_ceiling": (float,)}
+    )
+    file_moments = "diagonal"
+    allows_constant = True
+    # Distances are to the rows of the fit, which may be far from the class means.
+    scores_class_means = False
+
+    def fit(
+        self, estimates: KernelLDAFit | FeatureLDAFit, rows: Blocks, arguments: Mapping[str, Any],
+        **options: Any,
+    ) -> Fit[Any]:  # fmt: skip
+        """Return a fitted model, by features if the estimates are; see `ModelSpec.fit`."""
+        if isinstance(estimates, FeatureLDAFit) and not isinstance(self, FeatureLDASpec):
+            return FeatureLDASpec().fit(estimates, rows, arguments, **options)
+        return super().fit(estimates, rows, arguments, **options)
+
+    def likelihood_of(self, fit: Fit[Any]) -> str:
+        """Return whose likelihood `llf` is."""
+        return "none"
+
+    def required_moments(self, fit: Fit[Any]) -> None:
+        """Return None: a refit needs the rows."""
+
+    def choice(self, fit: Fit[Any]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        return "" if self.search is None else _choice(fit.options)
+
+    def refit_to_rows(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        return _refitted_rule(self.search, fit, rows)
+
+    def refit_with_fixed(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows that keeps kernel, scale, width and ridge."""
+        return _refitted_rule(None, fit, rows)
+
+    def informative(self, fit: Fit[Any]) -> Sequence[int]:
+        """Return all columns: one that is constant in a fold has no coordinate, and is not left out."""
+        return range(len(fit.blocks.terms))
+
+    def to_arrays(self, estimates: KernelLDAFit | FeatureLDAFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return estimates.buffers()
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        columns = dict.fromkeys(("centre", "unit", "factor"), (p,))
+        return {"points": (-1, p), **columns, "codes": (-1,), "coef": (-1, k), "intercept": (k,)}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        features = {"landmarks": (-1, -1), "directions": (-1, -1), "products": (k, k)}
+        return {"weights": (-1,), "mixing": (k, k), "intercepts": (k,), **features}
+
+    def from_arrays(
+        self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]
+    ) -> KernelLDAFit | FeatureLDAFit:
+        """Return the estimates that a file stores: with the kernel of all rows, or by features of a kind."""
+        if values["kind"]:
+            return feature_lda_from_file(moments, prior, **values)
+        return kernel_lda_from_file(moments, prior, **{k: v for k, v in values.items() if k != "kind"})
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureLDASpec(KernelLDASpec):
+    """Kernel discriminant analysis by features.
+
+    Parameters
+    ----------
+    search : FeaturePlan or None
+        How the features were found; None for a fit from a file.
+    is_chosen : bool
+        Whether the rows chose the kernel or one of its parameters.
+    """
+
+    search: FeaturePlan | None = None
+    is_chosen: bool = False
+
+    def choice(self, fit: Fit[Any]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        return _choice(fit.options) if self.is_chosen else ""
+
+    def refit_to_rows(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with features, kernel and ridge found again."""
+        return refitted_by_plan(self.search, fit, rows)
+
+    def refit_with_fixed(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows that keeps features, kernel and ridge."""
+        return refitted_with_features(fit, rows)
+
+    def recode(self, fit: Fit[Any], rows: Blocks, *, fixed: bool) -> tuple[Fit[Any], Blocks]:
+        """Adapt a fit to rows that lack levels of the fit; fixed features are functions of its columns."""
+        return fit, replace(rows, design=fit.blocks.design, keep=fit.blocks.keep) if fixed else rows

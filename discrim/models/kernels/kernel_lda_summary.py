@@ -69,7 +69,7 @@ def _header(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Pairs:
     note = ""
     if fit.path is not None:
         note = (
-            f"The leave-one-out error is optimistic: the same rows chose {fit.refits.choice}. See "
+            f"The leave-one-out error is optimistic: the same rows chose {fit.refits.choice(fit)}. See "
             "error_rates(['cv'])."
         )
     return headers.header(fit, items, note)

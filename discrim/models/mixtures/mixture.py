@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,6 +19,7 @@ from discrim.core.mixtures.starts import OF_ALL
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
@@ -35,14 +36,10 @@ from discrim.errors import (
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import Fit, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import (
     held_path,
-    left_out_by_refits,
-    moment_refits,
-    rule_of_columns,
     verb_options,
 )
 from discrim.models.discriminant.em import MissingRows, asks_for_em, observed_sample, refuse_unobserved
@@ -187,43 +184,6 @@ def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], bloc
     )
 
 
-MODEL = Model(
-    "mixture",
-    "Mixture discriminant analysis",
-    no_fit=("a component becomes singular or is left without rows", "fewer components"),
-    marginal=rule_of_columns,
-    scores_left_out=1000,
-)
-
-
-def mixture_fit(
-    numbers: MixtureFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    choice: MixtureChoice | None = None,
-    path: pd.DataFrame | None = None,
-) -> Fit[MixtureFit]:
-    """A mixture discriminant analysis as one value; `path` is that of a choice by BIC."""
-    blocks = blocks if numbers.completed is None else replace(blocks, partial=True)
-    of_rows = _held_rule if choice is None else partial(_rule_from_new_starts, choice)
-    refits = replace(moment_refits(None), of_rows=of_rows, held=_held_rule, left_out=_left_out)
-    if choice is not None and choice.chooses:
-        refits = replace(refits, choice="the components and their covariances")
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
-def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
-    """The rule of EM that begins at the components of the fit; of some of its columns, at new starts."""
-    numbers = fit.numbers
-    if len(blocks.terms) != len(numbers.scale):
-        kept = numbers.sizes, numbers.forms, numbers.together, max(numbers.sizes)
-        return _rule_from_new_starts(MixtureChoice(*kept, numbers.em_plan), fit, blocks)
-    refit = numbers.refit(*weighted_rows(blocks))
-    return None if refit is None else _rule(refit, fit, blocks)
-
-
 def _rule_from_new_starts(choice: MixtureChoice, fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
     """The rule of the verb's options, chosen anew."""
     n_classes = len(fit.classes)
@@ -240,11 +200,6 @@ def _rule(numbers: MixtureFit, fit: Fit[MixtureFit], blocks: Blocks) -> Rule:
     """The rule of other numbers for rows that may be used in part."""
     log_prior = fit.log_prior()
     return numbers.rule_of_some(log_prior) if blocks.partial else numbers.rule(log_prior)
-
-
-def _left_out(fit: Fit[MixtureFit]) -> Callable[..., Floats]:
-    left_out_by_refits(fit, "takes a run of EM a row")
-    return core.left_out(fit.numbers, fit.log_prior(), *weighted_rows(fit.blocks))
 
 
 def _from_file(
@@ -266,22 +221,6 @@ def _from_file(
         )
     plan = EMPlan(starts, seed, tol, maxiter)
     return core.mixture_from_file(moments, prior, forms=forms, plan=plan, **arrays)
-
-
-SAVED = Saved(
-    {"covariance": (str,), "together": (bool,), "estimated_prior": (bool,), "converged": (bool,)}
-    | {"starts": (int,), "seed": (int,), "tol": (float,), "maxiter": (int,)},
-    "diagonal",
-    _from_file,
-    mixture_fit,
-    MixtureFit.buffers,
-    lambda k, p: (
-        {"sizes": (k,), "unit": (p,), "shares": (-1,), "means": (-1, p), "roots": (-1, p, p)}
-        | {"likelihoods": (2,), "tried": (k, 2)}
-    ),
-    lambda k, p: {"completed": (2,)},
-    constant=True,
-)
 
 
 class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
@@ -674,7 +613,7 @@ def mixture(
         )
     if by_em:
         fit = replace(fit, completed=CompletedRows.of(rows.x))
-    return MixtureResults(mixture_fit(fit, blocks, options, choice=choice, path=path))
+    return MixtureResults(MixtureSpec(choice).fit(fit, blocks, options, path=path))
 
 
 def _refuse_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMoments) -> None:
@@ -728,3 +667,84 @@ def _is_together(
             hint='Leave out over=, or pass over="class".',
         )
     return over == "classes"
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureSpec(ModelSpec[MixtureFit]):
+    """Mixture discriminant analysis; `search` has the starts and what is chosen by BIC."""
+
+    name = "mixture"
+    title = "Mixture discriminant analysis"
+    results_class = MixtureResults
+    why_no_refit = ("a component becomes singular or is left without rows", "fewer components")
+    leave_one_out_cost = 1000
+    chosen_options = MappingProxyType({"components": "sizes", "covariance": "forms", "over": "over"})
+    search_options = ("most",)
+    file_options = MappingProxyType(
+        {"covariance": (str,), "together": (bool,), "estimated_prior": (bool,), "converged": (bool,)}
+        | {"starts": (int,), "seed": (int,), "tol": (float,), "maxiter": (int,)}
+    )
+    file_moments = "diagonal"
+    allows_constant = True
+
+    search: MixtureChoice | None = None
+
+    def fit(
+        self, estimates: MixtureFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
+    ) -> Fit[MixtureFit]:
+        """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
+        rows = rows if estimates.completed is None else replace(rows, partial=True)
+        return super().fit(estimates, rows, arguments, **options)
+
+    def required_moments(self, fit: Fit[MixtureFit]) -> None:
+        """Return None: a refit needs the rows."""
+
+    def choice(self, fit: Fit[MixtureFit]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        is_chosen = self.search is not None and self.search.chooses
+        return "the components and their covariances" if is_chosen else ""
+
+    def refit_to_rows(self, fit: Fit[MixtureFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        if self.search is None:
+            return self.refit_with_fixed(fit, rows)
+        return _rule_from_new_starts(self.search, fit, rows)
+
+    def refit_with_fixed(self, fit: Fit[MixtureFit], rows: Blocks) -> Rule | None:
+        """Return the rule of EM from the components of the fit, or from new starts for some columns."""
+        estimates = fit.numbers
+        if len(rows.terms) != len(estimates.scale):
+            fixed = estimates.sizes, estimates.forms, estimates.together, max(estimates.sizes)
+            return _rule_from_new_starts(MixtureChoice(*fixed, estimates.em_plan), fit, rows)
+        refit = estimates.refit(*weighted_rows(rows))
+        return None if refit is None else _rule(refit, fit, rows)
+
+    def leave_one_out(self, fit: Fit[MixtureFit]) -> LeftOut:
+        """Return the scores of rows under the rule without each of them."""
+        scores_by_refits(fit, "takes a run of EM a row")
+        return core.left_out(fit.numbers, fit.log_prior(), *weighted_rows(fit.blocks))
+
+    def has_marginals(self, fit: Fit[MixtureFit]) -> bool:
+        """Return whether `marginal_rule` integrates columns out."""
+        return True
+
+    def marginal_rule(self, estimates: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+        """Return the rule of some columns, the others integrated out."""
+        return estimates.of_columns(log_prior, keep)
+
+    def to_arrays(self, estimates: MixtureFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return estimates.buffers()
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        components = {"shares": (-1,), "means": (-1, p), "roots": (-1, p, p)}
+        return {"sizes": (k,), "unit": (p,), **components, "likelihoods": (2,), "tried": (k, 2)}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        return {"completed": (2,)}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> MixtureFit:
+        """Return the estimates that a file stores."""
+        return _from_file(moments, prior, **values)

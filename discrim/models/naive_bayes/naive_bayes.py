@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,11 +19,13 @@ from discrim.core.covariance.covariance import constant_columns, dependencies
 from discrim.core.moments.derived_moments import with_scatter
 from discrim.core.moments.level_counts import as_columns, count_sums
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread
 from discrim.core.naive_bayes import naive_bayes as core
 from discrim.core.naive_bayes.kernel_density import FACTORS
 from discrim.core.naive_bayes.naive_bayes import NaiveBayesFit
 from discrim.core.naive_bayes.tally import ColumnPlan, Tally
 from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.data.values import shown
 from discrim.design import levels as frame_levels
@@ -33,10 +35,9 @@ from discrim.errors import CollinearError, DataError, DiscrimError, NotSupported
 from discrim.models.base import reading
 from discrim.models.base.data_range import check_data_range
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model, as_scored, read_rows
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import Fit, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior
-from discrim.models.base.refits import left_out_by_refits, moment_refits, verb_options
+from discrim.models.base.refits import verb_options
 from discrim.models.discriminant.normal_fits import drop_hint, first_of_classes
 from discrim.models.moments.given import NeedsRows, Sample, fitting
 from discrim.models.moments.moments import Moments
@@ -67,58 +68,6 @@ def _levels(fit: Fit[NaiveBayesFit]) -> dict[str, Any]:
     return {fit.terms[j]: known[j] or (False, True) for j in fit.numbers.plan.tables.tolist()}
 
 
-def _rows(fit: Fit[NaiveBayesFit], data: Any, gaps: Gaps) -> Blocks:
-    """Rows that are used in part where some of their values are missing, unless this is not wanted."""
-    unseen: Unseen = "missing" if (gaps.unseen or fit.numbers.unseen) == "missing" else "raise"
-    blocks = read_rows(fit, data, Gaps(unseen, gaps.missing or "integrate"))
-    if data is None:
-        return blocks
-    plain = [term for term, levels in _levels(fit).items() if levels == (False, True)]
-    frame_levels.refuse_values(blocks.table, plain, counts=False)
-    frame_levels.refuse_values(blocks.table, fit.terms[fit.numbers.plan.counts].tolist(), counts=True)
-    return blocks
-
-
-MODEL = Model("naive_bayes", "Naive Bayes", rows=_rows, decision=as_scored, reads_gaps=True)
-
-
-def naive_bayes_fit(
-    numbers: NaiveBayesFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
-) -> Fit[NaiveBayesFit]:
-    """A naive Bayes classifier as one value."""
-    refits = replace(
-        moment_refits("diagonal"), informative=numbers.plan.counts.tolist(), why_no_rule=_why_no_rule,
-        recode=_recode,
-    )  # fmt: skip
-    if not numbers.is_normal or numbers.available is not None:
-        refits = replace(refits, spread=None, of_rows=_rule_of_tally, held=_rule_of_tally)
-    if numbers.available is not None and numbers.smoothing and numbers.normal is not None:
-        takes = "of smoothed variances of columns that rows miss takes a refit a row"
-        refits = replace(refits, left_out=partial(left_out_by_refits, takes=takes))
-    fit = Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows)
-    sizes = numbers.plan.sizes[numbers.plan.tables].tolist()
-    of_levels = [len(levels) for levels in _levels(fit).values()] == sizes
-    if not (of_levels and frame_levels.codes_are_positions(blocks.design)):
-        raise DataError(
-            "A saved fit of naive Bayes is damaged: its tables do not fit its levels.",
-            hint="Save the fit again.",
-        )
-    return fit
-
-
-def _recode(fit: Fit[NaiveBayesFit], blocks: Blocks, held: bool) -> tuple[Fit[NaiveBayesFit], Blocks]:
-    """Return fit and blocks whose tables have the levels that are left."""
-    blocks = replace(blocks, design=level_design(blocks.design))
-    kept = [j for j, term in enumerate(blocks.terms) if term in fit.terms]
-    blocks = blocks.columns(kept)
-    plan = fit.numbers.plan.columns(np.array([fit.terms.get_loc(term) for term in blocks.terms]))
-    levels = dict(zip(blocks.design.terms, term_levels(blocks.design), strict=True))
-    counts = np.array([len(levels[term] or ()) for term in blocks.terms], dtype=np.intp)
-    # Truth values have two levels in any rows.
-    numbers = replace(fit.numbers, plan=replace(plan, sizes=np.where(counts > 0, counts, plan.sizes)))
-    return naive_bayes_fit(numbers, blocks, fit.options), blocks
-
-
 def _rule_of_tally(fit: Fit[NaiveBayesFit], blocks: Blocks) -> Rule | None:
     moments, tally = _tallied(fit, blocks)
     keep = np.arange(moments.n_columns)
@@ -142,27 +91,6 @@ def _tallied(fit: Fit[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tal
         return available_tally(blocks, plan)
     tally = Tally(plan, len(fit.classes))
     return reading.class_moments(blocks, "diagonal", tally.watch), tally
-
-
-def _why_no_rule(fit: Fit[NaiveBayesFit], blocks: Blocks) -> DiscrimError | None:
-    try:
-        _refuse_no_density(*_tallied(fit, blocks), blocks)
-    except CollinearError as error:
-        return error
-    return None
-
-
-SAVED = Saved(
-    {"method": (str,), "smoothing": (float,), "laplace": (float,), "bandwidth": (str,)}
-    | {"unseen": (str,), "estimated_prior": (bool,)},
-    "diagonal",
-    core.naive_bayes_from_file,
-    naive_bayes_fit,
-    core.naive_bayes_buffers,
-    lambda k, p: {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)},
-    lambda k, p: {"available": (k, p)},
-    constant=True,
-)
 
 
 class NaiveBayesResults(ClassCovariances, ClassifierResults):
@@ -571,7 +499,7 @@ def naive_bayes(
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     fit = core.fit_naive_bayes(stats, tally, shares, estimated_prior=estimated)
     _refuse_no_bandwidth(fit, blocks)
-    return NaiveBayesResults(naive_bayes_fit(fit, blocks, options, has_rows=sample.has_rows))
+    return NaiveBayesResults(NaiveBayesSpec().fit(fit, blocks, options, has_rows=sample.has_rows))
 
 
 def _usable_tally(
@@ -911,3 +839,108 @@ def _refuse_bare(blocks: Blocks, tally: Tally) -> None:
         hint="Leave such columns out of the formula, or the class out of the table.",
         classes=(blocks.design.levels[k],),
     )
+
+
+class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
+    """Naive Bayes."""
+
+    name = "naive_bayes"
+    title = "Naive Bayes"
+    results_class = NaiveBayesResults
+    integrates_missing = True
+    file_options = MappingProxyType(
+        {"method": (str,), "smoothing": (float,), "laplace": (float,), "bandwidth": (str,)}
+        | {"unseen": (str,), "estimated_prior": (bool,)}
+    )
+    file_moments = "diagonal"
+    allows_constant = True
+
+    def fit(
+        self, estimates: NaiveBayesFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
+    ) -> Fit[NaiveBayesFit]:
+        """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
+        fit = super().fit(estimates, rows, arguments, **options)
+        sizes = estimates.plan.sizes[estimates.plan.tables].tolist()
+        of_levels = [len(levels) for levels in _levels(fit).values()] == sizes
+        if not (of_levels and frame_levels.codes_are_positions(rows.design)):
+            raise DataError(
+                "A saved fit of naive Bayes is damaged: its tables do not fit its levels.",
+                hint="Save the fit again.",
+            )
+        return fit
+
+    def read_rows(self, fit: Fit[NaiveBayesFit], data: Any, gaps: Gaps) -> Blocks:
+        """Return rows; rows with missing values are used in part, unless `gaps` says not to."""
+        unseen: Unseen = "missing" if (gaps.unseen or fit.numbers.unseen) == "missing" else "raise"
+        rows = super().read_rows(fit, data, Gaps(unseen, gaps.missing or "integrate"))
+        if data is None:
+            return rows
+        plain = [term for term, levels in _levels(fit).items() if levels == (False, True)]
+        frame_levels.refuse_values(rows.table, plain, counts=False)
+        frame_levels.refuse_values(rows.table, fit.terms[fit.numbers.plan.counts].tolist(), counts=True)
+        return rows
+
+    def shows_log_posteriors(self, fit: Fit[NaiveBayesFit]) -> bool:
+        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        return False
+
+    def required_moments(self, fit: Fit[NaiveBayesFit]) -> Spread | None:
+        """Return which moments a refit needs; None if it needs the rows."""
+        is_of_moments = fit.numbers.is_normal and fit.numbers.available is None
+        return "diagonal" if is_of_moments else None
+
+    def refit_with_fixed(self, fit: Fit[NaiveBayesFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows; None if there is no rule."""
+        if self.required_moments(fit) is not None:
+            return super().refit_with_fixed(fit, rows)
+        return _rule_of_tally(fit, rows)
+
+    def leave_one_out(self, fit: Fit[NaiveBayesFit]) -> LeftOut | Floats:
+        """Return the scores of rows under the rule without each of them."""
+        estimates = fit.numbers
+        if estimates.available is not None and estimates.smoothing and estimates.normal is not None:
+            reason = "of smoothed variances of columns that rows miss takes a refit a row"
+            return scores_by_refits(fit, reason)
+        return super().leave_one_out(fit)
+
+    def informative(self, fit: Fit[NaiveBayesFit]) -> Sequence[int]:
+        """Return the positions of columns of counts, which a refit uses even if they are constant."""
+        positions: list[int] = fit.numbers.plan.counts.tolist()
+        return positions
+
+    def why_no_rule(self, fit: Fit[NaiveBayesFit], rows: Blocks) -> DiscrimError | None:
+        """Return an error that says why a refit to these rows has no rule; None if this is not known."""
+        try:
+            _refuse_no_density(*_tallied(fit, rows), rows)
+        except CollinearError as error:
+            return error
+        return None
+
+    def recode(
+        self, fit: Fit[NaiveBayesFit], rows: Blocks, *, fixed: bool
+    ) -> tuple[Fit[NaiveBayesFit], Blocks]:
+        """Adapt a fit to rows that lack levels of the fit: its tables have the levels that remain."""
+        rows = replace(rows, design=level_design(rows.design))
+        rows = rows.columns([j for j, term in enumerate(rows.terms) if term in fit.terms])
+        plan = fit.numbers.plan.columns(np.array([fit.terms.get_loc(term) for term in rows.terms]))
+        levels = dict(zip(rows.design.terms, term_levels(rows.design), strict=True))
+        counts = np.array([len(levels[term] or ()) for term in rows.terms], dtype=np.intp)
+        # Truth values have two levels in any rows.
+        plan = replace(plan, sizes=np.where(counts > 0, counts, plan.sizes))
+        return self.fit(replace(fit.numbers, plan=plan), rows, fit.options), rows
+
+    def to_arrays(self, estimates: NaiveBayesFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return core.naive_bayes_buffers(estimates)
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        return {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        return {"available": (k, p)}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> NaiveBayesFit:
+        """Return the estimates that a file stores."""
+        return core.naive_bayes_from_file(moments, prior, **values)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread
 from discrim.core.naive_bayes.shrunken_centroids import ShrunkenFit, fit_shrunken, labels_along
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.design.blocks import Blocks
@@ -19,11 +21,10 @@ from discrim.errors import CollinearError, DataError, UninformativeFitWarning, w
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import FOLD_OPTIONS, Fit, ModelSpec
 from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import Data, NaAction, Prior
-from discrim.models.base.refits import error_path, held_path, moment_refits, rule_of_columns, verb_options
+from discrim.models.base.refits import error_path, held_path, verb_options
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import NeedsRows, Sample
@@ -229,57 +230,8 @@ def shrunken_centroids(
             f"{fit.reach().max():.4g}.",
             UninformativeFitWarning,
         )
-    return ShrunkenCentroidsResults(
-        shrunken_centroids_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path)
-    )
-
-
-MODEL = Model(
-    "shrunken_centroids",
-    "Nearest shrunken centroids",
-    no_fit=(
-        "no column varies, or the threshold is chosen and a class has one row",
-        "a threshold= that is given",
-    ),
-    marginal=rule_of_columns,
-)
-
-
-def shrunken_centroids_fit(
-    numbers: ShrunkenFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    search: GridSearch | None = None,
-    path: pd.DataFrame | None = None,
-) -> Fit[ShrunkenFit]:
-    """Shrunken centroids as one value; `search` and `path` are those of a choice of the threshold."""
-    refits = moment_refits(numbers.moments.spread)
-    if search is not None:
-        rule = partial(_chosen_rule, search)
-        refits = replace(refits, spread=None, of_rows=rule, choice="the threshold")
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
-def _chosen_rule(search: GridSearch, fit: Fit[ShrunkenFit], blocks: Blocks) -> Rule | None:
-    refit = fit.numbers.refit(reading.class_moments(blocks, fit.numbers.moments.spread))
-    if refit is None:
-        return None
-    try:
-        chosen, _ = _choose_threshold(blocks, refit, search)
-    except (CollinearError, DataError):
-        return None
-    return replace(refit, threshold=chosen).rule(fit.log_prior())
-
-
-SAVED = Saved(
-    {"threshold": (float,), "offset": (float, str), "estimated_prior": (bool,)},
-    "diagonal",
-    fit_shrunken,
-    shrunken_centroids_fit,
-    constant=True,
-)
+    spec = ShrunkenCentroidsSpec(search)
+    return ShrunkenCentroidsResults(spec.fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
 
 class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults):
@@ -398,3 +350,58 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
         selected = int(self._fit.numbers.shrunken().any(axis=0).sum())
         return pd.DataFrame([row | {"selected": selected}])
+
+
+@dataclass(frozen=True, eq=False)
+class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
+    """Nearest shrunken centroids; `search` says how the threshold is chosen."""
+
+    name = "shrunken_centroids"
+    title = "Nearest shrunken centroids"
+    results_class = ShrunkenCentroidsResults
+    why_no_refit = (
+        "no column varies, or the threshold is chosen and a class has one row",
+        "a threshold= that is given",
+    )
+    chosen_options = MappingProxyType({"threshold": "threshold"})
+    search_options = (*FOLD_OPTIONS, "n_thresholds")
+    file_options = MappingProxyType(
+        {"threshold": (float,), "offset": (float, str), "estimated_prior": (bool,)}
+    )
+    file_moments = "diagonal"
+    allows_constant = True
+
+    search: GridSearch | None = None
+
+    def required_moments(self, fit: Fit[ShrunkenFit]) -> Spread | None:
+        """Return which moments a refit needs; None if it needs the rows."""
+        return super().required_moments(fit) if self.search is None else None
+
+    def choice(self, fit: Fit[ShrunkenFit]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        return "" if self.search is None else "the threshold"
+
+    def refit_to_rows(self, fit: Fit[ShrunkenFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        if self.search is None:
+            return self.refit_with_fixed(fit, rows)
+        refit = fit.numbers.refit(reading.class_moments(rows, fit.numbers.moments.spread))
+        if refit is None:
+            return None
+        try:
+            chosen, _ = _choose_threshold(rows, refit, self.search)
+        except (CollinearError, DataError):
+            return None
+        return replace(refit, threshold=chosen).rule(fit.log_prior())
+
+    def has_marginals(self, fit: Fit[ShrunkenFit]) -> bool:
+        """Return whether `marginal_rule` integrates columns out."""
+        return True
+
+    def marginal_rule(self, estimates: ShrunkenFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+        """Return the rule of some columns, the others integrated out."""
+        return estimates.of_columns(log_prior, keep)
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> ShrunkenFit:
+        """Return the estimates that a file stores."""
+        return fit_shrunken(moments, prior, **values)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from discrim.core.neighbours import kernel_density as core
 from discrim.core.neighbours.kernel_density import Kernel, KernelDensityFit, KernelRule, Metric, Radii
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.rules import best_class, logs_of_prior
+from discrim.core.rules.rules import Rule, best_class, logs_of_prior
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
@@ -24,10 +24,10 @@ from discrim.errors import CollinearError, DataError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model, posterior_frame
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import Fit, Gaps, ModelSpec
 from discrim.models.base.reading import Data, NaAction, Prior
-from discrim.models.base.refits import error_path, held_path, largest_as_good, moment_refits, verb_options
+from discrim.models.base.refits import error_path, held_path, largest_as_good, verb_options
+from discrim.models.base.scores import posterior_frame
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
@@ -142,38 +142,6 @@ def _choose_bandwidth(
     return fit.with_radii(np.full(k, float(best)), "chosen"), path
 
 
-def _left_out(fit: Fit[KernelDensityFit]) -> Floats:
-    x, codes, _ = weighted_rows(fit.rows("leave_one_out()"))
-    return fit.numbers.left_out(fit.log_prior(), x, codes)
-
-
-MODEL = Model(
-    "kernel_density",
-    "Kernel density discriminant analysis",
-    likelihood_of="none",
-    no_fit=("the covariance of the metric is singular, or a class has no row", 'metric="euclidean"'),
-    scores_left_out=50,
-)
-
-
-def kernel_density_fit(
-    numbers: KernelDensityFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    search: BandwidthSearch | None = None,
-    path: pd.DataFrame | None = None,
-) -> Fit[KernelDensityFit]:
-    """Kernel densities as one value; `search` and `path` are those of a choice of the bandwidth."""
-    rule_of = _refitted_rule
-    refits = replace(moment_refits(None), of_rows=rule_of, held=rule_of, left_out=_left_out)
-    if search is not None:
-        refits = replace(refits, of_rows=partial(rule_of, search=search), choice="the bandwidth")
-    model = replace(MODEL, marginal=core.kernel_marginal) if numbers.kernel == "normal" else MODEL
-    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
 def _refitted_rule(
     fit: Fit[KernelDensityFit], blocks: Blocks, search: BandwidthSearch | None = None
 ) -> KernelRule | None:
@@ -215,24 +183,6 @@ def _from_file(moments: ClassMoments, prior: Floats, **options: Any) -> KernelDe
             "A bandwidth of the file is below the rounding of distances.", hint="Save the fit again."
         )
     return fit
-
-
-SAVED = Saved(
-    {"kernel": (str,), "metric": (str,), "common": (bool,), "rule_of_radii": (str,)}
-    | {"estimated_prior": (bool,)},
-    "diagonal",
-    _from_file,
-    kernel_density_fit,
-    KernelDensityFit.buffers,
-    lambda k, p: (
-        {"radii": (k,), "sizes": (k,), "points": (-1, p), "weights": (-1,)}
-        | {"centres_of_rows": (k, p), "unit": (p,)}
-    ),
-    lambda k, p: {"roots": (k, p, p), "deviations": (k, p)},
-    constant=True,
-    # Kernels that end at a radius reach no class mean where no row is near it.
-    scored_at_means=False,
-)
 
 
 class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
@@ -472,14 +422,91 @@ def kernel_density(
         if tried is not None:
             _refuse_fine(fit, blocks, np.tile(tried, (len(labels), 1)))
         fit, path = _choose_bandwidth(fit, (x, codes, w), search)
-        return KernelDensityResults(kernel_density_fit(fit, blocks, options, search=search, path=path))
+        return KernelDensityResults(KernelDensitySpec(search).fit(fit, blocks, options, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):
         radii = np.array(reading.option_by_class("bandwidth", bandwidth, labels, _radius))
         fit = fit.with_radii(radii, "given")
         _refuse_fine(fit, blocks, fit.radii[:, None])
-    return KernelDensityResults(kernel_density_fit(fit, blocks, options))
+    return KernelDensityResults(KernelDensitySpec().fit(fit, blocks, options))
 
 
 def _radius(value: Any) -> float:
     also = ', a dict of them by class, "normal", or None to have it chosen'
     return reading.check_number("bandwidth", value, 0, ends="()", also=also)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDensitySpec(ModelSpec[KernelDensityFit]):
+    """Kernel density discriminant analysis; `search` says how the bandwidth is chosen."""
+
+    name = "kernel_density"
+    title = "Kernel density discriminant analysis"
+    results_class = KernelDensityResults
+    why_no_refit = (
+        "the covariance of the metric is singular, or a class has no row",
+        'metric="euclidean"',
+    )
+    leave_one_out_cost = 50
+    chosen_options = MappingProxyType({"bandwidth": "radii"})
+    search_options = ("select", "grid")
+    file_options = MappingProxyType(
+        {"kernel": (str,), "metric": (str,), "common": (bool,), "rule_of_radii": (str,)}
+        | {"estimated_prior": (bool,)}
+    )
+    file_moments = "diagonal"
+    allows_constant = True
+    # Kernels that end at a radius do not reach a class mean without rows near it.
+    scores_class_means = False
+
+    search: BandwidthSearch | None = None
+
+    def likelihood_of(self, fit: Fit[KernelDensityFit]) -> str:
+        """Return whose likelihood `llf` is."""
+        return "none"
+
+    def required_moments(self, fit: Fit[KernelDensityFit]) -> None:
+        """Return None: a refit needs the rows."""
+
+    def choice(self, fit: Fit[KernelDensityFit]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        return "" if self.search is None else "the bandwidth"
+
+    def refit_to_rows(self, fit: Fit[KernelDensityFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        return _refitted_rule(fit, rows, self.search)
+
+    def refit_with_fixed(self, fit: Fit[KernelDensityFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows that keeps the bandwidth."""
+        return _refitted_rule(fit, rows)
+
+    def leave_one_out(self, fit: Fit[KernelDensityFit]) -> Floats:
+        """Return the scores of rows under the rule without each of them."""
+        x, codes, _ = weighted_rows(fit.rows("leave_one_out()"))
+        return fit.numbers.left_out(fit.log_prior(), x, codes)
+
+    def has_marginals(self, fit: Fit[KernelDensityFit]) -> bool:
+        """Return whether `marginal_rule` integrates columns out."""
+        return fit.numbers.kernel == "normal"
+
+    def marginal_rule(self, estimates: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+        """Return the rule of some columns, the others integrated out."""
+        return core.kernel_marginal(estimates, log_prior, method, keep)
+
+    def to_arrays(self, estimates: KernelDensityFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return estimates.buffers()
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        rows = {"points": (-1, p), "weights": (-1,)}
+        return {"radii": (k,), "sizes": (k,), **rows, "centres_of_rows": (k, p), "unit": (p,)}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        return {"roots": (k, p, p), "deviations": (k, p)}
+
+    def from_arrays(
+        self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]
+    ) -> KernelDensityFit:
+        """Return the estimates that a file stores."""
+        return _from_file(moments, prior, **values)

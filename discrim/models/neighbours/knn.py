@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from
 from discrim.core.neighbours.neighbours import ZERO_ONE, NeighbourMetric, undefined
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.rules import log_posteriors
+from discrim.core.rules.rules import Rule, log_posteriors
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
@@ -25,10 +25,9 @@ from discrim.errors import CollinearError, DataError, PriorError, warn_user
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import Fit, Gaps, ModelSpec, PriorInRefits
 from discrim.models.base.reading import Data, NaAction, Prior
-from discrim.models.base.refits import error_path, held_path, largest_as_good, moment_refits, verb_options
+from discrim.models.base.refits import error_path, held_path, largest_as_good, verb_options
 from discrim.models.results.results import ClassifierResults
 
 MOST_NEIGHBOURS = 50
@@ -234,11 +233,11 @@ def knn(
     )  # fmt: skip
     _refuse_undefined(metric, rows, fit.search.points, blocks)
     if k is not None:
-        return KNNResults(knn_fit(fit, blocks, options))
+        return KNNResults(KNNSpec().fit(fit, blocks, options))
     path = _path(fit, tried)
     fit = fit.with_k(largest_as_good(path))
     _warn_of_copies(fit, rows.x, tried)
-    return KNNResults(knn_fit(fit, blocks, options, path=path))
+    return KNNResults(KNNSpec(tuple(path["k"].tolist())).fit(fit, blocks, options, path=path))
 
 
 def _neighbours_to_try(k: int | None, grid: Sequence[int] | None, n: int) -> list[int]:
@@ -294,43 +293,6 @@ def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     return error_path("k", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
 
 
-def _rule(fit: Fit[KNNFit], prior: Floats, method: str, convention: str | None) -> NeighbourRule:
-    return fit.numbers.rule_under(prior, method)
-
-
-def _log_posteriors(fit: Fit[KNNFit], scores: Floats) -> Floats:
-    return log_posteriors(scores)
-
-
-MODEL = Model(
-    "knn",
-    "k nearest neighbours",
-    likelihood_of="none",
-    prior_without="refitted",
-    no_fit=("k is more than the rows, or a column is constant", "a smaller k"),
-    rule=_rule,
-    decision=_log_posteriors,
-    check_prior=_refuse_zero,
-    scores_left_out=20,
-)
-
-
-def knn_fit(
-    numbers: KNNFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    path: pd.DataFrame | None = None,
-) -> Fit[KNNFit]:
-    """Nearest neighbours as one value; `path` is that of a choice of k."""
-    rule_of = _refitted_rule
-    refits = replace(moment_refits(None), of_rows=rule_of, held=rule_of, left_out=_left_out)
-    if path is not None:
-        refits = replace(refits, choice="k", of_rows=partial(rule_of, tried=path["k"].tolist()))
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
 def _refitted_rule(fit: Fit[KNNFit], blocks: Blocks, tried: Sequence[int] = ()) -> NeighbourRule | None:
     """The rule of other rows, with the k of the fit, or the best here of those that were tried."""
     parts = [repeated(x, codes, times) for _, x, codes, times in used_rows(blocks)]
@@ -343,25 +305,6 @@ def _refitted_rule(fit: Fit[KNNFit], blocks: Blocks, tried: Sequence[int] = ()) 
         grid = [k for k in tried if k < refit.moments.rows.sum()]
         refit = refit.with_k(largest_as_good(_path(refit, grid))) if grid else None
     return None if refit is None else refit.rule_under(refit.prior)
-
-
-def _left_out(fit: Fit[KNNFit]) -> Floats:
-    with Progress(len(fit.numbers.search.points), "rows left out") as progress:
-        return fit.numbers.left_out_scores(fit.prior_values(), progress)
-
-
-SAVED = Saved(
-    {"k": (int,), "metric": (str,), "scale": (bool,), "estimated_prior": (bool,)},
-    "diagonal",
-    knn_from_file,
-    knn_fit,
-    KNNFit.buffers,
-    lambda k, p: {"points": (-1, p), "codes": (-1,), "origin": (p,), "unit": (p,), "slack": (1,)},
-    lambda k, p: {"within_root": (p, p)},
-    constant=True,
-    # Its rows say by themselves where they are; some metrics have no distance to a class mean.
-    scored_at_means=False,
-)
 
 
 class KNNResults(ClassifierResults):
@@ -448,3 +391,81 @@ class KNNResults(ClassifierResults):
         """One row for the fit."""
         row = self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}
         return pd.DataFrame([row])
+
+
+@dataclass(frozen=True, eq=False)
+class KNNSpec(ModelSpec[KNNFit]):
+    """k nearest neighbours; `search` has the candidates for k."""
+
+    name = "knn"
+    title = "k nearest neighbours"
+    results_class = KNNResults
+    why_no_refit = ("k is more than the rows, or a column is constant", "a smaller k")
+    leave_one_out_cost = 20
+    chosen_options = MappingProxyType({"k": "k"})
+    search_options = ("grid",)
+    file_options = MappingProxyType(
+        {"k": (int,), "metric": (str,), "scale": (bool,), "estimated_prior": (bool,)}
+    )
+    file_moments = "diagonal"
+    allows_constant = True
+    # Some metrics have no distance to a class mean.
+    scores_class_means = False
+
+    search: tuple[int, ...] = ()
+
+    def likelihood_of(self, fit: Fit[KNNFit]) -> str:
+        """Return whose likelihood `llf` is."""
+        return "none"
+
+    def prior_in_refits(self, fit: Fit[KNNFit]) -> PriorInRefits:
+        """Return what refits do with class proportions that are the prior."""
+        return "refitted"
+
+    def rule(self, fit: Fit[KNNFit], prior: Floats, method: str, convention: str | None) -> NeighbourRule:
+        """Return the rule under a prior."""
+        return fit.numbers.rule_under(prior, method)
+
+    def decision(self, fit: Fit[KNNFit], scores: Floats) -> Floats:
+        """Return log posteriors, which `decision_function` shows."""
+        return log_posteriors(scores)
+
+    def check_prior(self, prior: Floats, classes: pd.Index) -> None:
+        """Raise if a class has no prior."""
+        _refuse_zero(prior, classes)
+
+    def required_moments(self, fit: Fit[KNNFit]) -> None:
+        """Return None: a refit needs the rows."""
+
+    def choice(self, fit: Fit[KNNFit]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        return "k" if self.search else ""
+
+    def refit_to_rows(self, fit: Fit[KNNFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        return _refitted_rule(fit, rows, self.search)
+
+    def refit_with_fixed(self, fit: Fit[KNNFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows that keeps k."""
+        return _refitted_rule(fit, rows)
+
+    def leave_one_out(self, fit: Fit[KNNFit]) -> Floats:
+        """Return the scores of rows under the rule without each of them."""
+        with Progress(len(fit.numbers.search.points), "rows left out") as progress:
+            return fit.numbers.left_out_scores(fit.prior_values(), progress)
+
+    def to_arrays(self, estimates: KNNFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return estimates.buffers()
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        return {"points": (-1, p), "codes": (-1,), "origin": (p,), "unit": (p,), "slack": (1,)}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        return {"within_root": (p, p)}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> KNNFit:
+        """Return the estimates that a file stores."""
+        return knn_from_file(moments, prior, **values)

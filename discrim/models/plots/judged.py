@@ -17,9 +17,9 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.inference.calibration import calibration_bins
 from discrim.inference.error_rates import confusion_table
 from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thinned
-from discrim.models.base.fit import posterior_frame
 from discrim.models.base.labels import class_code
 from discrim.models.base.reading import check_word, listed, told
+from discrim.models.base.scores import posterior_frame
 from discrim.models.evaluation.assessment import (
     COUNTING,
     Counting,
@@ -157,7 +157,7 @@ def _roc(fit: Fit[Any], rows: LabelledScores, options: PictureOptions) -> Axes:
         title = f"ROC curve of {shown_name(classes[shown[0]])} against {other}"
     look: dict[str, Any] = {"signs": options.signs(list(classes)), "places": shown}
     look["bands"] = options.classes is not None
-    source = drawn.CurveSource(title, fit.model.name, *rows.judged_by, options.label)
+    source = drawn.CurveSource(title, fit.spec.name, *rows.judged_by, options.label)
     return drawn.draw_roc(curves, table, source, ax=options.ax, level=rows.level, **look)
 
 

@@ -21,8 +21,8 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.formula.factors import recall_functions
 from discrim.formula.grammar import expression
 from discrim.models.base.displayed import ShownModel
-from discrim.models.base.fit import finished_scores
 from discrim.models.base.reading import Data, Structure, check_flag, check_word, listed, told
+from discrim.models.base.scores import finished_scores
 from discrim.models.registry import BY_MODEL, MODELS, PlotKind, resolve
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ def pointed_rows(fit: Fit[Any], rows: DrawnRows | None, options: PictureOptions)
     if rows is None:
         return PointedRows(pd.RangeIndex(0), none, none, classes, None, signs)
     blocks = rows.blocks
-    shares = None if fit.model.instead else finished_scores(blocks, fit.rule(), len(classes), posteriors)
+    shares = finished_scores(blocks, fit.rule(), len(classes), posteriors) if fit.has_posteriors else None
     return PointedRows(blocks.table.index, rows.codes, fit.predicted_codes(blocks), classes, shares, signs)
 
 
@@ -591,13 +591,13 @@ def draw_kind(
     from discrim.report.plots.text_fit import fit_texts
 
     by_kind = {each.kind: each for each in plots}
-    if isinstance(kind, str) and kind not in by_kind and hasattr(shown[-1], "model"):
+    if isinstance(kind, str) and kind not in by_kind and hasattr(shown[-1], "spec"):
         known = list(by_kind)
         verbs = dict.fromkeys(f"{row.verb}()" for row in MODELS if kind in row.plots)
         if verbs:
             raise DataError(
                 f"kind={kind!r} is of fits of {', '.join(verbs)}, and this is one of "
-                f"{shown[-1].model.name}().",
+                f"{shown[-1].spec.name}().",
                 hint=f"Use one of {listed(known, len(known))}.",
             )
     check_word("kind", kind, tuple(by_kind), optional=True)

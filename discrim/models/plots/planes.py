@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, SeparationError
-from discrim.models.base.fit import AS_FITTED, Decision, Gaps, finished_scores, predicted_codes
+from discrim.models.base.fit import AS_FITTED, Gaps
 from discrim.models.base.reading import is_number, listed, told
-from discrim.models.base.refits import rule_of_rows
+from discrim.models.base.scores import Decision, finished_scores, predicted_codes
 from discrim.models.plots.pictured import (
     drawn_rows,
     has_numeric_ranges,
@@ -217,7 +217,7 @@ def ground_of(fit: Fit[Any], options: PictureOptions) -> Ground:
     rows = drawn_rows(fit, options)
     given = given_values(options, fit.blocks.design.columns, names, every)
     others = [name for name in fit.blocks.design.columns if name not in names or len(names) > 2]
-    gone = fit.model.marginal is not None or fit.model.reads_gaps
+    gone = fit.spec.has_marginals(fit) or fit.spec.integrates_missing
     held = {name: None if gone and name not in given else given.get(name) for name in others}
     if not gone:
         held |= {name: _usual(fit, rows, name, name in every) for name in others if name not in given}
@@ -383,7 +383,7 @@ def _interactive_plane(
 ) -> Figure:
     """The same in a figure of plotly, whose places tell their posteriors."""
     fit = ground.fit
-    shares = None if fit.model.instead else ground.values(names, lambda table: _decided(ground, table))
+    shares = ground.values(names, lambda table: _decided(ground, table)) if fit.has_posteriors else None
     points = ground.points(names)[0]
     rows = pointed_rows(fit, ground.rows, options)
     place = ground.classify(names), ground.limits(names), names
@@ -420,15 +420,15 @@ def _shape(results: Any, ground: Ground, names: tuple[str, str], signs: Signs) -
     """
     fit = ground.fit
     nothing: tuple[Draw, str] = (lambda axes: None), ""
-    if results is not None and fit.model.likelihood_of == "class given row":
+    if results is not None and fit.likelihood_of == "class given row":
         values = ground.values(names, lambda table: _scored(ground, table, posteriors))
         draw: Draw = partial(draw_contours, values=values, level=PROBABILITY, signs=signs)
         return draw, f", lines at {100 * PROBABILITY:g} %"
     if results is None or ground.off(names) or ground.followers(names) or not set(names) <= set(fit.terms):
         return nothing
-    if fit.model.name not in DENSITIES:
+    if fit.spec.name not in DENSITIES:
         return outlines_of(results, fit, names, signs) or nothing
-    if fit.model.marginal is not None or fit.model.reads_gaps or len(fit.terms) == 2:
+    if fit.spec.has_marginals(fit) or fit.spec.integrates_missing or len(fit.terms) == 2:
         # What a prior adds to all values of a class does not move the line that holds a share of it.
         values = ground.values(names, lambda table: _scored(ground, table, np.asarray))
         share = outline_share(fit)
@@ -447,7 +447,7 @@ def _line(ground: Ground, options: PictureOptions) -> Axes:
     name = ground.columns[0]
     ((low, high),) = ground.limits([name])
     at = np.linspace(low, high, 801)
-    sure = not fit.model.instead
+    sure = fit.has_posteriors
     points, codes = ground.points([name])
     held = told_held(ground, [name])
     title = f"Regions of the predicted classes, and {'posteriors' if sure else 'values of the rule'}"
@@ -467,7 +467,7 @@ def _line(ground: Ground, options: PictureOptions) -> Axes:
 
 def _decided(ground: Ground, table: pd.DataFrame) -> Floats:
     """Posteriors (m, K) of the rows of a table, or of a model without them the values of its rule."""
-    return _scored(ground, table, np.asarray if ground.fit.model.instead else posteriors)
+    return _scored(ground, table, posteriors if ground.fit.has_posteriors else np.asarray)
 
 
 def _scored(ground: Ground, table: pd.DataFrame, finish: Callable[[Floats], Floats]) -> Floats:
@@ -523,7 +523,7 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         rule = None
         with suppress(CollinearError, SeparationError):
             # Parameters that the rows chose stay as they are.
-            rule = rule_of_rows(fit, blocks.columns(sorted(keep)), held=bool(fit.refits.choice))
+            rule = fit.refits.refit(fit, blocks.columns(sorted(keep)), fixed=bool(fit.refits.choice(fit)))
         points = x[:, [i, j]]
         if rule is None:
             place[i, j].set_title("no fit to these two", fontsize="small")

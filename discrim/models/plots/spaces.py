@@ -356,7 +356,7 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     outer = quantiles(tables, places, law, ax=options.ax, signs=options.signs(fit.classes))
     first = "" if options.classes is not None else "the first "
     some = f" of {first}{len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
-    kind = "Robust squared distances" if robust else "Squared distances"
+    kind = "RobustCovariance squared distances" if robust else "Squared distances"
     set_title(outer, f"{kind} to the class means{some}, with pointwise limits at 95 %")
     return outer
 

@@ -8,17 +8,20 @@ labels.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.projections import pls as core
 from discrim.core.projections.pls import Decides, Indicators, PLSFit
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
@@ -28,16 +31,14 @@ from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model, as_scored, posterior_frame, read_rows
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import FOLD_OPTIONS, Fit, Gaps, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import (
     held_path,
-    left_out_by_refits,
-    moment_refits,
     verb_options,
 )
+from discrim.models.base.scores import posterior_frame
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import NeedsRows, Sample
@@ -66,89 +67,6 @@ BUFFERS = ("weights", "loadings", "rotations")
 
 SHARED = ("scale", "indicators", "decides", "estimated_prior")
 """Arguments of core's `fit_pls` that every refit has of the fit."""
-
-MODEL = Model(
-    "pls",
-    "Partial least squares discriminant analysis",
-    likelihood_of="none",
-    no_fit=("a class has no row, or fewer components are left", "fewer components"),
-    scores_left_out=4,
-)
-WITHOUT_POSTERIORS = replace(
-    MODEL,
-    prior_without="none",
-    instead='see predict_indicators() and decision_function(), or pass rule="lda"',
-    decision=as_scored,
-)
-"""By rules that are not linear discriminant analysis."""
-
-
-def pls_fit(
-    numbers: PLSFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    search: GridSearch | None = None,
-    path: pd.DataFrame | None = None,
-) -> Fit[PLSFit]:
-    """Partial least squares as one value; `search` and `path` are those of a choice of components."""
-    refits = moment_refits(numbers.moments.spread)
-    if search is not None:
-        rule = partial(_chosen_rule, search)
-        what = "orthogonal components" if numbers.orthogonal else "components"
-        refits = replace(refits, spread=None, of_rows=rule, choice=f"the number of {what}")
-    if numbers.algorithm == "engine":
-        by_engine = partial(_engine_rule, options["algorithm"])
-        left_out = partial(left_out_by_refits, takes="takes a fit of the engine a row")
-        refits = replace(refits, spread=None, of_rows=by_engine, held=by_engine, left_out=left_out)
-    model = MODEL if numbers.decides == "lda" else WITHOUT_POSTERIORS
-    within = options["within"]
-    if within is not None:
-        model = replace(model, rows=partial(_rows_within, within))
-        if has_rows:
-            groups = groups_of(blocks, within)
-            refits = replace(refits, groups=groups, left_out=partial(_groups_left_out, groups))
-    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
-
-
-def _rows_within(column: str, fit: Fit[Any], data: Any, gaps: Gaps) -> Blocks:
-    """New rows as deviations from the means of their groups; those of the fit are that already."""
-    return read_rows(fit, None if data is None else new_rows_within(fit.blocks, data, column), gaps)
-
-
-def _groups_left_out(groups: Codes, fit: Fit[PLSFit]) -> Floats:
-    """Scores (n, K) of rows under the rule without their group."""
-    return validation.fold_scores(fit, groups, int(groups.max()) + 1, nested=False)
-
-
-def _chosen_rule(search: GridSearch, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
-    moments = _enough_moments(fit, blocks)
-    numbers = fit.numbers
-    most = numbers.components if numbers.orthogonal else max(component_grid(search))
-    refit = None if moments is None else numbers.refit_up_to(moments, most)
-    if refit is None:
-        return None
-    try:
-        if numbers.orthogonal:
-            refuse_no_orthogonal(refit)
-        refit, _ = choose_components(blocks, refit, search)
-    except (CollinearError, DataError):
-        return None
-    return refit.rule(fit.log_prior())
-
-
-def _engine_rule(engine: Any, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
-    numbers = fit.numbers
-    moments = _enough_moments(fit, blocks)
-    if moments is None:
-        return None
-    shared = {name: getattr(numbers, name) for name in SHARED}
-    try:
-        refit = engine_fit(engine, blocks, moments, numbers.prior, numbers.components, **shared)
-    except (CollinearError, DataError):
-        return None
-    return refit.rule(fit.log_prior())
 
 
 def _enough_moments(fit: Fit[PLSFit], blocks: Blocks) -> ClassMoments | None:
@@ -182,34 +100,6 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
     fit = core.fit_pls(moments, prior, components=components, engine=engine, **options)
     refuse_few(fit, components)
     return fit
-
-
-def _buffers(fit: PLSFit) -> dict[str, Floats]:
-    """The components of an engine, which do not follow from the moments, and numbers of columns."""
-    if fit.nonzero:
-        return {"nonzero": np.array(fit.nonzero, dtype=np.float64)}
-    return {name: getattr(fit.latent, name) for name in BUFFERS} if fit.algorithm == "engine" else {}
-
-
-SAVED = Saved(
-    {
-        "components": (int,),
-        "orthogonal": (int,),
-        "algorithm": (str,),
-        "scale": (bool,),
-        "indicators": (str,),
-        "decides": (str,),
-        "estimated_prior": (bool,),
-    },
-    "pooled",
-    _from_file,
-    pls_fit,
-    _buffers,
-    optional=lambda k, p: dict.fromkeys(BUFFERS, (p, -1)) | {"nonzero": (-1,)},
-    constant=True,
-    structure="pinv",
-    singular=True,
-)
 
 
 class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
@@ -286,7 +176,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         blocks = self._fit.rows("q2()")
         self._refuse_engine("q2()")
-        tuning = TuningFolds.read(folds, seed, blocks, self._fit.refits.groups)
+        tuning = TuningFolds.read(folds, seed, blocks, self._fit.refits.groups(self._fit))
         return tried_components(blocks, self._fit.numbers, tuning)
 
     @available_if(needs_rows("permutation_test()"))
@@ -640,7 +530,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
         """The table with each row's label, and its posteriors, or by other rules its values."""
-        if not self._fit.model.instead:
+        if self._fit.has_posteriors:
             return super()._augmented(gaps, data)
         rows = self._fit.new_rows(data, gaps)
         values = posterior_frame(rows, self._fit.rule(), self.classes, np.asarray)
@@ -828,8 +718,8 @@ def pls(
     shared: dict[str, Any] = dict(zip(SHARED, (*scaled, rule, estimated), strict=True))
     path = None
     search = None
+    groups = groups_of(blocks, within) if within is not None and sample.has_rows else None
     if plan.is_chosen:
-        groups = None if within is None else groups_of(blocks, within)
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks, groups), plan.select)
     if plan.by_engine:
         number = components_of_engine(algorithm, plan.ncomp)
@@ -844,7 +734,8 @@ def pls(
         refuse_few(fit, 1 if search else most)
     if search is not None:
         fit, path = choose_components(blocks, fit, search)
-    return PLSResults(pls_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path))
+    spec = PLSSpec(search, groups)
+    return PLSResults(spec.fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
 
 def _read_within(sample: Sample, column: str) -> Blocks:
@@ -869,3 +760,131 @@ def _orthogonal_fit(
     refuse_predictive(ncomp, fit)
     refuse_few(fit, fit.predictive + count)
     return fit
+
+
+@dataclass(frozen=True, eq=False)
+class PLSSpec(ModelSpec[PLSFit]):
+    """Partial least squares discriminant analysis; `search` says how components are chosen.
+
+    Parameters
+    ----------
+    search : GridSearch, optional
+    row_groups : (n,) int, optional
+        Group of each row of the table, if columns are deviations from the means of groups.
+    """
+
+    name = "pls"
+    title = "Partial least squares discriminant analysis"
+    results_class = PLSResults
+    why_no_refit = ("a class has no row, or fewer components are left", "fewer components")
+    leave_one_out_cost = 4
+    chosen_options = MappingProxyType({"ncomp": "predictive", "algorithm": "chosen_algorithm"})
+    search_options = FOLD_OPTIONS
+    file_options = MappingProxyType(
+        {"components": (int,), "orthogonal": (int,), "algorithm": (str,), "scale": (bool,)}
+        | {"indicators": (str,), "decides": (str,), "estimated_prior": (bool,)}
+    )
+    allows_constant = True
+    allows_singular = True
+    file_covariance = "pinv"
+
+    search: GridSearch | None = None
+    row_groups: Codes | None = None
+
+    def likelihood_of(self, fit: Fit[PLSFit]) -> str:
+        """Return whose likelihood `llf` is."""
+        return "none"
+
+    def prior_in_refits(self, fit: Fit[PLSFit]) -> PriorInRefits:
+        """Return what refits do with class proportions that are the prior."""
+        return "fixed" if fit.has_posteriors else "none"
+
+    def posteriors_hint(self, fit: Fit[PLSFit]) -> str:
+        """Return what to use instead of posteriors; empty if the rule is that of lda."""
+        if fit.numbers.decides == "lda":
+            return ""
+        return 'see predict_indicators() and decision_function(), or pass rule="lda"'
+
+    def shows_log_posteriors(self, fit: Fit[PLSFit]) -> bool:
+        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        return fit.has_posteriors
+
+    def read_rows(self, fit: Fit[PLSFit], data: Any, gaps: Gaps) -> Blocks:
+        """Return rows, as deviations from the means of their groups if the fit's are."""
+        within = fit.options["within"]
+        if within is not None and data is not None:
+            data = new_rows_within(fit.blocks, data, within)
+        return super().read_rows(fit, data, gaps)
+
+    def required_moments(self, fit: Fit[PLSFit]) -> Spread | None:
+        """Return which moments a refit needs; None if it needs the rows."""
+        needs_rows = self.search is not None or fit.numbers.algorithm == "engine"
+        return None if needs_rows else super().required_moments(fit)
+
+    def choice(self, fit: Fit[PLSFit]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        if self.search is None:
+            return ""
+        return f"the number of {'orthogonal ' if fit.numbers.orthogonal else ''}components"
+
+    def refit_to_rows(self, fit: Fit[PLSFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        if self.search is None or fit.numbers.algorithm == "engine":
+            return self.refit_with_fixed(fit, rows)
+        moments = _enough_moments(fit, rows)
+        estimates = fit.numbers
+        most = estimates.components if estimates.orthogonal else max(component_grid(self.search))
+        refit = None if moments is None else estimates.refit_up_to(moments, most)
+        if refit is None:
+            return None
+        try:
+            if estimates.orthogonal:
+                refuse_no_orthogonal(refit)
+            refit, _ = choose_components(rows, refit, self.search)
+        except (CollinearError, DataError):
+            return None
+        return refit.rule(fit.log_prior())
+
+    def refit_with_fixed(self, fit: Fit[PLSFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows that keeps the number of components."""
+        estimates = fit.numbers
+        if estimates.algorithm != "engine":
+            return super().refit_with_fixed(fit, rows)
+        moments = _enough_moments(fit, rows)
+        engine = fit.options["algorithm"]
+        if moments is None:
+            return None
+        shared = {name: getattr(estimates, name) for name in SHARED}
+        try:
+            refit = engine_fit(engine, rows, moments, estimates.prior, estimates.components, **shared)
+        except (CollinearError, DataError):
+            return None
+        return refit.rule(fit.log_prior())
+
+    def leave_one_out(self, fit: Fit[PLSFit]) -> LeftOut | Floats:
+        """Return the scores of rows under the rule without each of them, or without its group."""
+        if self.row_groups is not None:
+            n_groups = int(self.row_groups.max()) + 1
+            return validation.fold_scores(fit, self.row_groups, n_groups, nested=False)
+        if fit.numbers.algorithm == "engine":
+            return scores_by_refits(fit, "takes a fit of the engine a row")
+        return super().leave_one_out(fit)
+
+    def groups(self, fit: Fit[PLSFit]) -> Codes | None:
+        """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
+        return self.row_groups
+
+    def to_arrays(self, estimates: PLSFit) -> dict[str, Floats]:
+        """Return the components of an engine, or the numbers of columns of the components."""
+        if estimates.nonzero:
+            return {"nonzero": np.array(estimates.nonzero, dtype=np.float64)}
+        is_engine = estimates.algorithm == "engine"
+        return {name: getattr(estimates.latent, name) for name in BUFFERS} if is_engine else {}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        return dict.fromkeys(BUFFERS, (p, -1)) | {"nonzero": (-1,)}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> PLSFit:
+        """Return the estimates that a file stores."""
+        return _from_file(moments, prior, **values)

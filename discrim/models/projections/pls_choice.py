@@ -356,7 +356,7 @@ def selection_stability(
     used = np.zeros((len(fit.terms), 1 + numbers.components))
     with Progress(repeats * folds, "selections") as progress:
         for repeat in range(repeats):
-            dealt = TuningFolds.read(folds, start + repeat, blocks, fit.refits.groups)
+            dealt = TuningFolds.read(folds, start + repeat, blocks, fit.refits.groups(fit))
             moments, _ = dealt.training_moments(blocks, numbers.moments.spread)
             for fold, part in enumerate(moments):
                 refit = _refitted(numbers, part, dealt, fold, FEWER).latent
@@ -418,7 +418,7 @@ def q2_of_shuffles(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> Te
     k = len(fit.classes)
     start = resampling.drawn_seed(seed)
     how = numbers.regressed
-    groups = fit.refits.groups
+    groups = fit.refits.groups(fit)
     if groups is None:
         dealt = resampling.generator(start).permutation(len(x)) % folds
     else:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -12,11 +12,13 @@ import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.projections import sparse_lda as core
 from discrim.core.projections.sparse_lda import By, SparseFit
 from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, best_class, logs_of_prior
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
@@ -24,10 +26,9 @@ from discrim.errors import CollinearError, DataError, UninformativeFitWarning, w
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model
-from discrim.models.base.fit_file import NOTHING, Saved
+from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, Fit, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior
-from discrim.models.base.refits import error_path, held_path, left_out_by_refits, moment_refits, verb_options
+from discrim.models.base.refits import error_path, held_path, verb_options
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import NeedsRows, Sample
@@ -128,36 +129,6 @@ def _refuse_dependent(moments: ClassMoments, blocks: Blocks) -> None:
     reading.warn_of_near(moments, blocks.terms)
 
 
-MODEL = Model(
-    "sparse_lda",
-    "Sparse discriminant analysis",
-    no_fit=(
-        "a direction does not vary within classes, or the penalty is chosen and a class has one row",
-        "a penalty= or nonzero= that is given",
-    ),
-)
-
-
-def sparse_lda_fit(
-    numbers: SparseFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    search: GridSearch | None = None,
-    path: pd.DataFrame | None = None,
-    along: Sequence[SparseFit] = (),
-) -> Fit[SparseFit]:
-    """A sparse discriminant analysis as one value; `path` and the fits `along` it are of a chosen penalty."""
-    left_out = partial(left_out_by_refits, takes="takes a fit a row")
-    refits = replace(moment_refits(numbers.moments.spread), left_out=left_out)
-    if search is not None:
-        rule = partial(_chosen_rule, search)
-        refits = replace(refits, spread=None, of_rows=rule, choice="the penalty", search=search)
-    cache = {"along": along} if along else {}
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path, cache)
-
-
 def _penalty_grid(grid: Any) -> Floats | None:
     """Penalties in decreasing order, each once; a DataError where there is none, or one not above 0."""
     if grid is None:
@@ -216,42 +187,6 @@ def _choose_penalty(
 def _has_enough(moments: ClassMoments) -> bool:
     """Whether each class has a row, and the rows are more than the classes."""
     return bool((moments.rows >= 1).all() and moments.total > moments.n_classes)
-
-
-def _chosen_rule(search: GridSearch, fit: Fit[SparseFit], blocks: Blocks) -> Rule | None:
-    """The rule of other rows, which choose the penalty anew."""
-    numbers = fit.numbers
-    moments = reading.class_moments(blocks, numbers.moments.spread)
-    if not _has_enough(moments):
-        return None
-    shared: dict[str, Any] = {name: getattr(numbers, name) for name in SHARED}
-    most = min(moments.n_classes - 1, moments.n_columns)
-    if numbers.ncomp is not None:
-        shared["ncomp"] = most = min(numbers.ncomp, moments.n_columns)
-    try:
-        penalty, _, _ = _choose_penalty(blocks, moments, numbers.prior, search, shared)
-    except (CollinearError, DataError):
-        return None
-    refit = core.fit_sparse(moments, numbers.prior, by="penalty", tuning=(penalty,) * most, **shared)
-    return None if refit.is_singular() else refit.rule(fit.log_prior())
-
-
-SAVED = Saved(
-    {"by": (str,), "ridge": (float,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)},
-    "pooled",
-    core.sparse_from_file,
-    sparse_lda_fit,
-    SparseFit.buffers,
-    lambda k, p: {
-        "asked": (-1,),
-        "class_scores": (k, -1),
-        "coef": (p, -1),
-        "sd": (p,),
-        "penalties": (-1,),
-    },
-    # As of a shrunk covariance: columns may be more than rows, or collinear.
-    structure="shrunk",
-)
 
 
 PENALTIES = 50
@@ -611,13 +546,15 @@ def sparse_lda(
         )
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, estimated), strict=True))
-    chosen: dict[str, Any] = {}
+    search = None
+    path = None
+    cache = {}
     if not values:
         _, select = validation.read_choice(penalty)
         search = GridSearch(tried, TuningFolds.read(folds, seed, blocks), select, int(n_penalties))
         penalty, path, fits = _choose_penalty(blocks, stats, shares, search, shared)
         values = [penalty]
-        chosen = {"search": search, "path": path, "along": fits}
+        cache = {"along": fits}
     is_dense = any(value == 0 if by == "penalty" else value >= p for value in values)
     if is_dense and not ridge > 0:
         _refuse_dependent(stats, blocks)
@@ -626,5 +563,71 @@ def sparse_lda(
     _refuse_singular(fit, blocks)
     if not fit.coef.shape[1]:
         _warn_of_no_direction(fit)
-    fitted = sparse_lda_fit(fit, blocks, options, has_rows=sample.has_rows, **chosen)
+    fitted = SparseLDASpec(search).fit(fit, blocks, options, has_rows=sample.has_rows, path=path, cache=cache)
     return SparseLDAResults(fitted)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseLDASpec(ModelSpec[SparseFit]):
+    """Sparse discriminant analysis; `search` says how the penalty is chosen."""
+
+    name = "sparse_lda"
+    title = "Sparse discriminant analysis"
+    results_class = SparseLDAResults
+    why_no_refit = (
+        "a direction does not vary within classes, or the penalty is chosen and a class has one row",
+        "a penalty= or nonzero= that is given",
+    )
+    chosen_options = MappingProxyType({"penalty": "penalty"})
+    search_options = (*FOLD_OPTIONS, "n_penalties")
+    file_options = MappingProxyType(
+        {"by": (str,), "ridge": (float,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
+    )
+    # As of a shrunk covariance: columns may be more than rows, or collinear.
+    file_covariance = "shrunk"
+
+    search: GridSearch | None = None
+
+    def required_moments(self, fit: Fit[SparseFit]) -> Spread | None:
+        """Return which moments a refit needs; None if it needs the rows."""
+        return super().required_moments(fit) if self.search is None else None
+
+    def choice(self, fit: Fit[SparseFit]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        return "" if self.search is None else "the penalty"
+
+    def refit_to_rows(self, fit: Fit[SparseFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        if self.search is None:
+            return self.refit_with_fixed(fit, rows)
+        estimates = fit.numbers
+        moments = reading.class_moments(rows, estimates.moments.spread)
+        if not _has_enough(moments):
+            return None
+        shared: dict[str, Any] = {name: getattr(estimates, name) for name in SHARED}
+        most = min(moments.n_classes - 1, moments.n_columns)
+        if estimates.ncomp is not None:
+            shared["ncomp"] = most = min(estimates.ncomp, moments.n_columns)
+        try:
+            penalty, _, _ = _choose_penalty(rows, moments, estimates.prior, self.search, shared)
+        except (CollinearError, DataError):
+            return None
+        refit = core.fit_sparse(moments, estimates.prior, by="penalty", tuning=(penalty,) * most, **shared)
+        return None if refit.is_singular() else refit.rule(fit.log_prior())
+
+    def leave_one_out(self, fit: Fit[SparseFit]) -> LeftOut:
+        """Return missing scores, so that each row is left out by a refit."""
+        return scores_by_refits(fit, "takes a fit a row")
+
+    def to_arrays(self, estimates: SparseFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return estimates.buffers()
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        directions = {"class_scores": (k, -1), "coef": (p, -1), "sd": (p,)}
+        return {"asked": (-1,), **directions, "penalties": (-1,)}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> SparseFit:
+        """Return the estimates that a file stores."""
+        return core.sparse_from_file(moments, prior, **values)

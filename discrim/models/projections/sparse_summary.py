@@ -38,7 +38,7 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
     by = "penalty" if numbers.by == "penalty" else "number of columns"
     chosen = "not in the file" if fit.loaded else f"{by} given"
     if fit.path is not None:
-        search = fit.refits.search
+        search = fit.spec.search
         chosen = f"{search.folds.words}, {'one SE' if search.select == '1se' else 'least error'}"
     left = len(results.selected)
     items: list[HeaderItem] = [

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, NoReturn, Protocol
 
@@ -16,6 +15,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
@@ -24,9 +24,9 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, Model, rule_of_numbers
+from discrim.models.base.fit import Fit, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes
-from discrim.models.base.refits import left_out_by_refits, moment_refits, text_of, verb_options
+from discrim.models.base.refits import text_of, verb_options
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
 MOST = 1.0 - 1e-12
@@ -253,43 +253,13 @@ def fda(
     shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
     fit, fitted = _regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=estimated)
     warn_of_tied_axes("ncomp", len(fit.values), fit.tied_axes())
-    return FDAResults(fda_fit(fit, blocks, options, fitted), fitted)
+    return FDAResults(FDASpec(engine=fitted).fit(fit, blocks, options), fitted)
 
 
 def _refuse(what: str) -> NoReturn:
     raise NotSupportedError(
         f"{what} is not defined, because the engine may be any regression.", hint="See error_rates()."
     )
-
-
-def _rule(fit: Fit[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:
-    if method != "plugin":
-        _refuse(f'method="{method}"')
-    return rule_of_numbers(fit, prior, method, convention)
-
-
-MODEL = Model("fda", "Flexible discriminant analysis", likelihood_of="none", rule=_rule)
-
-
-def fda_fit(
-    numbers: FlexibleFit, blocks: Blocks, options: Mapping[str, Any], engine: Any
-) -> Fit[FlexibleFit]:
-    """A flexible discriminant analysis as one value, with the engine that was fitted."""
-    rule = partial(_refitted_rule, engine)
-    left_out = partial(left_out_by_refits, takes="takes a fit of the engine a row")
-    refits = replace(moment_refits(None), of_rows=rule, left_out=left_out)
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options)
-
-
-def _refitted_rule(engine: Any, fit: Fit[FlexibleFit], blocks: Blocks) -> Rule | None:
-    moments = reading.class_moments(blocks, "diagonal")
-    numbers = fit.numbers
-    if not (moments.counts > 0).all():
-        return None
-    ncomp = fit.options["ncomp"]
-    estimated = numbers.estimated_prior
-    refit, _ = _regressed(engine, blocks, moments, numbers.prior, ncomp=ncomp, estimated_prior=estimated)
-    return refit.rule(fit.log_prior())
 
 
 class VariateResults(ClassMeans, ClassifierResults):
@@ -411,3 +381,53 @@ class FDAResults(VariateResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._sizes() | {"axes": len(self._names), "engine": text_of(self.engine)}])
+
+
+@dataclass(frozen=True, eq=False)
+class FDASpec(ModelSpec[FlexibleFit]):
+    """Flexible discriminant analysis.
+
+    Parameters
+    ----------
+    search : None
+        The rows choose nothing.
+    engine : object, optional
+        The engine that was fitted.
+    """
+
+    name = "fda"
+    title = "Flexible discriminant analysis"
+    results_class = FDAResults
+    can_be_saved = False
+
+    engine: Any = None
+
+    def likelihood_of(self, fit: Fit[FlexibleFit]) -> str:
+        """Return whose likelihood `llf` is."""
+        return "none"
+
+    def rule(self, fit: Fit[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:
+        """Return the rule under a prior."""
+        if method != "plugin":
+            _refuse(f'method="{method}"')
+        return super().rule(fit, prior, method, convention)
+
+    def required_moments(self, fit: Fit[FlexibleFit]) -> None:
+        """Return None: a refit needs the rows."""
+
+    def refit_with_fixed(self, fit: Fit[FlexibleFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit of the engine to rows; None if they lack a class."""
+        moments = reading.class_moments(rows, "diagonal")
+        estimates = fit.numbers
+        if not (moments.counts > 0).all():
+            return None
+        ncomp = fit.options["ncomp"]
+        is_estimated = estimates.estimated_prior
+        refit, _ = _regressed(
+            self.engine, rows, moments, estimates.prior, ncomp=ncomp, estimated_prior=is_estimated
+        )
+        return refit.rule(fit.log_prior())
+
+    def leave_one_out(self, fit: Fit[FlexibleFit]) -> LeftOut:
+        """Return missing scores, so that each row is left out by a refit."""
+        return scores_by_refits(fit, "takes a fit of the engine a row")

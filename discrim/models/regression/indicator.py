@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
 from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_from_file
-from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
 from discrim.design.rows import used_rows
 from discrim.errors import CollinearError
@@ -20,12 +20,11 @@ from discrim.inference.manova import regression_table, t_table
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import Fit, Gaps, Model, as_scored
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import Fit, Gaps, ModelSpec, PriorInRefits
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term, with_broom_names
 from discrim.models.base.reading import Collinear, Data, NaAction
-from discrim.models.base.refits import moment_refits, verb_options
+from discrim.models.base.refits import verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.regression.logistic_search import OVER_ALL, without_collinear
@@ -216,7 +215,8 @@ def indicator(
         _refuse_few(int(stats.rows.sum()), blocks.terms)
     blocks, stats = without_collinear(blocks, stats, drop=collinear == "drop")
     reading.warn_of_near(stats.as_one(), blocks.terms, OVER_ALL)
-    return IndicatorResults(indicator_fit(fit_indicator(stats), blocks, options, has_rows=sample.has_rows))
+    spec = IndicatorSpec()
+    return IndicatorResults(spec.fit(fit_indicator(stats), blocks, options, has_rows=sample.has_rows))
 
 
 def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
@@ -229,27 +229,6 @@ def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
                 'shrunken_centroids() or lda(covariance="shrunk").'
             ),
         )
-
-
-MODEL = Model(
-    "indicator",
-    "Regression of class indicators",
-    likelihood_of="none",
-    prior_without="none",
-    instead="its fitted values may be negative or above one, see fitted and decision_function()",
-    decision=as_scored,
-)
-
-
-def indicator_fit(
-    numbers: IndicatorFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
-) -> Fit[IndicatorFit]:
-    """A regression of class indicators as one value."""
-    refits = replace(moment_refits(numbers.moments.spread), drops=options["collinear"] == "drop")
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows)
-
-
-SAVED = Saved({}, "pooled", indicator_from_file, indicator_fit, constant=True, singular=True)
 
 
 class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults):
@@ -395,3 +374,37 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
         rows = self._fit.new_rows(data, gaps)
         return self._fit.augmented(rows, self._values(rows), "score")
+
+
+class IndicatorSpec(ModelSpec[IndicatorFit]):
+    """Regression of class indicators, which has no prior and no posteriors."""
+
+    name = "indicator"
+    title = "Regression of class indicators"
+    results_class = IndicatorResults
+    allows_constant = True
+    allows_singular = True
+
+    def likelihood_of(self, fit: Fit[IndicatorFit]) -> str:
+        """Return whose likelihood `llf` is."""
+        return "none"
+
+    def prior_in_refits(self, fit: Fit[IndicatorFit]) -> PriorInRefits:
+        """Return "none": the model has no prior."""
+        return "none"
+
+    def posteriors_hint(self, fit: Fit[IndicatorFit]) -> str:
+        """Return what to use instead of posteriors."""
+        return "its fitted values may be negative or above one, see fitted and decision_function()"
+
+    def shows_log_posteriors(self, fit: Fit[IndicatorFit]) -> bool:
+        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        return False
+
+    def drops_columns(self, fit: Fit[IndicatorFit]) -> bool:
+        """Return whether each refit drops collinear columns again."""
+        return bool(fit.options["collinear"] == "drop")
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> IndicatorFit:
+        """Return the estimates that a file stores."""
+        return indicator_from_file(moments, prior, **values)

@@ -17,7 +17,7 @@ from discrim.models.base.labels import class_code
 from discrim.models.base.reading import Collinear, Data, NaAction, Prior, Separation
 from discrim.models.base.refits import verb_options
 from discrim.models.regression import logistic_search, penalized
-from discrim.models.regression.logistic_results import LogisticResults, logistic_fit
+from discrim.models.regression.logistic_results import LogisticResults, LogisticSpec
 from discrim.penalty import PenaltySpecification, read_penalty
 
 PenaltyWord = Literal["ridge", "lasso", "elastic_net"]
@@ -198,7 +198,8 @@ def logistic(
         blocks, moments, shares, reference=base, estimated_prior=is_estimated, tol=tol, maxiter=maxiter,
         bias_reduction=bias_reduction, warn=separation == "warn",
     )  # fmt: skip
-    return LogisticResults(logistic_fit(fit, blocks, options, certificate=certificate))
+    cache = {} if certificate is None else {"separation": certificate}
+    return LogisticResults(LogisticSpec().fit(fit, blocks, options, cache=cache))
 
 
 def _prior_and_reference(

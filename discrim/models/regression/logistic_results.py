@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, Self, overload
 
 import numpy as np
 import pandas as pd
 
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import normal_sf
 from discrim.core.regression import row_diagnostics
 from discrim.core.regression.logistic import LogisticFit, fit_from_search
 from discrim.core.regression.row_diagnostics import Influence
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_odds_against
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
@@ -25,66 +26,15 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import Fit, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term, with_broom_names
 from discrim.models.base.reading import Data, asked_type, check_flag, check_word, listed
-from discrim.models.base.refits import left_out_by_refits, moment_refits
 from discrim.models.hyperplanes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
 from discrim.models.regression.marginal_effects import AveragedAt, marginal_effects
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults
-
-
-def against_reference(fit: Fit[LogisticFit], scores: Floats) -> Floats:
-    """Log odds against the reference, or the first class that has a prior; of two classes the scores."""
-    prior = fit.prior_values()
-    at = fit.numbers.reference
-    at = at if prior[at] > 0 else int(np.argmax(prior > 0))
-    return scores if scores.shape[1] == 2 else log_odds_against(scores, at)
-
-
-MODEL = Model(
-    "logistic",
-    "Logistic regression",
-    likelihood_of="class given row",
-    prior_without="refitted",
-    decision=against_reference,
-)
-
-
-def logistic_fit(
-    numbers: LogisticFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    certificate: Certificate | None = None,
-) -> Fit[LogisticFit]:
-    """A logistic regression as one value, with the certificate of separation where there is one."""
-    left_out = partial(left_out_by_refits, takes="of a logistic regression takes a refit a row")
-    drops = options["collinear"] == "drop"
-    refits = replace(moment_refits(None), of_rows=_refitted_rule, left_out=left_out, drops=drops)
-    cache = {} if certificate is None else {"separation": certificate}
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, cache=cache)
-
-
-def _refitted_rule(fit: Fit[LogisticFit], blocks: Blocks) -> Rule | None:
-    refit = logistic_search.refitted_terms(fit.numbers, tuple(fit.terms), blocks)
-    return None if refit is None else refit.rule(fit.log_prior())
-
-
-SAVED = Saved(
-    {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
-    "pooled",
-    fit_from_search,
-    logistic_fit,
-    LogisticFit.search,
-    lambda k, p: {"coef": (p + 1, k - 1), "information": ((k - 1) * (p + 1),) * 2, "course": (3,)},
-    optional=lambda k, p: {"sandwich": ((k - 1) * (p + 1),) * 2, "sandwich_course": (4,)},
-)
 
 
 def _has_maximum_of_rows(what: str) -> Callable[[Any], None]:
@@ -817,3 +767,69 @@ def _influence_by_piece(
             for at, part in of_block((x, codes, weights)):
                 yield positions[at], part, np.where(codes[at] == fit.numbers.reference, -1.0, 1.0)
                 progress(at.stop - at.start)
+
+
+class LogisticSpec(ModelSpec[Any]):
+    """Logistic regression."""
+
+    name = "logistic"
+    title = "Logistic regression"
+    results_class = LogisticResults
+    file_options = MappingProxyType(
+        {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)}
+    )
+
+    def likelihood_of(self, fit: Fit[Any]) -> str:
+        """Return whose likelihood `llf` is."""
+        return "class given row"
+
+    def prior_in_refits(self, fit: Fit[Any]) -> PriorInRefits:
+        """Return what refits do with class proportions that are the prior."""
+        return "refitted"
+
+    def shows_log_posteriors(self, fit: Fit[Any]) -> bool:
+        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        return False
+
+    def decision(self, fit: Fit[Any], scores: Floats) -> Floats:
+        """Return log odds against the reference, or the first class with a prior; of two classes scores."""
+        if scores.shape[1] == 2:
+            return scores
+        prior = fit.prior_values()
+        reference = fit.numbers.reference
+        return log_odds_against(scores, reference if prior[reference] > 0 else int(np.argmax(prior > 0)))
+
+    def required_moments(self, fit: Fit[Any]) -> None:
+        """Return None: a refit needs the rows."""
+
+    def refit_with_fixed(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows; None if there is no rule."""
+        refit = logistic_search.refitted_terms(fit.numbers, tuple(fit.terms), rows)
+        return None if refit is None else refit.rule(fit.log_prior())
+
+    def leave_one_out(self, fit: Fit[Any]) -> LeftOut:
+        """Return missing scores, so that each row is left out by a refit."""
+        return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
+
+    def drops_columns(self, fit: Fit[Any]) -> bool:
+        """Return whether each refit drops collinear columns again."""
+        return bool(fit.options["collinear"] == "drop")
+
+    def to_arrays(self, estimates: Any) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        arrays: dict[str, Floats] = estimates.search()
+        return arrays
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        size = (k - 1) * (p + 1)
+        return {"coef": (p + 1, k - 1), "information": (size, size), "course": (3,)}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        size = (k - 1) * (p + 1)
+        return {"sandwich": (size, size), "sandwich_course": (4,)}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> Any:
+        """Return the estimates that a file stores."""
+        return fit_from_search(moments, prior, **values)

@@ -146,7 +146,7 @@ def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs
     numbers = results._numbers
     penalty = results.penalty
     by_path = fit.path is not None
-    search = fit.refits.search
+    search = fit.spec.search
     chosen = "not in the file" if fit.loaded else "given"
     if by_path:
         chosen = f"{search.folds.words}, {'one SE' if search.penalty.select == '1se' else 'least deviance'}"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import wraps
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -29,12 +30,10 @@ from discrim.inference.resampling import dealt_codes
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Model
-from discrim.models.base.fit_file import Saved
+from discrim.models.base.fit import Fit
 from discrim.models.base.reading import Collinear, Separation
-from discrim.models.base.refits import left_out_by_refits, moment_refits
 from discrim.models.evaluation.validation import TuningFolds, refuse_none_judged, used_splits
-from discrim.models.regression.logistic_results import LogisticResults, against_reference
+from discrim.models.regression.logistic_results import LogisticResults, LogisticSpec
 from discrim.models.regression.logistic_search import refuse_many_coefficients
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
@@ -254,15 +253,6 @@ FUNCTIONS = 8
 
 PASSES = "penalized logistic regression, passes over the rows"
 
-MODEL = Model(
-    "penalized_logistic",
-    "Penalized logistic regression",
-    likelihood_of="class given row",
-    prior_without="refitted",
-    decision=against_reference,
-    no_fit=("a class has no row", "a strength that is given"),
-)
-
 
 def _rows_in_memory(blocks: Blocks, moments: ClassMoments) -> Likelihood:
     """The rows that moments are of, in memory."""
@@ -307,7 +297,8 @@ def penalized(
         others = "use penalty='lasso', lda(), naive_bayes() or knn()"
         refuse_many_coefficients(count, rank, moments.n_classes, others)
     numbers, path = _searched(begun, blocks, moments, search, prior)
-    return penalized_fit(numbers, blocks, options, search=search, path=path)
+    table, cache = (None, {}) if path is None else (path.table, {"along": path})
+    return PenalizedLogisticSpec(search).fit(numbers, blocks, options, path=table, cache=cache)
 
 
 def _searched(
@@ -335,60 +326,11 @@ def _searched(
     return fit.at(ended, strength), path
 
 
-def penalized_fit(
-    numbers: PenalizedFit,
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    *,
-    has_rows: bool = True,
-    search: StrengthSearch | None = None,
-    path: Path | None = None,
-) -> Fit[PenalizedFit]:
-    """A penalized logistic regression as one value; `path` is that of a choice of the strength."""
-    rule_of = _refitted_rule
-    left_out = partial(left_out_by_refits, takes="of a penalized logistic regression takes a refit a row")
-    refits = replace(moment_refits(None), of_rows=rule_of, held=rule_of, left_out=left_out, search=search)
-    if search is not None and search.folds is not None:
-        refits = replace(refits, of_rows=partial(rule_of, search=search), choice="the strength")
-    table, cache = (None, {}) if path is None else (path.table, {"along": path})
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, table, cache)
-
-
-def _refitted_rule(
-    fit: Fit[PenalizedFit], blocks: Blocks, search: StrengthSearch | None = None
-) -> Rule | None:
-    """The rule of other rows, at the strength of the fit or one that is chosen anew."""
-    moments = reading.class_moments(blocks, "diagonal")
-    if not (moments.counts > 0).all():
-        return None
-    if search is None:
-        maxiter = 50 if fit.refits.search is None else fit.refits.search.maxiter
-        refit = core.refitted(fit.numbers, moments, _rows_in_memory(blocks, moments), maxiter)
-        return None if refit is None else refit.rule(fit.log_prior())
-    try:
-        refit, _ = _searched(replace(fit.numbers, moments=moments), blocks, moments, search, fit.prior)
-    except DataError:
-        return None
-    return refit.rule(fit.log_prior())
-
-
-SAVED = Saved(
-    {"estimated_prior": (bool,), "reference": (int,), "penalty": (str,), "strength": (float,)}
-    | {"l1_ratio": (float,)},
-    "diagonal",
-    core.fit_from_end,
-    penalized_fit,
-    PenalizedFit.end,
-    lambda k, p: {"beta": (1 if k == 2 else k, p + 1), "course": (3,)},
-    constant=True,
-)
-
-
 def fit_path(fit: Fit[PenalizedFit]) -> Path:
     """The path of a fit, made where it was not."""
     if "along" not in fit.cache:
         model = _rows_in_memory(fit.rows("path"), fit.numbers.moments)
-        fit.cache["along"] = _coefficient_path(model, fit.refits.search, within=fit.numbers.strength)
+        fit.cache["along"] = _coefficient_path(model, fit.spec.search, within=fit.numbers.strength)
     path: Path = fit.cache["along"]
     return path
 
@@ -573,3 +515,74 @@ def _refuse_inference() -> None:
 
 
 _refuse_inference()
+
+
+@dataclass(frozen=True, eq=False)
+class PenalizedLogisticSpec(LogisticSpec):
+    """Penalized logistic regression; `search` says how strength and estimates are found."""
+
+    name = "penalized_logistic"
+    title = "Penalized logistic regression"
+    results_class = PenalizedLogisticResults
+    why_no_refit = ("a class has no row", "a strength that is given")
+    chosen_options = MappingProxyType({"penalty": "chosen_penalty"})
+    file_options = MappingProxyType(
+        {"estimated_prior": (bool,), "reference": (int,), "penalty": (str,), "strength": (float,)}
+        | {"l1_ratio": (float,)}
+    )
+    file_moments = "diagonal"
+    allows_constant = True
+
+    search: StrengthSearch | None = None
+
+    @property
+    def verb(self) -> str:
+        """Name of the verb that fits the model."""
+        return "logistic"
+
+    def choice(self, fit: Fit[PenalizedFit]) -> str:
+        """Describe what the rows were asked to choose; empty if nothing."""
+        return "the strength" if self.search is not None and self.search.folds is not None else ""
+
+    def refit_to_rows(self, fit: Fit[PenalizedFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, with what they choose chosen again."""
+        if self.search is None or self.search.folds is None:
+            return self.refit_with_fixed(fit, rows)
+        moments = reading.class_moments(rows, "diagonal")
+        if not (moments.counts > 0).all():
+            return None
+        begun = replace(fit.numbers, moments=moments)
+        try:
+            refit, _ = _searched(begun, rows, moments, self.search, fit.prior)
+        except DataError:
+            return None
+        return refit.rule(fit.log_prior())
+
+    def refit_with_fixed(self, fit: Fit[PenalizedFit], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows that keeps the strength."""
+        moments = reading.class_moments(rows, "diagonal")
+        if not (moments.counts > 0).all():
+            return None
+        maxiter = 50 if self.search is None else self.search.maxiter
+        refit = core.refitted(fit.numbers, moments, _rows_in_memory(rows, moments), maxiter)
+        return None if refit is None else refit.rule(fit.log_prior())
+
+    def drops_columns(self, fit: Fit[PenalizedFit]) -> bool:
+        """Return False: a penalty needs no columns dropped."""
+        return False
+
+    def to_arrays(self, estimates: PenalizedFit) -> dict[str, Floats]:
+        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
+        return estimates.end()
+
+    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that every file has."""
+        return {"beta": (1 if k == 2 else k, p + 1), "course": (3,)}
+
+    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays that only some files have."""
+        return {}
+
+    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> PenalizedFit:
+        """Return the estimates that a file stores."""
+        return core.fit_from_end(moments, prior, **values)

@@ -52,7 +52,7 @@ def strength_choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axe
     """Deviance of rows left out by strength."""
     why = "as the strength was given, or the fit was loaded"
     table = held_path(fit, why, 'fit with penalty="lasso" to have it chosen by folds')
-    one_se = fit.refits.search.penalty.select == "1se"
+    one_se = fit.spec.search.penalty.select == "1se"
     axes, _ = new_axes(options.ax)
     limit = "least + one standard error" if one_se else ""
     tried = table[["strength", "deviance", "se"]]

@@ -87,7 +87,7 @@ def described(fit: Fit[Any]) -> tuple[dict[str, Section], str]:
 
 def _classes(fit: Fit[Any]) -> Section:
     columns = {"rows": fit.rows_by_class, "share": fit.counts / fit.counts.sum()}
-    if not fit.model.instead:
+    if fit.has_posteriors:
         columns["prior"] = fit.prior
     formats: dict[Any, Any] = {"rows": "count", "share": "share", "prior": "share"}
     return Section("Classes", pd.DataFrame(columns, index=fit.classes), formats, source="fit.counts")

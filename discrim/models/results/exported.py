@@ -33,7 +33,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.formula.design import Design, Spec
 from discrim.formula.grammar import Call, Column, Negative, Node, Number, Operation, expression, nodes
 from discrim.formula.transforms import LARGEST, State
-from discrim.models.base.fit import Fit, as_log_posteriors
+from discrim.models.base.fit import Fit
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_word, told
 
@@ -154,7 +154,7 @@ def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
     every = [every[j] for j in keep.tolist()]
     read = {name for each in every for name in _columns(each)}
     n_classes = len(fit.classes)
-    decide = fit.model.decision
+    spec = fit.spec
     return ExportedRule(
         numbers=tuple(name for name in design.columns if name in read),
         truths=frozenset(design.boolean_columns),
@@ -164,15 +164,15 @@ def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
         weights=weights,
         constant=constant,
         factor=factor,
-        decision=None if decide is as_log_posteriors else decide(fit, np.eye(n_classes)),
+        decision=None if spec.shows_log_posteriors(fit) else spec.decision(fit, np.eye(n_classes)),
         classes=design.levels,
-        has_posteriors=not fit.model.instead,
+        has_posteriors=fit.has_posteriors,
     )
 
 
 def _staying(fit: Fit[Any], why: str) -> NotSupportedError:
     return NotSupportedError(
-        f"{fit.model.name}() {why}, so that it has no form in SQL or ONNX.",
+        f"{fit.spec.name}() {why}, so that it has no form in SQL or ONNX.",
         hint="save() it and load() it where Python runs, or fit lda(), qda() or logistic().",
     )
 

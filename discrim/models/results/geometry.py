@@ -9,7 +9,6 @@ values of the classes and no posteriors.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -30,7 +29,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError, Precisi
 from discrim.inference.mean_differences import between_squares, generalized_distances
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import Shown, displayed, shown_briefly
-from discrim.models.base.fit import Fit, Gaps, Model, Refits, as_scored, posterior_frame
+from discrim.models.base.fit import E, Fit, Gaps, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import (
     by_class_and_term,
@@ -41,7 +40,7 @@ from discrim.models.base.labels import (
     value_or_nan,
 )
 from discrim.models.base.reading import Data, NaAction, class_moments, listed, usable_rows
-from discrim.models.base.refits import left_out_by_refits, moment_refits
+from discrim.models.base.scores import posterior_frame
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.result_table import as_result_table
 
@@ -262,7 +261,7 @@ class Hooks:
     def __maketables_stat__(self, key: str) -> Any:
         """A statistic by maketables' key, or None."""
         fit = self._equations_of
-        names = STATISTICS | (OF_CLASS_GIVEN_ROW if fit._fit.model.likelihood_of == "class given row" else {})
+        names = STATISTICS | (OF_CLASS_GIVEN_ROW if fit._fit.likelihood_of == "class given row" else {})
         return value_or_nan(fit, names[key]) if key in names else None
 
     @property
@@ -276,7 +275,7 @@ class Hooks:
     @property
     def __maketables_vcov_info__(self) -> dict[str, Any]:
         fit = self._equations_of
-        given_row = fit._fit.model.likelihood_of == "class given row"
+        given_row = fit._fit.likelihood_of == "class given row"
         kind = getattr(fit, "cov_type", "nonrobust")
         if kind != "nonrobust":
             return {"vcov_type": kind, "clustervar": fit._clustered_by()}
@@ -284,7 +283,7 @@ class Hooks:
 
     @property
     def __maketables_default_stat_keys__(self) -> list[str]:
-        given_row = self._equations_of._fit.model.likelihood_of == "class given row"
+        given_row = self._equations_of._fit.likelihood_of == "class given row"
         return ["N", "pseudo_r2", "ll"] if given_row else ["N"]
 
 
@@ -392,16 +391,45 @@ def plane_rows(
     return blocks, moments, gathered_rows(blocks)
 
 
-def plane_model(name: str, title: str) -> Model:
-    """What is particular to a model of planes drawn between rows."""
-    return Model(
-        name,
-        title,
-        likelihood_of="none",
-        prior_without="none",
-        instead="see decision_function() and boundary()",
-        decision=as_scored,
-    )
+class PlaneSpec(ModelSpec[E]):
+    """A model of planes drawn between rows, which has no prior and no posteriors."""
+
+    file_moments = "diagonal"
+
+    def likelihood_of(self, fit: Fit[E]) -> str:
+        """Return whose likelihood `llf` is."""
+        return "none"
+
+    def prior_in_refits(self, fit: Fit[E]) -> PriorInRefits:
+        """Return "none": the model has no prior."""
+        return "none"
+
+    def posteriors_hint(self, fit: Fit[E]) -> str:
+        """Return what to use instead of posteriors."""
+        return "see decision_function() and boundary()"
+
+    def shows_log_posteriors(self, fit: Fit[E]) -> bool:
+        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        return False
+
+    def required_moments(self, fit: Fit[E]) -> None:
+        """Return None: a refit needs the rows."""
+
+    def refit_with_fixed(self, fit: Fit[E], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows; None if they lack a class."""
+        gathered = gathered_rows(rows)
+        estimates = cast("Any", fit.numbers)
+        if len(np.unique(gathered.codes)) < len(fit.classes):
+            return None
+        refit = estimates.refit(gathered.x, gathered.codes)
+        if refit is None:
+            return None
+        rule: Rule = refit.rule(np.zeros(len(fit.classes)))
+        return rule
+
+    def leave_one_out(self, fit: Fit[E]) -> LeftOut | Floats:
+        """Return missing scores, so that each row is left out by a refit, unless the rows are too many."""
+        return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
 
 
 class ValuesOnly(FittedResults):
@@ -426,27 +454,6 @@ class SeparatingLines(LinearGeometry, ValuesOnly, ClassifierResults):
         rows: Any = self._fit.new_rows(data, gaps)
         table: pd.DataFrame = self._fit.augmented(rows, pd.DataFrame(self.decision_function(rows)), "score")
         return table
-
-
-def plane_refits(left_out: Any = None) -> Refits:
-    """Refits of planes that are fitted to rows: all rows again, and leave-one-out by so many refits."""
-    return replace(moment_refits(None), of_rows=_rule_of_planes, left_out=left_out or left_out_of_planes)
-
-
-def _rule_of_planes(fit: Fit[Any], blocks: Blocks) -> Rule | None:
-    rows = gathered_rows(blocks)
-    if len(np.unique(rows.codes)) < len(fit.classes):
-        return None
-    refit = fit.numbers.refit(rows.x, rows.codes)
-    if refit is None:
-        return None
-    rule: Rule = refit.rule(np.zeros(len(fit.classes)))
-    return rule
-
-
-def left_out_of_planes(fit: Fit[Any]) -> LeftOut:
-    """Scores that are all missing, and so left to refits, unless the rows are too many."""
-    return left_out_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
 
 
 RANGE = 1000

@@ -153,7 +153,7 @@ def _error_fact(fit: Fit[Any], left_out: bool) -> list[str]:
     if not fit.has_rows or fit.blocks.rows.read_from:
         return []
     size = float(fit.blocks.table.nrows) * len(fit.classes) * max(len(fit.terms), FEW_COLUMNS)
-    quick = left_out and size * fit.model.scores_left_out <= QUICK
+    quick = left_out and size * fit.spec.leave_one_out_cost <= QUICK
     methods: tuple[Literal["loo", "apparent"], ...] = ("loo", "apparent") if quick else ("apparent",)
     # What a page or a table has judged already is there.
     for method in methods if size <= QUICK or "apparent" in fit.cache else ():
@@ -258,8 +258,8 @@ def kept_note(fit: Fit[Any]) -> str:
     if fit.path is None:
         return ""
     return (
-        f"These errors are optimistic: the same rows chose {fit.refits.choice}, which error_rates(['cv']) "
-        "chooses anew."
+        f"These errors are optimistic: the same rows chose {fit.refits.choice(fit)}, which "
+        "error_rates(['cv']) chooses anew."
     )
 
 
@@ -322,7 +322,7 @@ def _balance_note(fit: Fit[Any]) -> str:
     """
     counts = fit.counts
     components = getattr(fit.numbers, "components", None)
-    if fit.model.name not in ("lda", "nearest_centroid") or components is not None:
+    if fit.spec.name not in ("lda", "nearest_centroid") or components is not None:
         return ""
     least = float(counts.min())
     p = float(len(fit.terms))
@@ -342,7 +342,7 @@ def _sureness(fit: Fit[Any]) -> str:
     It takes scores that the fit has kept.
     """
     scores = fit.cache.get(LEFT_OUT_KEPT_AS[False])
-    if scores is None or fit.model.instead or scores.size > MOST_RECALIBRATED:
+    if scores is None or not fit.has_posteriors or scores.size > MOST_RECALIBRATED:
         return ""
     blocks = fit.blocks
     # Rows that the fit does not use have no scores.

@@ -20,11 +20,12 @@ from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import CALIBRATOR, Decision, Fit, Gaps, Missing, posterior_frame
+from discrim.models.base.fit import CALIBRATOR, Fit, Gaps, Missing
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import distinct, value_or_nan
 from discrim.models.base.reading import Data, Prior, check_word, cost_matrix, is_number, prior_vector, told
 from discrim.models.base.refits import argument_defaults
+from discrim.models.base.scores import Decision, posterior_frame
 from discrim.models.evaluation import assessment
 from discrim.models.evaluation.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.evaluation.validation import left_out_scores
@@ -131,7 +132,7 @@ class Judging(FittedResults):
         """
         index = self._fit.rows("leave_one_out()").table.index
         scores = left_out_scores(self._fit, refit_prior)
-        values = scores if self._fit.model.instead else posteriors(scores)
+        values = posteriors(scores) if self._fit.has_posteriors else scores
         frame = pd.DataFrame(values, index=index, columns=self.classes, copy=values is scores)
         frame.insert(0, distinct("label", self.classes), self._fit.labelled(best_class(scores), index))
         return frame.rename_axis(columns=None)
@@ -380,7 +381,7 @@ def _has_probabilities(what: str) -> Callable[[Any], None]:
 
     def check(results: ClassifierResults) -> None:
         fit = results._fit
-        if fit.model.instead and not fit.has_rows and CALIBRATOR not in fit.cache:
+        if not fit.has_posteriors and not fit.has_rows and CALIBRATOR not in fit.cache:
             fit.rows(
                 f'{what} with method="calibrated"',
                 "call it on the fit that has rows before it is saved, or fit formula and data",

@@ -23,7 +23,7 @@ from discrim.inference.model_choice import ComparedLosses, CorrectedLosses, Sele
 from discrim.inference.resampling import drawn_seed
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed, number
-from discrim.models.base.fit import Decision, Fit, Gaps, Selection, predicted_codes
+from discrim.models.base.fit import Fit, Gaps, Selection
 from discrim.models.base.reading import (
     Data,
     NaAction,
@@ -37,6 +37,7 @@ from discrim.models.base.reading import (
     listed,
     usable_rows,
 )
+from discrim.models.base.scores import Decision, predicted_codes
 from discrim.models.evaluation.calibrated import posterior_rule
 from discrim.models.plots.pictured import draw_kind, plot
 from discrim.models.results.new_rows import answered

@@ -199,10 +199,10 @@ def _has_means_of(first: Fit[Any], fit: Fit[Any]) -> bool:
 def llf_given_row(results: ClassifierResults) -> float:
     """Log-likelihood of the classes given the rows, by the fit's posteriors; missing where there are none."""
     fit = results._fit
-    if fit.model.instead:
+    if not fit.has_posteriors:
         return np.nan
     if not fit.has_rows:
-        given_row = fit.model.likelihood_of == "class given row" and fit.numbers.estimated_prior
+        given_row = fit.likelihood_of == "class given row" and fit.numbers.estimated_prior
         return float(results.llf) if given_row else np.nan
     rule = fit.rule_of(fit.blocks)
     total = 0.0

@@ -363,7 +363,7 @@ def _by_fit(
         )
     rows = []
     for fit in fits:
-        row = {"formula": fit.formula, "nobs": fit.nobs, "likelihood": fit._fit.model.likelihood_of}
+        row = {"formula": fit.formula, "nobs": fit.nobs, "likelihood": fit._fit.likelihood_of}
         row["df"] = value_or_nan(fit, "df_model")
         for name in ("llf", "aic", "bic"):
             row[name] = value_or_nan(fit, name)
@@ -372,7 +372,7 @@ def _by_fit(
             if method == "loo" and validations is not None and takes_long(fit._fit):
                 row["error_loo"] = np.nan
                 continue
-            refit = None if fit._fit.model.prior_without == "none" else refit_prior
+            refit = None if fit._fit.prior_in_refits == "none" else refit_prior
             try:
                 row[f"error_{method}"] = fit.error_rates([method], refit_prior=refit)["estimate"].iloc[0]
             except NotSupportedError:

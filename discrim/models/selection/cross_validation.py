@@ -37,7 +37,7 @@ from discrim.models.evaluation.validation import counts_without, kept_fold_score
 from discrim.models.plots.pictured import draw_kind
 from discrim.models.registry import BY_VERB, FOLD_PLOTS, resolve, summary_of
 from discrim.models.selection.comparable import HasFit, need_fits, need_rows, verb_named
-from discrim.models.selection.term_choice import refits_by_calls
+from discrim.models.selection.term_choice import RefitsByCalls
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Summary, summarize
 
@@ -246,7 +246,7 @@ class CrossValidation(Shown):
         kind = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
         folds = self._dealt.astype(kind)
         predicted = self._predicted.astype(kind)
-        has = not self._fit.model.instead
+        has = self._fit.has_posteriors
         judged = self._rows()
         weights: Any = judged.weights if self._weighted else judged.weights.astype(np.int8)
         judged = replace(judged, codes=judged.codes.astype(kind), weights=weights)
@@ -570,7 +570,7 @@ def cross_validate(
     check_flag("nested", nested)
     permuted.check_permutations(permutations, within)
     judged, refit_prior = _judged(fit, formula, data, options, nested, refit_prior)
-    if permutations and judged.refits.called is not None:
+    if permutations and judged.refits.by_calls:
         raise NotSupportedError(
             "permutations= shuffles the labels of a fit, and this takes a call with the table in each fold.",
             hint="Shuffle the column of the classes yourself, and call cross_validate() with each table.",
@@ -644,8 +644,8 @@ def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: Fit[Any])
         )
     codes = response_codes(blocks.design, blocks.table, blocks.functions)
     judged = blocks.with_codes(codes).with_weights(weights)
-    refits = refits_by_calls(whole.refits, data, partial(_fit_to_rows, function, data), "", held_prior=False)
-    return replace(whole, blocks=judged, refits=refits, selection=None, path=None, cache={})
+    refits = RefitsByCalls(whole.refits, data, partial(_fit_to_rows, function, data), "", holds_prior=False)
+    return replace(whole, blocks=judged, refits_instead=refits, selection=None, path=None, cache={})
 
 
 def validated(
@@ -662,7 +662,7 @@ def validated(
     fit = fit.choosing_anew() if nested else fit
     blocks = fit.rows("cross_validate()")
     if groups is None and is_number(folds):
-        groups = fit.refits.groups
+        groups = fit.refits.groups(fit)
     dealt, labels = permuted.shared_folds(blocks, folds, repeats, groups, seed)
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
@@ -781,7 +781,7 @@ def uneven_note(cv: CrossValidation) -> str:
 def _choice_note(cv: CrossValidation) -> str:
     chosen = cv._fit.choice
     refits = cv._fit.refits
-    if refits.called is not None and not chosen:
+    if refits.by_calls and not chosen:
         return "The function is called with the rows outside each fold, and its fit judges those of the fold."
     if not chosen:
         return ""
@@ -849,5 +849,5 @@ def _folds(cv: CrossValidation) -> Section:
 
 def name_of(cv: Any) -> str:
     """What a cross-validated model is called."""
-    name: str = cv._fit.model.name
+    name: str = cv._fit.spec.name
     return name

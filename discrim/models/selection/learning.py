@@ -340,11 +340,11 @@ def curve_plot(curve: Any, options: PictureOptions) -> Axes:
         {"law": law["error"]},
         {"limit": float(curve.params["a"])},
         ("Rows", "Error of rows left out"),
-        f"Learning curve of {curve._fit.model.name}",
+        f"Learning curve of {curve._fit.spec.name}",
         points=curve._table,
         band=law,
         ax=options.ax,
-        signs=options.signs([curve._fit.model.name]),
+        signs=options.signs([curve._fit.spec.name]),
     )
 
 

@@ -22,19 +22,21 @@ import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_sf, f_sf
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.data.table import rows_of
 from discrim.design.blocks import Blocks
 from discrim.design.rows import used_codes
-from discrim.errors import CollinearError, DiscrimWarning, NotSupportedError, sentence
+from discrim.errors import CollinearError, DiscrimError, DiscrimWarning, NotSupportedError, sentence
 from discrim.inference.selection import LEAST, NEAREST, Partial, SelectedColumns
 from discrim.models.base import reading
-from discrim.models.base.fit import Fit, Gaps, Refits, scored
+from discrim.models.base.fit import Fit, Gaps, Refits, scores_by_refits
 from discrim.models.base.labels import class_code
-from discrim.models.base.refits import left_out_by_refits, rule_of_moments
+from discrim.models.base.scores import scored
 from discrim.models.evaluation.calibrated import calibrated_rule
 from discrim.models.regression.logistic_search import check_search, parts_of, without_collinear
 from discrim.models.regression.logistic_tests import TermFits
@@ -509,46 +511,72 @@ def anew_by_moments(
     chosen.
     """
     refits = fit.refits
-    of_moments = refits.of_moments is rule_of_moments and refits.spread in ("pooled", "class")
+    required = refits.required_moments(fit)
     # Half of the rows, of two folds, have a scatter that is a root still.
     few = blocks.known - len(fit.classes) <= 2 * len(blocks.terms)
-    if not of_moments or few or refits.informative or refits.choice:
+    if required not in ("pooled", "class") or few or refits.informative(fit) or refits.choice(fit):
         return None
     numbers: Any = fit.numbers
     if blocks.dropped != fit.dropped:
         keep = np.flatnonzero(np.isin(blocks.terms, fit.terms))
-        numbers = (
-            fit.numbers.refit(reading.class_moments(blocks, refits.spread or "pooled").columns(keep))
-            or numbers
-        )
-    anew = partial(_chosen_rule, refits, walk, dict(parts))
-    of_rows = partial(_rule_of_summed, anew)
-    left_out = partial(left_out_by_refits, takes="chooses the columns anew without each row")
-    refits_anew = Refits(refits.spread, anew, of_rows, of_rows, left_out, choice=words)
-    return Fit(fit.model, numbers, blocks, fit.prior, refits_anew, fit.options)
+        moments = reading.class_moments(blocks, required).columns(keep)
+        numbers = fit.numbers.refit(moments) or numbers
+    refits_anew = _ChosenByMoments(refits, walk, dict(parts), words)
+    return Fit(fit.spec, numbers, blocks, fit.prior, fit.options, refits_instead=refits_anew)
 
 
-def _chosen_rule(
-    refits: Refits, walk: Walk, parts: Mapping[str, Codes], fit: Fit[Any], moments: ClassMoments
-) -> Rule | None:
-    """The rule of the columns that moments choose, the prior held; None where a covariance is singular."""
-    if (moments.rows < 1).any() or moments.rows.sum() - moments.n_classes < moments.n_columns:
-        return None
-    try:
-        chosen = walk(moments)
-    except CollinearError:
-        return None
-    if not chosen:
-        return PriorRule(fit.log_prior())
-    keep = np.sort(np.concatenate([parts[term] for term in chosen]))
-    rule = rule_of_moments(replace(fit, refits=refits), moments.columns(keep))
-    return None if rule is None else PartRule(rule, keep)
+@dataclass(frozen=True, eq=False)
+class _ChosenByMoments(Refits[Any]):
+    """Refits to moments that choose columns again.
 
+    Parameters
+    ----------
+    chosen_refits : Refits
+        Refits of the fit on the chosen columns.
+    walk : callable
+        From moments of the candidates to the chosen terms.
+    positions : mapping of str to (q,) int
+        Positions of the columns of each term.
+    words : str
+        What is chosen.
+    """
 
-def _rule_of_summed(
-    of_moments: Callable[[Fit[Any], ClassMoments], Rule | None], fit: Fit[Any], blocks: Blocks
-) -> Rule | None:
-    return of_moments(fit, reading.class_moments(blocks, fit.refits.spread or "pooled"))
+    chooses_columns = True
+
+    chosen_refits: Refits[Any]
+    walk: Walk
+    positions: Mapping[str, Codes]
+    words: str
+
+    def required_moments(self, fit: Fit[Any]) -> Spread | None:
+        """Return which moments a refit needs."""
+        return self.chosen_refits.required_moments(fit)
+
+    def choice(self, fit: Fit[Any]) -> str:
+        """Describe what the rows were asked to choose."""
+        return self.words
+
+    def refit_to_moments(self, fit: Fit[Any], moments: ClassMoments) -> Rule | None:
+        """Return the rule of the columns that moments choose; None if a covariance is singular."""
+        if (moments.rows < 1).any() or moments.rows.sum() - moments.n_classes < moments.n_columns:
+            return None
+        try:
+            chosen = self.walk(moments)
+        except CollinearError:
+            return None
+        if not chosen:
+            return PriorRule(fit.log_prior())
+        keep = np.sort(np.concatenate([self.positions[term] for term in chosen]))
+        rule = self.chosen_refits.refit_to_moments(replace(fit, refits_instead=None), moments.columns(keep))
+        return None if rule is None else PartRule(rule, keep)
+
+    def refit_with_fixed(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+        """Return the rule of a refit to rows, which chooses columns again."""
+        return self.refit_to_moments(fit, reading.class_moments(rows, self.required_moments(fit) or "pooled"))
+
+    def leave_one_out(self, fit: Fit[Any]) -> LeftOut:
+        """Return missing scores, so that each row is left out by a refit."""
+        return scores_by_refits(fit, "chooses the columns anew without each row")
 
 
 # ---- by calls
@@ -560,33 +588,81 @@ FitOnRows = Callable[[Codes], Any]
 
 def anew_by_calls(fit: Fit[Any], blocks: Blocks, on_rows: FitOnRows, words: str) -> Fit[Any]:
     """The fit on the candidates, whose refits choose on some of the rows; as `anew_by_moments`."""
-    refits = refits_by_calls(fit.refits, blocks.table.data, on_rows, words, held_prior=True)
-    return replace(fit, blocks=blocks, path=None, cache={}, selection=None, refits=refits)
+    refits = RefitsByCalls(fit.refits, blocks.table.data, on_rows, words, holds_prior=True)
+    return replace(fit, blocks=blocks, path=None, cache={}, selection=None, refits_instead=refits)
 
 
-def refits_by_calls(refits: Refits, data: Any, on_rows: FitOnRows, words: str, *, held_prior: bool) -> Refits:
-    """Refits by a call with the rows that are left, under the prior of the fit or each under its own."""
-    called = partial(_scores_called, data, on_rows, held_prior)
-    refits = replace(refits, spread=None, of_rows=_no_rule, held=_no_rule)
-    return replace(refits, left_out=_left_out_called, choice=words, called=called)
+@dataclass(frozen=True, eq=False)
+class RefitsByCalls(Refits[Any]):
+    """Refits by a call with the rows that remain.
 
+    Parameters
+    ----------
+    base : Refits
+        Refits of the fit, which know its groups and why there may be no rule.
+    data : table
+    on_rows : callable
+        Fits the rows of the table at some positions.
+    words : str
+        What the calls choose; empty if nothing.
+    holds_prior : bool
+        Whether calls are under the prior of the fit, and not each under its own.
+    """
 
-def _scores_called(
-    data: Any, on_rows: FitOnRows, held_prior: bool, fit: Fit[Any], train: Codes, test: Codes
-) -> Floats:
-    with catch_warnings():
-        # That a column is constant, or rare, in some fold is no news of the fit.
-        simplefilter("ignore", DiscrimWarning)
-        results = on_rows(train)
-        fitted: Fit[Any] | None = results._fit
-        if not isinstance(fitted, Fit):
-            # No term was chosen, and so there is no fit.
-            fitted = getattr(fitted, "_fit", None)
-        if fitted is None:
-            return PriorRule(fit.log_prior()).scores(np.empty((len(test), 0)))
-        prior = fit.prior if held_prior else None
-        method = getattr(results, "method", "plugin")
-        return _scores_by(fitted, rows_of(data, test), fit.classes, prior, method)
+    by_calls = True
+    chooses_columns = True
+
+    base: Refits[Any]
+    data: Any
+    on_rows: FitOnRows
+    words: str
+    holds_prior: bool
+
+    def required_moments(self, fit: Fit[Any]) -> None:
+        """Return None: a refit needs the rows."""
+
+    def choice(self, fit: Fit[Any]) -> str:
+        """Describe what the calls choose; empty if nothing."""
+        return self.words
+
+    def refit(self, fit: Fit[Any], rows: Blocks, *, fixed: bool = False) -> Rule | None:
+        """Return None: calls give scores, and no rule of the candidates."""
+        return None
+
+    def groups(self, fit: Fit[Any]) -> Codes | None:
+        """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
+        return self.base.groups(fit)
+
+    def why_no_rule(self, fit: Fit[Any], rows: Blocks) -> DiscrimError | None:
+        """Return an error that says why a refit to these rows has no rule; None if this is not known."""
+        return self.base.why_no_rule(fit, rows)
+
+    def scores_by_call(self, fit: Fit[Any], train: Codes, test: Codes) -> Floats:
+        """Return the scores (m, K) of rows at some positions (m,) by a call with others (n,)."""
+        with catch_warnings():
+            # That a column is constant, or rare, in some fold is no news of the fit.
+            simplefilter("ignore", DiscrimWarning)
+            results = self.on_rows(train)
+            fitted: Fit[Any] | None = results._fit
+            if not isinstance(fitted, Fit):
+                # No term was chosen, and so there is no fit.
+                fitted = getattr(fitted, "_fit", None)
+            if fitted is None:
+                return PriorRule(fit.log_prior()).scores(np.empty((len(test), 0)))
+            prior = fit.prior if self.holds_prior else None
+            method = getattr(results, "method", "plugin")
+            return _scores_by(fitted, rows_of(self.data, test), fit.classes, prior, method)
+
+    def leave_one_out(self, fit: Fit[Any]) -> Floats:
+        """Return the scores (n, K) of the rows that the fit uses, by a call without each."""
+        scores_by_refits(fit, "takes a call without each row")
+        used = np.flatnonzero(used_codes(fit.rows("leave_one_out()")) >= 0)
+        scores = []
+        with Progress(len(used), "calls without a row") as progress:
+            for i in range(len(used)):
+                scores.append(self.scores_by_call(fit, np.delete(used, i), used[i : i + 1]))
+                progress(1)
+        return np.concatenate(scores)
 
 
 def _scores_by(fit: Fit[Any], data: Any, classes: pd.Index, prior: Floats | None, method: str) -> Floats:
@@ -600,32 +676,12 @@ def _scores_by(fit: Fit[Any], data: Any, classes: pd.Index, prior: Floats | None
     if method == "calibrated":
         rule: Rule = calibrated_rule(fit, own)
     else:
-        rule = (fit if own is None or fit.model.instead else fit.under(own)).rule_of(blocks)
+        rule = (fit if own is None or not fit.has_posteriors else fit.under(own)).rule_of(blocks)
     out = np.full((blocks.table.nrows, len(classes)), -np.inf)
     for place, scores in scored(blocks, rule, len(fit.classes)):
         out[place, there] = scores
     out[np.isnan(out).any(axis=1)] = np.nan
     return out
-
-
-def _no_rule(fit: Fit[Any], blocks: Blocks) -> Rule | None:
-    """None: calls give scores, and no rule of the candidates."""
-    return None
-
-
-def _left_out_called(fit: Fit[Any]) -> Floats:
-    """Scores (m, K) of the rows that the fit uses, by a call without each."""
-    left_out_by_refits(fit, "takes a call without each row")
-    used = np.flatnonzero(used_codes(fit.rows("leave_one_out()")) >= 0)
-    called = fit.refits.called
-    if called is None:
-        return np.full((len(used), len(fit.classes)), np.nan)
-    with Progress(len(used), "calls without a row") as progress:
-        scores = []
-        for i in range(len(used)):
-            scores.append(called(fit, np.delete(used, i), used[i : i + 1]))
-            progress(1)
-    return np.concatenate(scores)
 
 
 class StepTables(NamedTuple):

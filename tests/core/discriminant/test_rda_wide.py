@@ -72,7 +72,7 @@ def test_posteriors_covariances_likelihood_and_leave_one_out(parametrization, pa
         left = np.arange(24) != i
         logs = log_joint(x[[i]], x[left], CODES[left], fit.prior.to_numpy(), *options)[0]
         wanted[i] = logs - np.logaddexp.reduce(logs)
-    scores = fit._fit.refits.left_out(fit._fit)(x * units, CODES.astype(np.intp), None)
+    scores = fit._fit.refits.leave_one_out(fit._fit)(x * units, CODES.astype(np.intp), None)
     scores = scores - np.logaddexp.reduce(scores, axis=1)[:, None]
     np.testing.assert_allclose(scores, wanted, rtol=1e-8, atol=1e-8)
 

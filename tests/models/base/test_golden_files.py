@@ -23,7 +23,7 @@ def test_every_model_has_a_file():
 def test_a_file_predicts_what_a_fit_made_now_predicts(model):
     fit, loaded, data = fitted(model), discrim.load(path_of(model)), CALLS[model][2]
     assert type(loaded) is type(fit)
-    assert loaded._fit.model.name == fit._fit.model.name == model
+    assert loaded._fit.spec.name == fit._fit.spec.name == model
     pd.testing.assert_series_equal(loaded.predict(data), fit.predict(data))
     method = "predict_log_proba" if BY_MODEL[model].posteriors else "decision_function"
     expected = np.asarray(getattr(fit, method)(data))

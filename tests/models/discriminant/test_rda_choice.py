@@ -45,7 +45,7 @@ def held_scores(fit, data, weights=None):
     """Leave-one-out log posteriors by the closed form alone."""
     response = fit.formula.split(" ~ ")[0]
     codes = fit.classes.get_indexer(data[response])
-    scores = fit._fit.refits.left_out(fit._fit)(data[list(fit.terms)].to_numpy(float), codes, weights)
+    scores = fit._fit.refits.leave_one_out(fit._fit)(data[list(fit.terms)].to_numpy(float), codes, weights)
     known = ~np.isnan(scores[:, 0])
     scores[known] -= np.logaddexp.reduce(scores[known], axis=1)[:, None]
     return scores

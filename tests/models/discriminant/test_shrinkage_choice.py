@@ -178,7 +178,7 @@ def test_leave_one_out_is_the_fit_without_the_row(verb, way, n, p, method):
     options = options | {"covariance": held_covariance(fit)}
     left = discrim.models.evaluation.validation.left_out_scores(fit._fit)
     assert np.isfinite(left).all()
-    closed = fit._fit.refits.left_out(fit._fit)(x, y.astype(np.intp), None)
+    closed = fit._fit.refits.leave_one_out(fit._fit)(x, y.astype(np.intp), None)
     # Without shrinkage, or next to none, the leverage of few rows above p is high, and refits take over.
     if options["covariance"].shrinkage not in (0.0, 0.002) or p > n:
         assert np.isnan(closed[:, 0]).mean() < 0.2
@@ -200,7 +200,7 @@ def test_a_row_that_is_left_to_a_refit_keeps_the_choice(verb, way):
     if "loo" in way:
         specification = replace(specification, grid=[0.0, 0.001])
     fit = verb("y ~ .", data, covariance=specification)
-    assert np.isnan(fit._fit.refits.left_out(fit._fit)(x, y.astype(np.intp), None)[4]).all()
+    assert np.isnan(fit._fit.refits.leave_one_out(fit._fit)(x, y.astype(np.intp), None)[4]).all()
     without = verb("y ~ .", data.drop(index=4), prior=fit.prior, covariance=held_covariance(fit))
     left = discrim.models.evaluation.validation.left_out_scores(fit._fit)[[4]]
     theirs = without._fit.rule(fit.prior.to_numpy()).scores(x[[4]])

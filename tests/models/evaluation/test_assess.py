@@ -216,7 +216,7 @@ def test_far_rows_have_finite_losses_and_impossible_ones_infinite_ones():
 )
 def test_every_model_says_what_it_can(fit):
     found = fit.assess()
-    posteriors = not fit._fit.model.instead
+    posteriors = fit._fit.has_posteriors
     assert ("log loss" in found.overall.index) == ("brier" in found.tables) == posteriors
     assert found.overall.loc["accuracy", "estimate"] == pytest.approx(
         1 - fit.error_rates(["loo"])["estimate"].iloc[0]

@@ -15,6 +15,7 @@ from discrim import lda, qda
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.parametric_errors import error_by_class
+from discrim.models.discriminant.lda import LDASpec
 from discrim.models.evaluation.validation import deal_folds
 
 IRIS = load_iris()
@@ -86,10 +87,15 @@ def test_folds_hold_the_classes_in_proportion_and_a_seed_deals_them_again():
     assert (deal_folds(fit._fit, 10, 5) != dealt).any()
 
 
+class _LDAOfRows(LDASpec):
+    def required_moments(self, fit):
+        return None
+
+
 def test_folds_of_a_model_that_is_no_function_of_moments_are_refits():
     fit = lda("species ~ .", IRIS)
     from_moments = fit.confusion(method="cv", seed=2)
-    by_rows = replace(fit._fit, refits=replace(fit._fit.refits, spread=None))
+    by_rows = replace(fit._fit, spec=_LDAOfRows())
     found = discrim.LDAResults(by_rows).confusion(method="cv", seed=2)
     pd.testing.assert_frame_equal(found, from_moments)
 

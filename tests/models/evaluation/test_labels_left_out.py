@@ -96,7 +96,7 @@ def test_a_summary_of_many_classes_holds_no_table_of_scores(hold: Callable[[int]
 def test_distances_without_a_row_are_those_of_moments_without_it() -> None:
     data = many_classes(5, 40).drop(index=0)
     fit = discrim.lda("y ~ a + b", data, prior="equal")
-    scores = fit._fit.refits.left_out(fit._fit)(data[["a", "b"]].to_numpy(), data["y"].to_numpy(), None)
+    scores = fit._fit.refits.leave_one_out(fit._fit)(data[["a", "b"]].to_numpy(), data["y"].to_numpy(), None)
     for i in range(0, len(data), 5):
         less = data.drop(index=data.index[i])
         within = less[["a", "b"]] - less.groupby("y")[["a", "b"]].transform("mean")

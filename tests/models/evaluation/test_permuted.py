@@ -15,6 +15,7 @@ from discrim import cross_validate, lda
 from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError
+from discrim.models.discriminant.qda import QDASpec
 from discrim.models.evaluation.permuted import Permuting, _hit_rate
 from tests.support import classic
 
@@ -195,6 +196,11 @@ def test_a_missing_block_is_named():
     assert cross_validate(lda(FORMULA, table), 5, within="block", permutations=3).permutations is not None
 
 
+class _WithoutRule(QDASpec):
+    def refit_to_moments(self, fit, moments):
+        return None
+
+
 def test_shuffles_without_a_rule_are_drawn_again_and_counted():
     """Where class a gets two of the three equal values, it has no variance without the fold of another."""
     table = pd.DataFrame({"y": list("aaabbbbbb"), "x": [0.0, 1, 2, 5, 5, 5, 6, 7, 8]})
@@ -202,8 +208,7 @@ def test_shuffles_without_a_rule_are_drawn_again_and_counted():
     found = cross_validate(fit, [1, 2, 3] * 3, permutations=10, seed=0).permutations
     assert found.redrawn > 0
     assert any("drawn again" in note for note in found.notes())
-    gone = replace(fit._fit.refits, of_moments=lambda fit, moments: None)
-    broken = replace(fit._fit, refits=gone)
+    broken = replace(fit._fit, spec=_WithoutRule())
     with pytest.raises(NotSupportedError) as caught:
         cross_validate(type(fit)(broken), 3, permutations=3)
     assert caught.value.classes == ("a",)

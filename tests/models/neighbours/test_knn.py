@@ -252,7 +252,7 @@ def test_leaving_rows_out_shows_a_bar_once_it_takes_long(clock, bars):
     table = pd.DataFrame(rng.normal(size=(300, 12))).add_prefix("x").assign(y=["a", "b"] * 150)
     fit = knn("y ~ .", table, k=3, metric="cityblock")
     clock.each = 5.0
-    fit._fit.refits.left_out(fit._fit)
+    fit._fit.refits.leave_one_out(fit._fit)
     assert [(bar.desc, bar.n, bar.total, bar.closed) for bar in bars] == [("rows left out", 300, 300, True)]
 
 

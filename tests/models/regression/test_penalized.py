@@ -286,7 +286,7 @@ def test_folds_choose_anew_or_hold():
     data = load_penguins().dropna()[["sex", "bill_length_mm", "bill_depth_mm", "flipper_length_mm"]]
     penalty = Lasso(seed=3, n_strengths=12, folds=4)
     fit = logistic("sex ~ .", data, penalty=penalty)
-    assert fit._fit.refits.choice == "the strength"
+    assert fit._fit.refits.choice(fit._fit) == "the strength"
     dealt = np.arange(len(data)) % 3
     for nested in (True, False):
         found = discrim.cross_validate(fit, folds=dealt, nested=nested).posteriors()

@@ -66,7 +66,7 @@ def said(fit: Any, table: pd.DataFrame, dialect: str, **options: Any) -> pd.Data
 def compare(fit: Any, table: pd.DataFrame, dialect: str) -> None:
     """Labels and posteriors, or values, are those of the fit; what is missing there is NULL."""
     found = said(fit, table, dialect)
-    values = fit.decision_function(table) if fit._fit.model.instead else fit.predict_proba(table)
+    values = fit.predict_proba(table) if fit._fit.has_posteriors else fit.decision_function(table)
     expected = values.to_numpy().reshape(len(table), -1)
     scale = np.maximum(np.nanmax(np.abs(expected)), 1)
     np.testing.assert_allclose(

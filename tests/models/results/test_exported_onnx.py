@@ -41,7 +41,7 @@ def said(model: Any, table: pd.DataFrame) -> list[Any]:
 def compare(fit: Any, table: pd.DataFrame, tolerance: float = 1e-12) -> None:
     """Labels and posteriors, or values, are those of the fit."""
     labels, values = said(fit.to_onnx(), table)
-    expected = fit.decision_function(table) if fit._fit.model.instead else fit.predict_proba(table)
+    expected = fit.predict_proba(table) if fit._fit.has_posteriors else fit.decision_function(table)
     expected = expected.to_numpy().reshape(len(table), -1)
     scale = np.maximum(np.nanmax(np.abs(expected)), 1)
     np.testing.assert_allclose(values, expected, rtol=0, atol=tolerance * scale)

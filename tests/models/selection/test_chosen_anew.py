@@ -52,7 +52,7 @@ def labels_by_hand(found, formula: str, data: pd.DataFrame, **options) -> pd.Ser
 def test_a_choice_by_moments_is_that_of_a_call_without_each_fold(criterion, verb, direction):
     options = {"criterion": criterion, "verb": verb, "direction": direction, **STRICT}
     choice = stepwise("cultivar ~ .", WINE, **options)
-    assert choice.fit._fit.selection.anew.refits.called is None
+    assert not choice.fit._fit.selection.anew.refits.by_calls
     found = cross_validate(choice, folds=4, seed=3)
     wanted = labels_by_hand(found, "cultivar ~ .", WINE, **options)
     assert found.labels[1].astype(object).equals(wanted)
@@ -65,7 +65,7 @@ def test_a_choice_by_calls_is_that_of_a_call_without_each_fold(verb):
     options = {"verb": partial(lda, covariance="diagonal") if verb is lda else verb, **STRICT}
     data = PENGUINS.dropna()
     choice = stepwise(BILLS, data, **options)
-    assert choice.fit._fit.selection.anew.refits.called is not None
+    assert choice.fit._fit.selection.anew.refits.by_calls
     found = choice.cross_validate(4, seed=3)
     assert found.labels[1].astype(object).equals(labels_by_hand(found, BILLS, data, **options))
 
@@ -81,7 +81,7 @@ def test_transforms_and_categories_are_learnt_anew_too():
     formula = "species ~ poly(bill_depth_mm, 2) + standardize(bill_length_mm) + island + body_mass_g"
     data, strict = PENGUINS.dropna(), {"enter": 1e-6, "stay": 1e-6}
     choice = stepwise(formula, data, **strict)
-    assert choice.fit._fit.selection.anew.refits.called is None
+    assert not choice.fit._fit.selection.anew.refits.by_calls
     by_moments = cross_validate(choice, 4, seed=2, refit_prior=True)
     by_calls = cross_validate(lambda table: stepwise(formula, table, **strict), 4, seed=2, data=data)
     np.testing.assert_allclose(by_moments.posteriors(), by_calls.posteriors(), atol=1e-8)

@@ -147,8 +147,8 @@ def test_labels_and_posteriors_are_those_of_refits_that_choose_anew(case):
             )
             np.testing.assert_allclose(proba[at], refit.predict_proba(data[at]), rtol=1e-6, atol=1e-9)
             assert (found.labels[repeat][at].astype(object) == refit.predict(data[at]).astype(object)).all()
-    if fit._fit.refits.choice:
-        assert f"The choice of {fit._fit.refits.choice} is made anew in each fold." in repr(found)
+    if choice := fit._fit.choice:
+        assert f"The choice of {choice} is made anew in each fold." in repr(found)
         note = fit.summary(["header"]).as_text().replace("\n", " ")
         assert re.search(r"chooses (it )?anew", note)
     if case == "rda":
@@ -167,7 +167,7 @@ def test_what_was_chosen_is_held_where_it_is_not_to_be_nested(case, names):
     np.testing.assert_allclose(
         held.posteriors(), cross_validate(given, 5, seed=4).posteriors(), rtol=1e-7, atol=1e-12
     )
-    assert f"The choice of {fit._fit.refits.choice} was made with the same rows" in repr(held)
+    assert f"The choice of {fit._fit.choice} was made with the same rows" in repr(held)
 
 
 def test_the_bootstrap_chooses_anew_as_folds_do():
@@ -180,7 +180,7 @@ def test_the_bootstrap_chooses_anew_as_folds_do():
     for rows in members:
         weights[rows] = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
 
-    rule = fit._fit.refits.of_rows(fit._fit, fit._fit.blocks.with_weights(weights))
+    rule = fit._fit.refits.refit_to_rows(fit._fit, fit._fit.blocks.with_weights(weights))
     refit = rda("cultivar ~ .", WINE, weights=weights, prior=fit.prior, **options)
     x = fit._fit.blocks.rows_at(np.array([7]))
     np.testing.assert_allclose(rule.scores(x), refit._fit.rule(fit.prior.to_numpy()).scores(x), rtol=1e-9)

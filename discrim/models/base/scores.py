@@ -1,0 +1,178 @@
+"""Scores of the rows of a table under a rule, chunk by chunk, and the classes that are decided from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.progress import Progress
+from discrim.core.rules import rules
+from discrim.core.rules.gaussian import MarginalRule
+from discrim.core.rules.rules import IndependentRule, LinearRule, Rule
+from discrim.design.blocks import Blocks
+from discrim.errors import MissingPredictionWarning, warn_user
+from discrim.models.base.data_range import score_limit
+from discrim.models.base.reading import every_sparse_row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """How scores become classes.
+
+    Attributes
+    ----------
+    costs : (K, K) float or None
+        Cost of predicting class j (column) for a row of class i (row); None for the most probable class.
+    reject : float or None
+        Cost of rejecting a row; a row whose least expected cost is above it has the code K.
+    """
+
+    costs: Floats | None = None
+    reject: float | None = None
+
+    def codes(self, scores: Floats) -> Codes:
+        """Codes (m,) of scores (m, K); -1 for a missing row.
+
+        The least expected cost is Chow's rule (1970, IEEE Transactions on Information Theory 16, 41-46).
+        """
+        if self.costs is None and self.reject is None:
+            return rules.best_class(scores)
+        n_classes = scores.shape[1]
+        costs = 1.0 - np.eye(n_classes) if self.costs is None else self.costs
+        expected = rules.posteriors(scores) @ costs
+        codes = rules.best_class(-expected)
+        if self.reject is not None:
+            codes[(expected.min(axis=1) > self.reject) & (codes >= 0)] = n_classes
+        return codes
+
+
+def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+    """Scores (m, K) of all rows, block by block, in pieces that fit the cache.
+
+    Those of a row with a missing value are NaN, but where the blocks let it be used in part. A row that is
+    impossible in every class has no posterior, and a warning says so.
+    """
+    complete = rule.rule if isinstance(rule, MarginalRule) else rule
+    has_ends = getattr(complete, "has_ends", False)
+    impossible: list[int] = []
+    with Progress(blocks.table.nrows, "scores of rows") as progress:
+        for rows, scores in _pieces(blocks, rule, n_classes):
+            if has_ends:
+                none = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
+                impossible.extend(none.tolist())
+            yield rows, scores
+            progress(rows.stop - rows.start)
+    if impossible:
+        warn_impossible(len(impossible), blocks.table.label(impossible[0]))
+
+
+def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+    """Scores of all rows, by what is stored of them where that is little and the rule takes it."""
+    complete = rule.rule if isinstance(rule, MarginalRule) else rule
+    stored = every_sparse_row(blocks) if rules.takes_stored(complete) else None
+    if stored is None or (blocks.partial and stored[1].any()):
+        for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
+            yield from block_scores(blocks, rule, n_classes, place, x, missing)
+        return
+    rows, missing = stored
+    piece = max(2**21 // n_classes, 64)
+    for start in range(0, len(rows), piece):
+        place = slice(start, min(start + piece, len(rows)))
+        part = rows.rows(place)
+        lost = missing[place]
+        scores = rules.stored_scores(complete, part)
+        scores[lost] = np.nan
+        yield place, scores
+
+
+def block_scores(
+    blocks: Blocks, rule: Rule, n_classes: int, place: slice, x: Floats, missing: NDArray[np.bool_] | None
+) -> Iterator[tuple[slice, Floats]]:
+    """Scores (m, K) of the rows of one block, as `every_row` gives it, in pieces that fit the cache."""
+    # Columns that are each looked at by themselves, class by class, gain nothing by pieces in the cache.
+    piece = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
+    # Of linear scores a look at these is enough, which are few.
+    limit = score_limit(rule, blocks.column_range) if isinstance(rule, LinearRule) else None
+    if missing is None and isinstance(rule, MarginalRule):
+        rule = rule.rule
+    for start in range(0, len(x), piece):
+        stop = min(start + piece, len(x))
+        # Scores that overflow are outside the limit, so that the values are checked and refused.
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = rule.scores(x[start:stop])
+        if limit is not None and not -limit < scores.min(initial=0.0) <= scores.max(initial=0.0) < limit:
+            missing = blocks.missing(x, place.start)
+        if missing is not None and not blocks.partial:
+            scores[missing[start:stop]] = np.nan
+        yield slice(place.start + start, place.start + stop), scores
+
+
+def warn_impossible(count: int, first: Any) -> None:
+    """Warn of rows whose probability is zero in every class, naming the first."""
+    warn_user(
+        f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
+        f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had, or "
+        "where no kernel reaches. The posterior is 0/0, so that label and posterior are missing: fit "
+        "naive_bayes() with laplace=1, for example, or kernel_density() with a larger bandwidth.",
+        MissingPredictionWarning,
+    )
+
+
+def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+    """Predicted class (n,) of each row of the table, -1 where a value is missing."""
+    task = partial(_codes, rule=rule, n_classes=n_classes, decision=decision)
+    return blocks.per_row(task)
+
+
+def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+    codes = np.empty(blocks.table.nrows, dtype=np.intp)
+    for place, scores in scored(blocks, rule, n_classes):
+        codes[place] = decision.codes(scores)
+    return codes
+
+
+def finished_scores(blocks: Blocks, rule: Rule, n_classes: int, finish: Callable[[Floats], Floats]) -> Floats:
+    """What `finish` makes of the scores (n, K) of all rows."""
+    shape = (blocks.table.nrows, n_classes)
+    refuse_beyond_memory(
+        1.0 * shape[0] * shape[1],
+        f"A column for each of {shape[1]:,} classes and {shape[0]:,} rows",
+        "Pass fewer rows at a time, or ask for labels only, with predict()",
+    )
+    out = np.empty(shape, order="C" if shape[1] > rules.MANY_CLASSES else "F")
+    for place, scores in scored(blocks, rule, n_classes):
+        if finish is rules.posteriors:
+            rules.posteriors(scores, out=out[place])
+        else:
+            out[place] = finish(scores)
+    return out
+
+
+def posterior_frame(
+    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+) -> pd.DataFrame:
+    """What `finish` makes of the scores, rows by classes, on the table's index."""
+    values = finished_scores(blocks, rule, len(classes), finish)
+    return pd.DataFrame(values, index=blocks.table.index, columns=classes, copy=False)
+
+
+def score_frame(
+    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+) -> pd.DataFrame | pd.Series:
+    """What `finish` makes of the scores; of two classes that of the second less that of the first."""
+    if len(classes) > 2:
+        return posterior_frame(blocks, rule, classes, finish)
+    out = np.empty(blocks.table.nrows)
+    for place, scores in scored(blocks, rule, 2):
+        values = finish(scores)
+        # Minus infinity in both: the row is impossible, and its log odds are missing.
+        with np.errstate(invalid="ignore"):
+            out[place] = values[:, 1] - values[:, 0]
+    return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
