@@ -115,7 +115,7 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
         "Wilks' lambda": (rao.statistic, wilks_f, *wilks_df, "exact" if s <= 2 else "approximate"),
         "Pillai's trace": (pillai, pillai_f, df1, df2, kind),
         "Hotelling-Lawley trace": (hotelling, hotelling / s * samson / df1, df1, samson, kind),
-        "Hotelling-Lawley trace, McKeon": (hotelling, *_mckeon(hotelling, p, q, n), kind),
+        MCKEON: (hotelling, *_mckeon(hotelling, p, q, n), kind),
         "Roy's greatest root": (
             *(lead, lead * (v - r + q) / r, float(r), float(v - r + q)),
             "exact" if s == 1 else "upper bound",
@@ -344,6 +344,9 @@ STATISTICS: dict[Statistic, str] = {
     "roy": "Roy's greatest root",
 }
 """Rows of `manova_table` by the words that ask for them."""
+
+MCKEON = "Hotelling-Lawley trace, McKeon"
+"""Row of `manova_table` with McKeon's approximation of the trace."""
 
 
 def hypothesis_table(numbers: LeastSquares, hypothesis: Hypothesis) -> pd.DataFrame:

@@ -57,6 +57,7 @@ class Amount(NamedTuple):
     value: float
     bound: float
     method: str
+    is_sampled: bool = False
 
 
 def mean_over_points(
@@ -104,7 +105,7 @@ def mean_over_points(
     # The number of equal values that would have this sum and this sum of squares.
     if not first**2 > FEW_POINTS * second:
         half = max(half, most * float(-np.log1p(-CONFIDENCE)) / (REPLICATES * size))
-    return Amount(float(means.mean()), half, "quasi-Monte Carlo" if quasi else "Monte Carlo")
+    return Amount(float(means.mean()), half, "quasi-Monte Carlo" if quasi else "Monte Carlo", is_sampled=True)
 
 
 def quasi_normal(density: Density) -> bool:

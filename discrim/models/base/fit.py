@@ -111,15 +111,19 @@ HELD_NUMBERS = 2**14
 """Classes times columns up to which a fit holds its rule: of few rows, making it takes as long as they do."""
 
 
+SelectionKind = Literal["columns", "model"]
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """How the rows chose the columns of a fit, or its model.
 
     Attributes
     ----------
+    kind : {"columns", "model"}
+        What was chosen.
     words : str
-        What chose among what, such as "stepwise by wilks, of 40 terms", where the formula has what was
-        chosen, or "choose by log_loss, of 9 models".
+        How it was chosen, such as "stepwise by wilks, of 40 terms" or "choose by log_loss, of 9 models".
     anew : Fit, optional
         The fit on the rows and columns of all candidates, whose refits choose anew; none of a fit that was
         loaded.
@@ -127,6 +131,7 @@ class Selection:
         Whether ten choices and fits take a second at most, so that a summary has their error.
     """
 
+    kind: SelectionKind
     words: str
     anew: Fit[Any] | None = None
     quick: bool = False
@@ -134,12 +139,7 @@ class Selection:
     @property
     def choice(self) -> str:
         """What was chosen, in words."""
-        return f"the {self.what} ({self.words})"
-
-    @property
-    def what(self) -> str:
-        """What kind of thing was chosen."""
-        return "model" if self.words.startswith("choose ") else "columns"
+        return f"the {self.kind} ({self.words})"
 
 
 PriorInRefits = Literal["fixed", "refitted", "none"]

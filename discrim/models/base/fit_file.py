@@ -187,13 +187,15 @@ def check_description(
         raise damaged(path, f"it has {len(design.levels)} classes, where two or more are read")
 
 
-def selection_of(path: Any, words: Any) -> Selection | None:
-    """How the rows chose the columns, as a file has it in words; None where it has nothing."""
-    if words is None:
+def selection_of(path: Any, stored: Any) -> Selection | None:
+    """Read how the rows chose the columns or the model from its entry in a file, which may be None."""
+    if stored is None:
         return None
-    if not isinstance(words, str) or not 0 < len(words) <= MOST_WORDS or not words.isprintable():
-        raise damaged(path, f"its choice of columns is {_shown(words)}")
-    return Selection(words)
+    match stored:
+        case {"kind": "columns" | "model" as kind, "words": str() as words}:
+            if 0 < len(words) <= MOST_WORDS and words.isprintable():
+                return Selection(kind, words)
+    raise damaged(path, f"its choice of columns is {_shown(stored)}")
 
 
 def _shown(value: Any) -> str:
@@ -289,7 +291,7 @@ def _parts(fit: Fit[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
         "weighted": blocks.weighted,
     }
     if fit.selection is not None:
-        about["selection"] = fit.selection.words
+        about["selection"] = {"kind": fit.selection.kind, "words": fit.selection.words}
     # Reading brings them within reach again.
     moments = getattr(numbers, "unscaled", None) or numbers.moments
     tensors = moment_buffers(moments) | {"prior": numbers.prior} | fit.spec.to_arrays(numbers)

@@ -178,8 +178,8 @@ def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], te
 
 
 def in_sentence(title: str) -> str:
-    """Return a title in lower case, except names."""
-    return title if title.startswith("Bayes") else title[0].lower() + title[1:]
+    """Return a title with its first letter in lower case."""
+    return title[0].lower() + title[1:]
 
 
 def whole_counts(counts: Floats) -> NDArray[Any]:

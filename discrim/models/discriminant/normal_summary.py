@@ -316,9 +316,7 @@ def _without_freedom(result: CanonicalResults) -> str:
 def _raw_coefficients(result: CanonicalResults) -> Section:
     table = pd.concat([result.constant.to_frame("constant").T, result.raw])
     sizes = headers.score_sizes(result._numbers.moments)
-    described = result._system.described
-    if q := result._numbers.covariates:
-        described = described.replace("divisor N-K", f"divisor N-K-{q}")
+    described = result._system.description(result._numbers.covariates)
     note = f"{described}. {headers.holds_note('scores', table, sizes, headers.SCORES)}"
     errors = headers.coefficient_errors(sizes, headers.SCORES)
     return Section("Raw coefficients", table, errors=errors, note=note, source=".raw, .constant")

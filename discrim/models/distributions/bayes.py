@@ -704,11 +704,7 @@ class BayesResults(Reported):
         """An error over random points, no further off than the closed bounds of normals allow."""
         law = self._known.law
         k = len(self.classes)
-        if (
-            isinstance(law, bayes_law.MassLaw)
-            or not least.method.endswith("Monte Carlo")
-            or self.costs is not None
-        ):
+        if isinstance(law, bayes_law.MassLaw) or not least.is_sampled or self.costs is not None:
             return least
         normals = law.normals() if k * (k - 1) // 2 <= self._MOST_PAIRS else None
         if normals is None or not all(bayes_law.is_of_full_rank(normal.cov) for normal in normals):

@@ -66,7 +66,7 @@ def _header(results: BayesResults, known: Known) -> Pairs:
         HeaderItem("Computed by", results.error_method, results.error_method),
     ]
     note = ""
-    if results.error_method.endswith("Monte Carlo"):
+    if results._least().is_sampled:
         seed = "no seed" if results._seed is None else f"seed {results._seed}"
         note = (
             f"{results._draws:,} random points of each class, {seed}; the bound is half of a 99 % interval."

@@ -440,7 +440,7 @@ def leave_one_out_is_fast(fit: Fit[Any]) -> bool:
 
 def has_chosen_columns(fit: Fit[Any]) -> bool:
     """Return whether the rows chose the columns of a fit; errors that hold this choice are far too small."""
-    return fit.selection is not None and fit.selection.what == "columns"
+    return fit.selection is not None and fit.selection.kind == "columns"
 
 
 def methods_to_judge(fit: Fit[Any]) -> tuple[Counting, ...]:

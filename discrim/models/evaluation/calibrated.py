@@ -72,7 +72,7 @@ def left_out_sample(fit: Fit[Any]) -> tuple[Floats, Codes, Floats]:
 
 def _left_out(fit: Fit[Any]) -> tuple[Floats, Codes | None]:
     """Scores (n, K) by rules without each row or its fold (n,); missing where there is none."""
-    if fit.selection is not None and fit.selection.what == "model":
+    if fit.selection is not None and fit.selection.kind == "model":
         # Scores of other models are on other scales.
         fit = replace(fit, selection=None)
     if fit.selection is None and _leaves_rows_out(fit):

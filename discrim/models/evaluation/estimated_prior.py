@@ -30,7 +30,6 @@ from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
 from discrim.models.base.displayed import Shown, displayed, number
 from discrim.models.base.fit import Fit, Gaps
-from discrim.models.base.labels import in_sentence
 from discrim.models.base.reading import check_number, check_whole, check_word, listed
 from discrim.models.base.scores import scored
 from discrim.models.evaluation.validation import BootstrapSamples, refuse_many_scores
@@ -109,7 +108,9 @@ def estimated_prior(
     if search.interval == "bootstrap":
         _refuse_bootstrap(fit, data, gaps)
         draws = partial(_drawn, fit, data, gaps, weights, search)
-    return shares_of(_scores(fit, rule, data, gaps, weights), prior, search, fit.title, draws=draws)
+    return shares_of(
+        _scores(fit, rule, data, gaps, weights), prior, search, fit.title_in_sentence, draws=draws
+    )
 
 
 def _refuse_bootstrap(fit: Fit[Any], data: Any, gaps: Gaps) -> None:
@@ -414,7 +415,7 @@ class PriorEstimate(Shown):
         from discrim.report.tables import summarize
 
         parts: dict[str, Callable[[], Section | Pairs]] = {"header": self._header, "shares": self._section}
-        return summarize(f"Class shares of a batch: {in_sentence(self._title)}", parts, sections)
+        return summarize(f"Class shares of a batch: {self._title}", parts, sections)
 
     def _header(self) -> Pairs:
         from discrim.report.grid import HeaderItem, Pairs

@@ -22,7 +22,7 @@ from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.inference import distance_tests as core
 from discrim.inference.distance_tests import Centre, Directions, Metric, RowShuffle, RowSpace
-from discrim.inference.manova import LeastSquares, TestType, spans
+from discrim.inference.manova import MCKEON, STATISTICS, LeastSquares, TestType, spans
 from discrim.inference.resampling import drawn_seed, mixed_unit
 from discrim.models.base import reading
 from discrim.models.base.displayed import Shown, displayed
@@ -229,8 +229,8 @@ class Exchange:
         return cls(int(permutations), drawn_seed(seed), within, groups)
 
 
-NAMES = {"Pillai": "pillai", "Wilks": "wilks", "Hotelling": "hotelling-lawley", "Roy": "roy"}
-"""Statistics by how their rows of the table of four statistics begin."""
+STATISTIC_OF_ROW = {label: name for name, label in STATISTICS.items()} | {MCKEON: "hotelling-lawley"}
+"""Statistics by the rows of `manova_table`."""
 
 
 def in_square_units(squares: Any, unit: float) -> Floats:
@@ -253,10 +253,7 @@ def with_permutations(
     p = core.permuted_statistics(varying, directions, orders, exchange.permutations)
     p[rows.fixed(found)] = np.nan
     by_term = pd.DataFrame(p, index=rows.model.labels, columns=list(core.STATISTICS))
-    statistic = [
-        next(name for begin, name in NAMES.items() if test.startswith(begin))
-        for test in table.index.get_level_values(-1)
-    ]
+    statistic = [STATISTIC_OF_ROW[row] for row in table.index.get_level_values(-1)]
     if table.index.nlevels == 2:
         terms = list(table.index.get_level_values(0))
     else:

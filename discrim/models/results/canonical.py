@@ -91,14 +91,12 @@ class System(NamedTuple):
     by_svd: bool = False
     divisor_n: bool = False
 
-    @property
-    def described(self) -> str:
-        """Scale and signs, in words."""
+    def description(self, n_covariates: int = 0) -> str:
+        """Describe scale and signs of the axes of a fit with so many covariates."""
         signs = "those of the SVD" if self.by_svd else "largest standardized coefficient positive"
         whose = f"As {self.name}: u" if self.name else "U"
-        return (
-            f"{whose}nit variance within classes, divisor {'N' if self.divisor_n else 'N-K'}; signs: {signs}"
-        )
+        divisor = "N" if self.divisor_n else f"N-K-{n_covariates}" if n_covariates else "N-K"
+        return f"{whose}nit variance within classes, divisor {divisor}; signs: {signs}"
 
 
 OURS = System("", "LD")

@@ -56,7 +56,7 @@ def selection_note(fit: Fit[Any]) -> str:
     if fit.selection is None:
         return ""
     return (
-        f"The same rows chose the {fit.selection.what} ({fit.selection.words}). p-values, and apparent and "
+        f"The same rows chose the {fit.selection.kind} ({fit.selection.words}). p-values, and apparent and "
         "leave-one-out errors, ignore that choice and tend to be too small."
     )
 
@@ -68,7 +68,7 @@ def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
     said = [made.note, selection_note(fit)]
     if fit.choosing_anew() is not fit:
         item = _error(fit)
-        the_model = fit.selection is not None and fit.selection.what == "model"
+        the_model = fit.selection is not None and fit.selection.kind == "model"
         items += [] if item is None else [item]
         said.append(
             f'error_rates(["cv"]) chooses {"it" if the_model else "them"} anew in each fold.'

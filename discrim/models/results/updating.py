@@ -238,7 +238,7 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
             hint="Pass prior= to update(), with a probability for each class.",
         ) from None
     except NotSupportedError as error:
-        _refuse_without_rows(str(error).partition(": ")[0])
+        _refuse_without_rows(error.message.removesuffix("."))
     made._fit.cache[MOMENTS] = whole
     return made
 

@@ -308,10 +308,10 @@ class ChooseResults(ChosenAnew):
         for each in pick.warnings:
             warn_explicit(each.message, each.category, each.filename, each.lineno)
         words = f"choose by {trial.by}, of {len(tried)} models"
-        what = Selection(words).choice
+        selection = Selection("model", words)
         fitted: Fit[Any] = pick.fit._fit
-        anew = term_choice.anew_by_calls(fitted, fitted.rows("choose()"), on_rows, what)
-        pick.fit._fit = replace(fitted, selection=Selection(words, anew))
+        anew = term_choice.anew_by_calls(fitted, fitted.rows("choose()"), on_rows, selection.choice)
+        pick.fit._fit = replace(fitted, selection=replace(selection, anew=anew))
         self._fit = pick.fit
 
     def _losses(self, measure: str) -> Floats:

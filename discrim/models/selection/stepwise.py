@@ -414,7 +414,7 @@ def _selected(
     if anew is None:
         on_rows = partial(on_rows, list(blocks.design.levels), blocks.table.data)
         anew = term_choice.anew_by_calls(fit, blocks, on_rows, what)
-    return replace(fit, selection=Selection(words, anew, quick))
+    return replace(fit, selection=Selection("columns", words, anew, quick))
 
 
 def _choice_on_rows(

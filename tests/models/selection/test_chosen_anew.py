@@ -231,14 +231,17 @@ def test_a_logistic_regression_points_to_the_folds():
     assert 'error_rates(["cv"]) chooses them anew in each fold' in said(choice.fit.summary())
 
 
-@pytest.mark.parametrize("words", [7, "", "stepwise\n", "by wilks " * 40, ["wilks"]])
-def test_a_file_with_a_strange_choice_is_refused(tmp_path, words):
+STRANGE_WORDS = [{"kind": "columns", "words": words} for words in (7, "", "stepwise\n", "by wilks " * 40)]
+
+
+@pytest.mark.parametrize("stored", [*STRANGE_WORDS, {"kind": "rows", "words": "stepwise"}, {}, ["wilks"]])
+def test_a_file_with_a_strange_choice_is_refused(tmp_path, stored):
     stepwise("cultivar ~ .", WINE, **STRICT).fit.save(tmp_path / "fit")
     content = (tmp_path / "fit").read_bytes()
     length = int.from_bytes(content[:8], "little")
     header, body = json.loads(content[8 : 8 + length]), content[8 + length :]
     held = header["__metadata__"]
-    held["fit"] = json.dumps(json.loads(held["fit"]) | {"selection": words})
+    held["fit"] = json.dumps(json.loads(held["fit"]) | {"selection": stored})
     held["sha256"] = hashlib.sha256(held["fit"].encode() + b"\0" + body).hexdigest()
     text = json.dumps(header).encode()
     (tmp_path / "fit").write_bytes(len(text).to_bytes(8, "little") + text + body)
