@@ -360,9 +360,11 @@ class WeightsWarning(DiscrimWarning):
 
 
 def sentence(text: str) -> str:
-    """Return a clause as a sentence, with a capital and a stop."""
+    """Return a clause as a sentence, with a stop and, unless its first word is code, a capital."""
     stop = "" if text.endswith((".", "?")) else "."
-    return f"{text[:1].upper()}{text[1:]}{stop}"
+    if text.partition(" ")[0].rstrip(",.").isalpha():
+        text = text[:1].upper() + text[1:]
+    return f"{text}{stop}"
 
 
 MOST = 10**308

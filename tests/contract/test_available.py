@@ -160,9 +160,9 @@ def test_a_suggested_attribute_exists(name):
     for attribute in {each for option in options for each in public_names(option)} - set(dir(fit)):
         with pytest.raises(NotSupportedError) as caught:
             getattr(fit, attribute)
-        suggestion = re.search(r": use ([\w.]+)(\(\))?\.$", str(caught.value))
+        suggestion = re.search(r"Use ([\w.]+)(\(\))?\.$", str(caught.value))
         assert suggestion is None or attrgetter(suggestion[1])(fit) is not None
-        assert "dir() lists" not in str(caught.value)
+        assert "See dir()" not in str(caught.value)
 
 
 def test_what_belongs_to_one_option_is_reached_through_one_attribute():

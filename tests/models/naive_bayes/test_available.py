@@ -151,7 +151,7 @@ def test_parts_give_what_the_table_gives():
     ("change", "options", "error", "said"),
     [
         ({}, {"missing": "em"}, DataError, "missing='em'"),
-        ({}, {"na_action": "raise"}, DataError, "leave one out"),
+        ({}, {"na_action": "raise"}, DataError, "Leave one out"),
         ({"sex": None}, {}, DataError, "'sex'"),
         (
             {"body_mass_g": lambda d: d["body_mass_g"].where(d["species"] != "Gentoo")},

@@ -114,7 +114,7 @@ def test_the_first_kind_that_can_is_the_default():
     ("given", "error", "said"),
     [
         ({"kind": "biplot"}, NotSupportedError, "draw kind 'scores'"),
-        ({"kind": "regions", "columns": list(IRIS.columns[:3])}, DataError, "name two"),
+        ({"kind": "regions", "columns": list(IRIS.columns[:3])}, DataError, "Name two"),
     ],
 )
 def test_what_has_no_figure_is_told_what_has(given, error, said):

@@ -30,7 +30,7 @@ def closed_figures():
         ({"kind": "regions", "columns": 5}, "columns= holds 5"),
         ({"kind": "ellipses", "columns": [["sepal_length"], "sepal_width"]}, "columns="),
         ({"kind": "qq", "classes": []}, "classes= names no class"),
-        ({"kind": "qq", "classes": 5}, "5 is no class"),
+        ({"kind": "qq", "classes": 5}, "class"),
         ({"kind": "qq", "classes": ["setosa", "setosa"]}, "'setosa' twice"),
         ({"kind": "biplot", "structure": "x"}, "structure='x'"),
         ({"kind": "scores", "colors": 5}, "colors="),
@@ -79,7 +79,7 @@ def test_rows_without_a_class_are_drawn_where_a_picture_needs_none(kind, respons
 @pytest.mark.parametrize("kind", sorted({"posteriors", "pairs", "partition", "qq", "simplex", "ellipses"}))
 def test_rows_without_a_class_are_refused_where_a_picture_needs_it(kind):
     assert kind in kinds_of(FIT)
-    with pytest.raises(discrim.errors.DataError, match=f"'{kind}'.*give rows with their response"):
+    with pytest.raises(discrim.errors.DataError, match=f"'{kind}'.*Give rows with their response"):
         FIT.plot(kind, data=IRIS.drop(columns="species"))
 
 

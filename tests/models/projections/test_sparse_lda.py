@@ -214,7 +214,7 @@ def test_what_cannot_be_is_refused():
         ({"penalty": [0.1, 0.2, 0.3]}, "3 classes have 2 directions"),
         ({"nonzero": 0}, "nonzero=0"),
         ({"nonzero": 1.5}, "nonzero=1.5"),
-        ({"nonzero": 1, "penalty": 1}, "leave one of them out"),
+        ({"nonzero": 1, "penalty": 1}, "Leave one of them out"),
         ({"ridge": -1.0}, "ridge=-1"),
         ({"ncomp": 3}, "ncomp=3"),
         ({"grid": []}, "empty"),

@@ -226,7 +226,7 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
 
 @pytest.mark.parametrize("name", ["iris.pdf", "iris.doc", "iris.txt", "iris"])
 def test_another_format_is_refused_by_its_name(name, tmp_path):
-    with pytest.raises(DataError, match=rf"cannot be named '.*{name}': .*\.html, .*\.docx, \.md or \.qmd"):
+    with pytest.raises(DataError, match=rf"cannot be named '.*{name}'\. .*\.html, .*\.docx, \.md or \.qmd"):
         fitted().report(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
