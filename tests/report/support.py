@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from discrim import lda
 from discrim.datasets import load_iris
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Summary
 
 IRIS = load_iris()
@@ -131,5 +131,5 @@ def _widths(aligns: str, body: str) -> list[int]:
 
 def hostile_summary() -> Summary:
     part = pd.DataFrame({HOSTILE: [1.5]}, index=[HOSTILE])
-    pairs = Pairs(HOSTILE, [(HOSTILE, 1, HOSTILE), ("label", 1, "1")])
+    pairs = Pairs(HOSTILE, [HeaderItem(HOSTILE, 1, HOSTILE), HeaderItem("label", 1, "1")])
     return Summary(HOSTILE, {"h": pairs, "t": Section(HOSTILE, part, note=HOSTILE)})

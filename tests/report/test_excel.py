@@ -15,7 +15,7 @@ import pytest
 import discrim
 from discrim.datasets import load_iris
 from discrim.errors import DataError, MissingFolderError, MissingPackageError
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import SHEET_ROWS, Summary, sheet_names, sheet_ranges
 from tests.contract.test_names import FITS
 
@@ -113,7 +113,9 @@ def test_text_that_begins_as_a_formula_is_text(tmp_path, openpyxl):
     table = pd.DataFrame({name: np.arange(7.0) for name in names}, index=names)
     table["text"] = names
     parts = {"=1": Section("=cmd|' /C calc'!A0", table, {"text": "text"}, note="=2")}
-    Summary("=3", {"header": Pairs("=4", [("=5", "=6", "=7")]), **parts}).to_excel(tmp_path / "odd.xlsx")
+    Summary("=3", {"header": Pairs("=4", [HeaderItem("=5", "=6", "=7")]), **parts}).to_excel(
+        tmp_path / "odd.xlsx"
+    )
     book = openpyxl.load_workbook(tmp_path / "odd.xlsx")
     cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row]
     assert {cell.data_type for cell in cells} == {"s", "n"}

@@ -16,7 +16,7 @@ from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.models.registry import MODELS
 from discrim.penalty import Lasso
-from discrim.report.grid import Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.latex import broken_lines, column_cells, escaped, latex_width
 from discrim.report.tables import Summary
 from tests.contract.test_names import fitted
@@ -218,7 +218,10 @@ def test_many_classes_many_columns_and_odd_labels_are_set_without_a_warning(size
     names["wide"] = lambda j: f"{'W' * 50}{j}"
     summaries = [wide_fit(26, 26, name).summary() for name in names.values()]
     summaries += [wide_fit(200, 3, NAMES["sixty"]).summary(), wide_fit(6, 26, NAMES["plain"], qda).summary()]
-    summaries += [hostile_summary(), Summary(HOSTILE, {"h": Pairs("a" * 200, [("x" * 60, 1, "y" * 60)] * 5)})]
+    summaries += [
+        hostile_summary(),
+        Summary(HOSTILE, {"h": Pairs("a" * 200, [HeaderItem("x" * 60, 1, "y" * 60)] * 5)}),
+    ]
     body = "\n\n\\clearpage\n".join(
         each.as_latex(label=f"t{i}", textwidth=329) for i, each in enumerate(summaries)
     )
@@ -245,7 +248,7 @@ def test_any_text_that_pdflatex_has_letters_for_is_set_without_a_warning(tmp_pat
         rows, columns = rng.integers(1, 7, 2)
         part = pd.DataFrame(rng.choice(numbers, (rows, columns)), index=[text(70) for _ in range(rows)])
         part.columns = [text(60) for _ in range(columns)]
-        pairs = Pairs(text(150), [(text(50), 1, text(60)) for _ in range(rows)], text(90))
+        pairs = Pairs(text(150), [HeaderItem(text(50), 1, text(60)) for _ in range(rows)], text(90))
         summary = Summary(text(60), {"h": pairs, "t": Section(text(100), part, note=text(200))})
         bodies += [summary.as_latex(label=f"t{i}", textwidth=329), r"\clearpage"]
     log = log_of("\n".join(bodies), tmp_path)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discrim import lda, qda
 from discrim.errors import DataError
-from discrim.report.grid import INTERVAL, Pairs, Section, display_width
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, display_width
 from discrim.report.tables import Summary, summarize
 from tests.report.support import (
     IRIS,
@@ -41,7 +41,7 @@ def test_only_what_is_picked_is_computed():
     def never():
         raise AssertionError("computed")
 
-    summary = summarize("T", {"a": lambda: Pairs("f", [("x", 1, "1")]), "b": never}, ["a"])
+    summary = summarize("T", {"a": lambda: Pairs("f", [HeaderItem("x", 1, "1")]), "b": never}, ["a"])
     assert list(summary.tables) == ["a"]
 
 
@@ -104,7 +104,7 @@ def test_any_labels_and_numbers_in_every_format(data, rows, columns):
     )
     title = data.draw(st.text(max_size=150))
     part = Section(title, pd.DataFrame(numbers, index=rows, columns=columns), note=title)
-    summary = Summary(title, {"h": Pairs(title, [(title, title, title)] * 3), "t": part})
+    summary = Summary(title, {"h": Pairs(title, [HeaderItem(title, title, title)] * 3), "t": part})
     text = summary.as_text()
     assert max(map(display_width, text.split("\n"))) <= 100
     in_html, in_markdown = html_cells(summary), markdown_cells(summary)

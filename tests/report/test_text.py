@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discrim import lda, qda
 from discrim.errors import DataError
-from discrim.report.grid import Pairs, Section, display_width
+from discrim.report.grid import HeaderItem, Pairs, Section, display_width
 from discrim.report.tables import Summary
 from tests.report.support import (
     IRIS,
@@ -47,7 +47,14 @@ def test_a_small_table_as_it_should_stand():
 
 
 def test_a_header_as_it_should_stand():
-    pairs = Pairs("y ~ .", [("Rows", 150, "150"), ("Prior", "given", "given"), ("AIC", 5.25, "5.25")])
+    pairs = Pairs(
+        "y ~ .",
+        [
+            HeaderItem("Rows", 150, "150"),
+            HeaderItem("Prior", "given", "given"),
+            HeaderItem("AIC", 5.25, "5.25"),
+        ],
+    )
     assert Summary("T", {"h": pairs}).as_text().splitlines()[3:-1] == [
         "y ~ .",
         "Rows     150    AIC  5.25",
@@ -119,7 +126,9 @@ def test_text_lines_up_within_a_hundred_columns(name, p, k):
 
 def test_a_long_title_and_a_long_formula_are_folded():
     formula = "y ~ " + " + ".join(f"column_{j}" for j in range(2_000))
-    summary = Summary("LDA: " + formula, {"h": Pairs(formula, [("x" * 90, 1, "y" * 90), ("b", 2, "2")])})
+    summary = Summary(
+        "LDA: " + formula, {"h": Pairs(formula, [HeaderItem("x" * 90, 1, "y" * 90), HeaderItem("b", 2, "2")])}
+    )
     lines = summary.as_text().splitlines()
     assert max(map(len, lines)) == 100
     assert sum("column_1999" in line for line in lines) == 2
@@ -197,7 +206,7 @@ def test_any_labels_keep_to_any_width(width, labels, title):
     numbers = np.resize([-1.23456789e-7, 123456.789, 0.5], (len(labels), len(labels)))
     index = pd.MultiIndex.from_tuples([(label, label) for label in labels])
     part = Section(title, pd.DataFrame(numbers, index=index, columns=labels), note=title)
-    pairs = Pairs(title, [(label, label, title) for label in labels], note=title)
+    pairs = Pairs(title, [HeaderItem(label, label, title) for label in labels], note=title)
     text = Summary(title, {"h": pairs, "t": part}).as_text(width)
     assert max(map(display_width, text.split("\n"))) <= width
 
