@@ -774,7 +774,8 @@ class Fit(Generic[N]):
         """Raise NotSupportedError where the model has no law of the columns to integrate some out of."""
         if not (self.spec.has_marginals(self) or self.spec.integrates_missing):
             within = getattr(self.numbers, "within_axes", None)
-            axes = "" if within is None else f" with {within.option}="
+            option = "ncomp" if within is not None and within.is_supervised else "components"
+            axes = "" if within is None else f" with {option}="
             axes = " with covariates" if getattr(self.numbers, "covariates", 0) else axes
             raise NotSupportedError(
                 'missing="integrate" integrates missing columns out of a density of the rows within '
