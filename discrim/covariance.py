@@ -3,21 +3,22 @@
 A word, such as ``"shrunk"``, stands for a specification with its defaults. An estimator with `fit(X)` and
 `covariance_`, such as those of `sklearn.covariance`, can be passed in place of a specification.
 
-=============  ===================  ========
-word           specification        verbs
-=============  ===================  ========
-"pooled"       `Full`               lda
-"full"         `Full`               qda
-"diagonal"     `Diagonal`           lda, qda
-"shrunk"       `Shrunk`             lda, qda
-"correlation"  `ShrunkCorrelation`  lda
-"spherical"    `Spherical`          lda, qda
-"pinv"         `PseudoInverse`      lda
-"t"            `StudentT`           lda, qda
-"mcd"          `MCD`                lda, qda
-none           `Separable`          lda, qda
-"factor"       `FactorAnalytic`     qda
-=============  ===================  ========
+=============  ====================  ========
+word           specification         verbs
+=============  ====================  ========
+"pooled"       `Full`                lda
+"full"         `Full`                qda
+"diagonal"     `Diagonal`            lda, qda
+"shrunk"       `Shrunk`              lda, qda
+"nonlinear"    `NonlinearShrinkage`  lda, qda
+"correlation"  `ShrunkCorrelation`   lda
+"spherical"    `Spherical`           lda, qda
+"pinv"         `PseudoInverse`       lda
+"t"            `StudentT`            lda, qda
+"mcd"          `MCD`                 lda, qda
+none           `Separable`           lda, qda
+"factor"       `FactorAnalytic`      qda
+=============  ====================  ========
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ __all__ = [
     "Diagonal",
     "FactorAnalytic",
     "Full",
+    "NonlinearShrinkage",
     "PseudoInverse",
     "Regularized",
     "Separable",
@@ -63,10 +65,12 @@ Parametrization = Literal["esl", "friedman", "klar"]
 FORMS: dict[str, str] = {form.lower(): form for form in get_args(Form)}
 
 
-LinearCovariance = Literal["pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "t", "mcd"]
+LinearCovariance = Literal[
+    "pooled", "diagonal", "shrunk", "nonlinear", "correlation", "spherical", "pinv", "t", "mcd"
+]
 """Words that `covariance=` of `lda` takes."""
 
-QuadraticCovariance = Literal["full", "diagonal", "shrunk", "spherical", "t", "mcd", "factor"]
+QuadraticCovariance = Literal["full", "diagonal", "shrunk", "nonlinear", "spherical", "t", "mcd", "factor"]
 """Words that `covariance=` of `qda` takes."""
 
 
@@ -220,6 +224,56 @@ class Shrunk(CovarianceSpecification):
         from discrim.core.covariance.shrunk import ShrunkCovariance
 
         return ShrunkCovariance(_shrinkage_model(self.shrinkage, self.grid), SPHERES[self.standardize])
+
+
+@dataclass(frozen=True, repr=False)
+class NonlinearShrinkage(CovarianceSpecification):
+    """The covariance with eigenvalues that are shrunk by analytical nonlinear shrinkage.
+
+    The estimator is that of Ledoit & Wolf (2020, Annals of Statistics 48, 3043-3065). The eigenvectors are
+    those of the full covariance, and each eigenvalue is replaced by an estimate of the variance along its
+    eigenvector, which depends on the eigenvalues near it. `Shrunk`, in contrast, moves all eigenvalues
+    towards their mean by the same share. Nothing is chosen.
+
+    Use it for dozens of columns or more if the eigenvalues differ greatly, for example if a few are large.
+    Prefer `Shrunk` if they are about equal, or if there are about as many columns as degrees of freedom: the
+    theory excludes equal numbers, and the smallest eigenvalues remain too small. Degrees of freedom are N - K
+    in `lda` and n_k - 1 for a class in `qda`, and there have to be 12 or more. There may be more columns than
+    degrees of freedom. Otherwise columns that are linear combinations of others are refused, as by `Full`.
+
+    `leave_one_out()` shrinks again without each observation. It keeps the standard deviations of the fit if
+    columns are standardized.
+
+    Parameters
+    ----------
+    standardize : bool
+        Whether columns are divided by their standard deviations within classes first, so that their units do
+        not matter. By default they keep their units, and a warning is given if their standard deviations
+        differ greatly.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.covariance import NonlinearShrinkage
+    >>> fit = lda("species ~ .", "iris", covariance=NonlinearShrinkage())
+    >>> fit.confusion().to_numpy().trace().item()
+    147
+    """
+
+    standardize: bool = False
+
+    word = "nonlinear"
+
+    def __post_init__(self) -> None:
+        """Validate the parameter."""
+        _flag(self, "standardize")
+
+    def model(self) -> CovarianceModel:
+        """Return the covariance model that estimates the covariance."""
+        from discrim.core.covariance.model import SPHERES
+        from discrim.core.covariance.nonlinear import NonlinearCovariance
+
+        return NonlinearCovariance(SPHERES[self.standardize])
 
 
 @dataclass(frozen=True, repr=False)
@@ -600,8 +654,8 @@ def read_regularized(value: Any) -> Regularized:
 
 
 COVARIANCES: tuple[type[CovarianceSpecification], ...] = (
-    Full, Diagonal, Shrunk, ShrunkCorrelation, Spherical, PseudoInverse, StudentT, MCD, Separable,
-    FactorAnalytic,
+    Full, Diagonal, Shrunk, NonlinearShrinkage, ShrunkCorrelation, Spherical, PseudoInverse, StudentT, MCD,
+    Separable, FactorAnalytic,
 )  # fmt: skip
 """All specifications of a covariance."""
 
@@ -612,7 +666,7 @@ def covariance_words(verb: str) -> dict[str, type[CovarianceSpecification]]:
     Examples
     --------
     >>> list(covariance_words("qda"))
-    ['full', 'diagonal', 'shrunk', 'spherical', 't', 'mcd', 'factor']
+    ['full', 'diagonal', 'shrunk', 'nonlinear', 'spherical', 't', 'mcd', 'factor']
     """
     words: dict[str, type[CovarianceSpecification]] = {}
     for kind in COVARIANCES:

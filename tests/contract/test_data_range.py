@@ -33,6 +33,7 @@ MODELS = {
     "diagonal": (discrim.lda, {"covariance": "diagonal"}),
     "spherical": (discrim.lda, {"covariance": "spherical"}),
     "shrunk": (discrim.lda, {"covariance": "shrunk"}),
+    "nonlinear": (discrim.lda, {"covariance": "nonlinear"}),
     "correlation": (discrim.lda, {"covariance": "correlation"}),
     "pinv": (discrim.lda, {"covariance": "pinv"}),
     "principal components": (discrim.lda, {"components": 2}),

@@ -49,7 +49,9 @@ UNHINTED = {
 CAUGHT = {"not_elliptical", "singular_metric", "constant_column"}
 """Reasons of errors of the core that models catch."""
 
-NAMED = {"singular_scores", "singular_scores_of_ncomp", "signal_below_noise", "no_noise"}
+NAMED = {
+    "singular_scores", "singular_scores_of_ncomp", "signal_below_noise", "no_noise", "few_degrees_of_freedom",
+}  # fmt: skip
 """Reasons whose message names a class, which `name_class` does."""
 
 

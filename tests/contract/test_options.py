@@ -13,7 +13,15 @@ from sklearn.cross_decomposition import PLSRegression
 from sklearn.linear_model import Ridge
 
 import discrim
-from discrim.covariance import MCD, Diagonal, FactorAnalytic, Shrunk, ShrunkCorrelation, StudentT
+from discrim.covariance import (
+    MCD,
+    Diagonal,
+    FactorAnalytic,
+    NonlinearShrinkage,
+    Shrunk,
+    ShrunkCorrelation,
+    StudentT,
+)
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import DataError, DiscrimError
 from discrim.models.base.tensor_file import read_file, write_file
@@ -41,6 +49,7 @@ CASES = {
         {"covariance": Shrunk("loo", grid=np.array([0, 0.5]))},
     ),
     "lda, oas": ("lda", EVERY, IRIS, {"covariance": Shrunk(standardize=True)}),
+    "lda, nonlinear": ("lda", EVERY, IRIS, {"covariance": NonlinearShrinkage(standardize=True)}),
     "lda, correlation": ("lda", EVERY, IRIS, {"covariance": ShrunkCorrelation(variance_shrinkage=0.1)}),
     "lda, collinear": ("lda", EVERY, TWICE, {"collinear": "drop"}),
     "qda": ("qda", EVERY, IRIS, {"covariance": Diagonal(0.3)}),

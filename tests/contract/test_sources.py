@@ -35,6 +35,7 @@ BY_PASSES = {
     "logistic": {},
     "lda diagonal": {"covariance": "diagonal"},
     "lda shrunk": {"covariance": "shrunk"},
+    "lda nonlinear": {"covariance": "nonlinear"},
     "lda t": {"covariance": "t"},
     "qda factor": {"covariance": "factor"},
     "kernel_lda features": {"components": 40, "kernel": "gaussian", "scale": "sd"},
@@ -52,7 +53,7 @@ IN_MEMORY = {
     "hyperplane": {},
     "naive_bayes kernel": {"kernel": True},
 }
-UNWEIGHTED = ("lda shrunk", "lda t")
+UNWEIGHTED = ("lda shrunk", "lda nonlinear", "lda t")
 FORMULAS = ("y ~ a + b + n", "y ~ a + center(b) + g + n", "y ~ poly(a, 2) + C(h) + log(exp(b))")
 
 

@@ -17,6 +17,7 @@ from discrim.covariance import (
     Diagonal,
     FactorAnalytic,
     Full,
+    NonlinearShrinkage,
     PseudoInverse,
     Separable,
     Shrunk,
@@ -39,6 +40,7 @@ SEPALS = "species ~ sepal_length + sepal_width"
 BOTH = [
     Full(), Diagonal(), Diagonal(0.2), Diagonal("strimmer"), Diagonal("loo", grid=[0.1, 0.5]), Shrunk(),
     Shrunk(0.1), Shrunk("ledoit-wolf"), Shrunk("loo", grid=[0.0, 0.3]), Shrunk(0.2, standardize=True),
+    NonlinearShrinkage(), NonlinearShrinkage(standardize=True),
     Spherical(), Spherical(standardize=True), StudentT(), StudentT(nu=None, scatter="scale"),
     MCD(0.75), Separable(2, 1),
 ]  # fmt: skip

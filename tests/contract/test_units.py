@@ -48,6 +48,7 @@ COMPARING = {
     "klar": (discrim.rda, {"alpha": 0.4, "gamma": 0.6, "parametrization": "klar"}),
     "chosen": (discrim.rda, {"seed": 1, "folds": 3, "grid": [0.1, 0.5]}),
     "chosen by leave-one-out": (discrim.rda, {"folds": "loo", "grid": [0.1, 0.5], "parametrization": "klar"}),
+    "nonlinear": (discrim.lda, {"covariance": "nonlinear"}),
     "oas": (discrim.lda, {"covariance": "shrunk"}),
     "ledoit-wolf": (discrim.lda, {"covariance": Shrunk("ledoit-wolf")}),
     "loo": (discrim.lda, {"covariance": Shrunk("loo", grid=[0.1, 0.5])}),

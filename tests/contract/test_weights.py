@@ -213,6 +213,7 @@ VERBS = {
     "mle": (discrim.lda, {"method": "mle"}),
     "diagonal": (discrim.lda, {"covariance": "diagonal"}),
     "shrunk": (discrim.lda, {"covariance": "shrunk"}),
+    "nonlinear": (discrim.lda, {"covariance": "nonlinear"}),
     "t": (discrim.lda, {"covariance": StudentT(nu=5)}),
     "qda": (discrim.qda, {"method": "mle"}),
     "factor": (discrim.qda, {"covariance": "factor"}),

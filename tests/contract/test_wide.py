@@ -80,7 +80,12 @@ def test_shrunk_posteriors_are_those_of_full_matrices(genes: pd.DataFrame, verb:
 
 @pytest.mark.parametrize(
     ("verb", "options"),
-    [(lda, {"covariance": "shrunk"}), (qda, {"covariance": "shrunk"}), (qda, {"covariance": "factor"})],
+    [
+        (lda, {"covariance": "shrunk"}),
+        (lda, {"covariance": "nonlinear"}),
+        (qda, {"covariance": "shrunk"}),
+        (qda, {"covariance": "factor"}),
+    ],
 )
 @pytest.mark.parametrize("method", ["moment", "mle"])
 def test_leave_one_out_is_that_of_refits(
@@ -125,7 +130,11 @@ def test_a_class_of_one_row_is_left_out_as_by_a_refit(genes: pd.DataFrame) -> No
 
 @pytest.mark.parametrize(
     ("verb", "structure"),
-    [*product([lda, qda], ["shrunk", "spherical", "diagonal"]), (lda, "correlation"), (qda, "factor")],
+    [
+        *product([lda, qda], ["shrunk", "spherical", "diagonal"]),
+        *((lda, covariance) for covariance in ("correlation", "nonlinear")),
+        (qda, "factor"),
+    ],
 )
 def test_cross_validation_from_merged_folds_is_that_of_refits(
     genes: pd.DataFrame, verb: object, structure: str

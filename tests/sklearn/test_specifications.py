@@ -19,6 +19,7 @@ from discrim.covariance import (
     Diagonal,
     FactorAnalytic,
     Full,
+    NonlinearShrinkage,
     PseudoInverse,
     Separable,
     Shrunk,
@@ -43,13 +44,14 @@ SPECIFICATIONS = [
         Full(), Diagonal(), Diagonal("strimmer"), Shrunk(), Shrunk(0.1), Shrunk("ledoit-wolf"),
         Shrunk("loo", grid=(0.0, 0.5)), Shrunk(0.2, standardize=True), ShrunkCorrelation(),
         ShrunkCorrelation(0.2, variance_shrinkage=0.1), Spherical(), Spherical(standardize=True),
+        NonlinearShrinkage(), NonlinearShrinkage(standardize=True), "nonlinear",
         PseudoInverse(), StudentT(4), StudentT(None, scatter="scale"), MCD(0.75), Separable(2, 2),
         "pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv", "t", "mcd", LedoitWolf(),
     )],
     *[(QDAClassifier, {"covariance": each}) for each in (
         Full(), Diagonal(0.2), Shrunk(0.1), Spherical(), StudentT(7), MCD(0.75), Separable(2, 2),
         FactorAnalytic(1), FactorAnalytic("bic", form="AkjBkQkDk"), "full", "diagonal", "shrunk", "spherical",
-        "t", "factor",
+        "t", "factor", "nonlinear", NonlinearShrinkage(),
     )],
     *[(make, {"components": each}) for make in (LDAClassifier, QDAClassifier) for each in (
         2, 0.99, "loo", PrincipalComponents(2, standardize=True)

@@ -12,6 +12,7 @@ from discrim.core.covariance.diagonal import DiagonalCovariance
 from discrim.core.covariance.em import EMCovariance
 from discrim.core.covariance.factor import FactorAnalyticCovariance
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, Parts
+from discrim.core.covariance.nonlinear import NonlinearCovariance
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance
 from discrim.core.covariance.robust import robust_from_numbers
@@ -25,9 +26,9 @@ from discrim.core.numerics.arrays import Floats
 KINDS: dict[str, type[CovarianceModel]] = {
     kind.name: kind
     for kind in (
-        FullCovariance, DiagonalCovariance, ShrunkCovariance, ShrunkCorrelationCovariance,
-        SphericalCovariance, PseudoInverseCovariance, FactorAnalyticCovariance, EstimatorCovariance,
-        CovariateAdjustedCovariance, SeparableCovariance,
+        FullCovariance, DiagonalCovariance, ShrunkCovariance, NonlinearCovariance,
+        ShrunkCorrelationCovariance, SphericalCovariance, PseudoInverseCovariance, FactorAnalyticCovariance,
+        EstimatorCovariance, CovariateAdjustedCovariance, SeparableCovariance,
     )
 }  # fmt: skip
 

@@ -487,6 +487,14 @@ def name_class(error: NoEstimateError, levels: Sequence[Any], rows: Sequence[int
                 hint=f"Pass {own}, or fewer dimensions.",
                 classes=classes,
             )
+        case "few_degrees_of_freedom":
+            where = f"in class {classes[0]!r}" if classes else "within classes"
+            return CollinearError(
+                f"Nonlinear shrinkage needs {values['least']} degrees of freedom {where}. There are "
+                f"{values['df']:g}.",
+                hint='Pass covariance="shrunk".',
+                classes=classes,
+            )
         case "no_noise":
             return _no_noise(values, classes, None if k is None else rows[k])
         case _:

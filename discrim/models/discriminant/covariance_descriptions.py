@@ -20,6 +20,7 @@ from discrim.core.covariance.diagonal import ShrunkDiagonalCovariance
 from discrim.core.covariance.em import EMCovariance
 from discrim.core.covariance.factor import FactorAnalyticCovariance
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, Sphere
+from discrim.core.covariance.nonlinear import NonlinearCovariance, degrees_of_freedom
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance, ignored
 from discrim.core.covariance.robust import MCDCovariance, StudentTCovariance
@@ -34,6 +35,7 @@ from discrim.models.base.fit import Fit
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.discriminant.covariance_results import (
     FactorModel,
+    NonlinearModel,
     SeparableModel,
     ShrunkCorrelationModel,
     ShrunkModel,
@@ -268,6 +270,31 @@ class ShrunkDescription(CovarianceDescription):
     pooled_title = "Pooled and shrunk covariance"
     singular_hint = 'pass covariance="shrunk", whose shrinkage is above 0'
     other_shrinkage = ', or covariance="shrunk"'
+
+
+@describes(NonlinearCovariance)
+class NonlinearDescription(CovarianceDescription):
+    """Wording for nonlinear shrinkage."""
+
+    specification = "NonlinearShrinkage"
+    pooled_title = "Pooled and shrunk covariance"
+    unit_dependent_part = 'The shrinkage of covariance="nonlinear"'
+    component_class = NonlinearModel
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """Return the lines of the degrees of freedom and of the units."""
+        classes = [None] if len(covariances) == 1 else list(range(moments.n_classes))
+        df = tuple(degrees_of_freedom(moments, k) for k in classes)
+        low, high = f"{min(df):.6g}", f"{max(df):.6g}"
+        units = "of the columns" if self.model.sphere.in_data else "standard deviations"
+        return [
+            ("Degrees of freedom", df, low if low == high else f"{low} to {high}"),
+            ("Units", units, units),
+        ]
+
+    def note(self, shorten: Callable[[str], str]) -> str:
+        """Return the note with the source of the estimator."""
+        return "Eigenvalues by analytical nonlinear shrinkage (Ledoit & Wolf, 2020)."
 
 
 @describes(ShrunkCorrelationCovariance)

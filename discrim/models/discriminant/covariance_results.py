@@ -15,6 +15,7 @@ from discrim.core.covariance.factor import (
     falls,
     one_signal,
 )
+from discrim.core.covariance.nonlinear import NonlinearCovariance
 from discrim.core.covariance.separable import SeparableCovariance
 from discrim.core.covariance.shrinkage import Shrinkage
 from discrim.core.numerics.arrays import Floats
@@ -94,6 +95,40 @@ class ShrunkCorrelationModel(ShrunkModel):
     def variance_shrinkage(self) -> float | pd.Series:
         """How much the variances are shrunk to their median, from 0 to 1."""
         return shrinkage_values(self._fit, self._shrinkages()[1], "variance_shrinkage")
+
+
+class NonlinearModel(FitComponent):
+    """Covariance whose eigenvalues are shrunk by nonlinear shrinkage.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_iris
+    >>> lda("species ~ .", load_iris(), covariance="nonlinear").covariance_model.eigenvalues.round(3)
+            sample  shrunk
+    number
+    1        0.444   0.446
+    2        0.086   0.086
+    3        0.055   0.059
+    4        0.022   0.024
+    """
+
+    @property
+    def eigenvalues(self) -> pd.DataFrame:
+        """Eigenvalues of the sample covariance and of the shrunk one, in decreasing order of the former.
+
+        They are by class and number if each class has its own covariance. If the columns are standardized,
+        they are those of standardized columns.
+        """
+        numbers = self._fit.numbers
+        model: NonlinearCovariance = numbers.covariance_model
+        tables = [
+            pd.DataFrame({"sample": sample, "shrunk": shrunk}, index=pd.RangeIndex(1, len(sample) + 1))
+            for sample, shrunk in model.eigenvalues(numbers.moments, numbers.divisors_of(numbers.moments))
+        ]
+        if len(tables) == 1:
+            return tables[0].rename_axis("number")
+        return pd.concat(dict(zip(self._fit.classes, tables, strict=True)), names=["class", "number"])
 
 
 class SeparableModel(FitComponent):

@@ -1,0 +1,354 @@
+"""Analytical nonlinear shrinkage of the eigenvalues of a covariance (Ledoit & Wolf, 2020).
+
+Source: Annals of Statistics 48, 3043-3065. Equation numbers are those of the paper and of its supplement (C).
+
+A sample covariance S = U diag(l) U' of p columns and n degrees of freedom keeps its eigenvectors, and each
+eigenvalue is replaced by an estimate of u'Sigma u, the variance that the true covariance has along the
+eigenvector u. If p / n tends to a constant, the limit of u'Sigma u depends on the distribution of the sample
+eigenvalues alone: on its density f and on the Hilbert transform H of f. Both are estimated by a kernel
+(4.7-4.9) whose bandwidth h_j = l_j n^(-1/3) is proportional to the eigenvalue. With c = p / n (4.3)
+
+    d_i = l_i / ((pi c l_i f(l_i))^2 + (1 - c - pi c l_i H(l_i))^2).
+
+*More columns than degrees of freedom.* Only n eigenvalues are positive, and f and H are those of the positive
+ones. For these and for the p - n eigenvalues of zero (C.4, C.5, C.8)
+
+    d_i = l_i / ((pi l_i f(l_i))^2 + (pi l_i H(l_i))^2),    d_0 = n / (pi (p - n) H(0)).
+
+*The kernel* is that of Epanechnikov with variance one. With v = (l_i - l_j) / (sqrt(5) h_j) its density is
+proportional to (1 - v^2)+, and its Hilbert transform to -g(v) with
+
+    g(v) = v + (1 - v^2) ln|(1 + v) / (1 - v)| / 2.
+
+For large v the two terms cancel. There g is computed from its series 2 sum_k v^-(2k+1) / ((2k+1) (2k+3)).
+
+The d_i do not depend on the units: if S is multiplied by a number, they are multiplied by the same number.
+They are not scaled to the trace of S, from which theirs differs by sampling error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, turning
+from discrim.core.covariance.model import (
+    SPHERES,
+    CovarianceEstimates,
+    CovarianceModel,
+    CovarianceTraits,
+    NormalClasses,
+    Parts,
+    Sphere,
+    all_constant,
+    each_covariance,
+)
+from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
+from discrim.core.errors import NoEstimateError
+from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import SPOILT, LeftOut, removal, settle
+
+MIN_DF = 12
+"""Fewest degrees of freedom for which the kernels, of half-width sqrt(5) h_j, exclude zero."""
+
+SERIES_START = 4.0
+"""Value of |v| from which g(v) is computed from its series, to 1e-17 relative to its size."""
+
+SERIES = [2.0 / ((2 * k + 1) * (2 * k + 3)) for k in range(13)]
+"""Coefficients of the series of g(v) in odd powers of 1/v."""
+
+MAX_CHUNK = 2**18
+"""Pairs of eigenvalues that are evaluated together."""
+
+
+@dataclass(frozen=True, slots=True)
+class NonlinearCovariance(CovarianceModel):
+    """A covariance whose eigenvalues are shrunk by analytical nonlinear shrinkage.
+
+    Columns that determine each other are refused as by the full covariance, unless there are more columns
+    than degrees of freedom.
+    """
+
+    sphere: Sphere = SPHERES[0]
+
+    name = "nonlinear"
+    traits = CovarianceTraits(is_regular=True)
+
+    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """Return the columns that others determine; of fewer degrees of freedom, all if none varies."""
+        is_wide = degrees_of_freedom(moments, k) < moments.n_columns
+        return all_constant(moments, k) if is_wide else dependencies(moments, k)
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
+        """Return the covariances; raise NoEstimateError if there are fewer than `MIN_DF`."""
+        moments = self.rescaled(moments)
+        in_units = self.sphere.in_units(moments)
+        return CovarianceEstimates(
+            self, moments, tuple(nonlinear_covariance(in_units, d, k) for k, d in each_covariance(divisors))
+        )
+
+    def eigenvalues(self, moments: ClassMoments, divisors: Floats) -> list[tuple[Floats, Floats]]:
+        """Compute the eigenvalues of each covariance before and after shrinkage.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        divisors : (1,) or (K,) float
+
+        Returns
+        -------
+        list of (sample, shrunk)
+            Both (p,), in decreasing order of the sample eigenvalues, in the units of the data or of
+            standardized columns.
+        """
+        in_units = self.sphere.in_units(self.rescaled(moments))
+        pairs = []
+        for k, divisor in each_covariance(divisors):
+            axes, shrunk = shrunk_axes(in_units, k)
+            sample = np.pad(axes.lengths, (0, len(shrunk) - len(axes.lengths)))
+            # The axes are those of columns in the units of the data times one number.
+            square = divisor * (in_units.scale[0] * axes.unit[0]) ** 2
+            pairs.append((sample / square, shrunk / square))
+        return pairs
+
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+        """Return leave-one-out scores; standard deviations that columns are divided by are kept."""
+        return self.sphere.left_out(fitted, nonlinear_left_out)
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> NonlinearCovariance:
+        """Return the model of the options of a file."""
+        return cls(SPHERES[parts.pop("standardize")])
+
+
+def degrees_of_freedom(moments: ClassMoments, k: int | None) -> float:
+    """Return n_k - 1 of class k, or N - K of all classes together (None)."""
+    return moments.total - moments.n_classes if k is None else float(moments.counts[k]) - 1.0
+
+
+def nonlinear_covariance(moments: ClassMoments, divisor: float, k: int | None) -> Covariance:
+    """Estimate the covariance of class k, or the pooled one (None), from moments of independent columns."""
+    axes, shrunk = shrunk_axes(moments, k)
+    variances = shrunk / divisor
+    r, p = len(axes.lengths), axes.n_columns
+    if r < p:
+        return ThinCovariance.on_axes(axes, variances[:r], float(variances[-1]))
+    return Covariance.from_root(packed_triangle(np.sqrt(variances)[:, None] * axes.axes / axes.unit))
+
+
+def shrunk_axes(moments: ClassMoments, k: int | None) -> tuple[Principal, Floats]:
+    """Compute the principal axes of a scatter and the shrunk eigenvalues.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    k : int or None
+        Class, or None for the pooled scatter.
+
+    Returns
+    -------
+    axes : Principal
+        The r axes of positive eigenvalues.
+    shrunk : (p,) float
+        Shrunk eigenvalues of the scatter of trace one. Those after the first r are equal.
+
+    Raises
+    ------
+    NoEstimateError
+        There are fewer than `MIN_DF` degrees of freedom.
+    """
+    axes = positive_axes(moments, k)
+    r, p = len(axes.lengths), axes.n_columns
+    df = degrees_of_freedom(moments, k) if r == p else r
+    if df < MIN_DF:
+        raise NoEstimateError("few_degrees_of_freedom", class_position=k, df=df, least=MIN_DF)
+    return axes, shrink_eigenvalues(axes.lengths, p, df)
+
+
+def positive_axes(moments: ClassMoments, k: int | None) -> Principal:
+    """Return the principal axes of a scatter whose eigenvalues are positive.
+
+    All p eigenvalues are positive if there are as many rows less classes as columns. Otherwise there are at
+    most as many as rows less classes, and fewer if rows are repeated.
+    """
+    one = one_scatter(moments, k)
+    axes = principal(one)
+    if axes.axes is None or axes.free >= axes.n_columns:
+        return axes
+    rounding = axes.n_columns * EPS if one.roots is None else turning(one) ** 2
+    lengths = axes.lengths[: axes.free]
+    r = int((lengths > rounding * lengths[0]).sum())
+    return replace(axes, lengths=lengths[:r], axes=axes.axes[:r])
+
+
+def without_row(axes: Principal, deviation: Floats, lift: float, df: float) -> tuple[Floats, Floats] | None:
+    """Shrink the eigenvalues of a scatter from which a row is removed.
+
+    With D the roots of the eigenvalues and f = D^-1 e, the scatter D^2 - c e e' without the row has the root
+    D - a f e', a = (1 - sqrt(1 - c f'f)) / f'f, whose singular value decomposition keeps the digits of
+    small eigenvalues.
+
+    Parameters
+    ----------
+    axes : Principal
+        Principal axes of the scatter with their r positive eigenvalues.
+    deviation : (r,) float
+        Deviation e of the row from the mean of its class, on the axes.
+    lift : float
+        What e e' is multiplied by, c; infinite if the row is alone in a direction, which is lost without it.
+    df : float
+        Degrees of freedom without the row.
+
+    Returns
+    -------
+    shrunk : (p,) float
+        Shrunk eigenvalues.
+    rotation : (r, r) float
+        Eigenvectors in rows, on the axes.
+    None is returned if too few digits are left, or too few degrees of freedom.
+    """
+    r, p = len(axes.lengths), axes.n_columns
+    sd = np.sqrt(axes.lengths)
+    f = deviation / sd
+    size = float(f @ f)
+    left = 0.0 if np.isinf(lift) else 1.0 - lift * size
+    rank = r - 1 if np.isinf(lift) else r
+    if (left <= SPOILT and rank == r) or (df if rank == p else rank) < MIN_DF:
+        return None
+    factor = (1.0 - np.sqrt(left)) / size if size else 0.0
+    _, singular, rotation = np.linalg.svd(np.diag(sd) - np.outer(factor * f, deviation))
+    return shrink_eigenvalues(singular[:rank] ** 2, p, df), rotation
+
+
+def nonlinear_left_out(fitted: NormalClasses) -> LeftOut:
+    """Return leave-one-out scores under covariances by nonlinear shrinkage, one or one for each class."""
+    moments, divisors = fitted.moments, fitted.divisors
+    common = len(divisors) == 1
+    all_axes = [positive_axes(moments, k) for k, _ in each_covariance(divisors)]
+    dfs = [degrees_of_freedom(moments, k) for k, _ in each_covariance(divisors)]
+    wide = [axes.spanning(moments.means.T - moments.means[:1].T) if common else axes for axes in all_axes]
+    centres = wide[0].turned(moments.means.T)
+    rule = None if common else gaussian.separate_plugin(moments, fitted.covariances, fitted.log_prior)
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        which = np.zeros_like(codes) if common else codes
+        gone = removal(
+            moments.counts[codes], weights, divisors[which], total=moments.total if common else None
+        )
+        is_whole = ~gone.alone if weights is None else ~gone.alone & (weights <= 1)
+        out = np.empty((moments.n_classes, len(codes))) if rule is None else np.array(rule.scores(x).T)
+        z = from_class_means(moments, x, codes)
+        for i, (code, k) in enumerate(zip(codes.tolist(), which.tolist(), strict=True)):
+            axes = all_axes[k]
+            r = len(axes.lengths)
+            e = wide[k].turned(z[:, [i]])
+            lift = np.inf if axes.is_saturated and is_whole[i] else float(gone.lift[i])
+            found = without_row(axes, e[:r, 0], lift, dfs[k] - gone.out[i])
+            if found is None:
+                out[:, i] = np.nan
+                continue
+            shrunk, rotation = found
+            gaps = e + centres[:, [code]] - centres if common else np.zeros((r, moments.n_classes))
+            gaps[:, [code]] = e * np.sqrt(gone.stretch[i])
+            turned = np.concatenate([rotation @ gaps[:r], gaps[r:]])
+            after = divisors[k] * gone.shrink[i]
+            d2 = after * (turned**2 / shrunk[: len(turned), None]).sum(axis=0)
+            if common:
+                out[:, i] = fitted.log_prior - 0.5 * d2
+            else:
+                logdet = np.log(shrunk / after).sum() - 2.0 * np.log(axes.unit).sum()
+                out[code, i] = fitted.log_prior[code] - 0.5 * (logdet + d2[code])
+        return settle(out, codes, gone, np.asarray(np.isnan(out).any(axis=0))).T
+
+    return scores
+
+
+def shrink_eigenvalues(eigenvalues: Floats, n_columns: int, df: float) -> Floats:
+    """Compute the shrunk eigenvalues of a covariance.
+
+    Parameters
+    ----------
+    eigenvalues : (r,) float
+        The positive eigenvalues, in any order.
+    n_columns : int
+        Number of columns, p, at least r.
+    df : float
+        Degrees of freedom of the covariance, n; p if it is less, as with small weights. It is not used if
+        r < p, because the number of positive eigenvalues is then that of the degrees of freedom.
+
+    Returns
+    -------
+    (p,) float
+        A positive number for each eigenvalue in their order, and then that of the eigenvalues of zero.
+
+    Examples
+    --------
+    >>> shrink_eigenvalues(np.array([4.0, 1.0, 0.5]), 3, 20).round(4).tolist()
+    [4.1191, 1.0958, 0.7535]
+    """
+    r = len(eigenvalues)
+    n = max(df, n_columns) if r == n_columns else r
+    bandwidth = float(n) ** (-1 / 3)
+    density, hilbert = spectral_density(eigenvalues, bandwidth)
+    if r == n_columns:
+        ratio = n_columns / n
+        return np.asarray(eigenvalues / ((ratio * density) ** 2 + (1.0 - ratio - ratio * hilbert) ** 2))
+    smallest = eigenvalues.min()
+    harmonic_mean = smallest / (smallest / eigenvalues).mean()
+    at_zero = _kernel_factor(bandwidth) * float(_hilbert_kernel(np.array(1.0 / (np.sqrt(5.0) * bandwidth))))
+    null = n * harmonic_mean / ((n_columns - n) * at_zero)
+    return np.concatenate([eigenvalues / (density**2 + hilbert**2), np.full(n_columns - r, null)])
+
+
+def spectral_density(eigenvalues: Floats, bandwidth: float) -> tuple[Floats, Floats]:
+    """Estimate the density of positive eigenvalues and its Hilbert transform, at the eigenvalues.
+
+    Parameters
+    ----------
+    eigenvalues : (r,) float
+    bandwidth : float
+        Bandwidth of the kernel of each eigenvalue, as a multiple of the eigenvalue.
+
+    Returns
+    -------
+    density, hilbert : (r,) float
+        Both times pi and times the eigenvalue, which makes them independent of the units.
+    """
+    r = len(eigenvalues)
+    density, hilbert = np.empty(r), np.empty(r)
+    step = max(1, MAX_CHUNK // r)
+    for start in range(0, r, step):
+        chunk = slice(start, start + step)
+        own = eigenvalues[chunk, None]
+        v = (own - eigenvalues) / (np.sqrt(5.0) * bandwidth * eigenvalues)
+        weight = own / eigenvalues
+        density[chunk] = (weight * np.maximum((1.0 - v) * (1.0 + v), 0.0)).mean(axis=1)
+        hilbert[chunk] = (weight * _hilbert_kernel(v)).mean(axis=1)
+    factor = _kernel_factor(bandwidth)
+    return factor * np.pi / 2 * density, -factor * hilbert
+
+
+def _kernel_factor(bandwidth: float) -> float:
+    """Return the number that -g(v) is multiplied by for pi times the Hilbert transform of the kernel."""
+    return 1.5 / (float(np.sqrt(5.0)) * bandwidth)
+
+
+def _hilbert_kernel(v: Floats) -> Floats:
+    """Compute g(v) of the module docstring, for an array of any shape."""
+    is_far = np.abs(v) > SERIES_START
+    result = np.array(v, dtype=np.float64)
+    near = v[~is_far]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        second = 0.5 * (1.0 - near) * (1.0 + near) * np.log(np.abs((1.0 + near) / (1.0 - near)))
+    result[~is_far] += np.where(np.abs(near) == 1.0, 0.0, second)
+    inverse = 1.0 / v[is_far]
+    square, series = inverse**2, np.full_like(inverse, SERIES[-1])
+    for coefficient in SERIES[-2::-1]:
+        series *= square
+        series += coefficient
+    result[is_far] = inverse * series
+    return result
