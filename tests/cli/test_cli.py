@@ -493,8 +493,8 @@ def test_predict_names_the_culprit(saved, capsys):
     assert "2 values for 3 classes" in fails(capsys, "predict", saved, "iris", "--prior", "1/2,1/2")
     assert "--prior" in fails(capsys, "predict", saved, "iris", "--prior", "equal", "--augment")
     assert "'no/such'" in fails(capsys, "lda", FORMULA, "iris", "--save", "no/such/iris.fit")
-    assert "'tests': This is a folder" in fails(capsys, "lda", FORMULA, "iris", "--save", "tests")
-    assert "'no.fit/': This is a folder" in fails(capsys, "lda", FORMULA, "iris", "--save", "no.fit/")
+    assert "This is a folder: 'tests'" in fails(capsys, "lda", FORMULA, "iris", "--save", "tests")
+    assert "This is a folder: 'no.fit/'" in fails(capsys, "lda", FORMULA, "iris", "--save", "no.fit/")
 
 
 def test_a_value_that_begins_with_a_minus_is_told_how_to_be_given(capsys):

@@ -328,7 +328,7 @@ def test_what_saved_fits_do_not_take_is_said(saved, capsys):
         assert f"{option[0]} goes with formulas" in refused(capsys, "compare", "a.fit", "new.csv", *option)
     assert "is the file of a fit" in refused(capsys, "compare", "a.fit", FORMULA, "new.csv")
     discrim.lda("petal ~ sepal_width", IRIS.assign(petal=IRIS["petal_width"] > 1)).save("c.fit")
-    assert "compare fits of one response" in refused(capsys, "compare", "a.fit", "c.fit", "new.csv")
+    assert "Compare fits of one response" in refused(capsys, "compare", "a.fit", "c.fit", "new.csv")
     assert "'no.fit'" in refused(capsys, "compare", "no.fit", "a.fit", "new.csv")
 
 

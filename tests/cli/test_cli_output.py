@@ -155,8 +155,8 @@ def test_a_picture_in_a_page_answers_a_pointer(capsys, monkeypatch, tmp_path):
     assert "http://" not in page.split("<script")[-1]
     assert "answer no pointer" in refused(capsys, "assess", "a.fit", "iris", "--plot", "b.html")
     told = refused(capsys, "lda", "species ~ .", "iris", "--plot", "b.html", "--kind", "confusion")
-    assert "--plot 'b.html' makes a figure that answers a pointer: " in told
-    assert "Else name a file that ends in .png" in told
+    assert "--plot 'b.html' makes an interactive figure. " in told
+    assert "Or name a file that ends in .png" in told
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def test_augment_overwrites_no_column():
 @pytest.mark.parametrize("name", ["reject", "outlier"])
 def test_bounds_are_numbers(name, bound):
     fit = discrim.lda("y ~ x + z", table())
-    with pytest.raises(DataError, match=f"{name}=.*give a number"):
+    with pytest.raises(DataError, match=f"{name}=.*Give a number"):
         fit.predict(**{name: bound})
 
 

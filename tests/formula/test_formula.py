@@ -996,8 +996,8 @@ def test_functions_of_the_users_own(data):
     [
         ({"log": np.log}, "redefine log"),
         ({"np": np.log}, "redefine np"),
-        ({"a b": np.log}, "rename"),
-        ({"__f": np.log}, "rename"),
+        ({"a b": np.log}, "Rename"),
+        ({"__f": np.log}, "Rename"),
         ({"f": 3}, "not a function"),
         ({"f": lambda x: 1 / 0}, "ZeroDivisionError"),
         ({"f": lambda x: x[:3]}, "24 rows"),

@@ -148,7 +148,7 @@ def test_rows_to_be_judged_are_the_fewest_whose_interval_is_narrow():
             {"distance": 2, "p": 3, "error": 0.1},
             r"the best rule errs in 0.1587 of the rows, and chance in 0.5",
         ),
-        ({"distance": 2, "p": 3, "error": 0.2, "excess": 0.1}, "pass one of the two"),
+        ({"distance": 2, "p": 3, "error": 0.2, "excess": 0.1}, "Pass one of the two"),
         ({"distance": 2, "p": 3, "width": 2}, "width=2 is not valid. Give a number"),
         (
             {"distance": 2, "p": 3, "rows": 20},

@@ -14,7 +14,7 @@ from discrim.errors import CollinearError, DataError, DiscrimError
 
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
     "no_likelihood_of_covariance": (
-        'A likelihood needs a maximum likelihood estimate, and a "{name}" covariance is not one.',
+        "A likelihood needs a maximum likelihood estimate, which {name} is not.",
         'Compare by error_rates(["cv"]), or fit another covariance.',
     ),
     "reduced_likelihood": (
@@ -432,6 +432,15 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
 """Message and hint of each reason. Reasons without a hint are caught by the models."""
 
 
+COVARIANCE_NAMES: Mapping[str, str] = {
+    "projected": "a covariance within principal axes",
+    "sliced": "a covariance on the axes of ncomp=",
+    "adjusted": "a covariance that is adjusted for covariates",
+    "estimator": "a covariance of an estimator of scikit-learn",
+}
+"""Names of covariance models that are no value of covariance=."""
+
+
 def describe(reason: str, values: Mapping[str, object]) -> tuple[str, str]:
     """Return message and hint of a reason.
 
@@ -446,6 +455,9 @@ def describe(reason: str, values: Mapping[str, object]) -> tuple[str, str]:
     -------
     tuple of str
     """
+    if reason == "no_likelihood_of_covariance":
+        name = str(values["name"])
+        values = {"name": COVARIANCE_NAMES.get(name, f'covariance="{name}"')}
     message, hint = DESCRIPTIONS.get(reason, ("", ""))
     return (message.format(**values), hint.format(**values)) if message else (reason, "")
 

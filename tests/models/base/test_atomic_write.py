@@ -436,7 +436,8 @@ def test_what_cannot_be_written_is_an_error_of_the_package_and_of_the_system(nam
         write(fit, absent)
     assert isinstance(raised.value, FileNotFoundError | UnwritableFileError)
     assert raised.value.errno == errno.ENOENT
-    assert str(raised.value) == f"There is no such folder: make it, or name another: {str(absent.parent)!r}."
+    assert raised.value.message == f"There is no such folder: {str(absent.parent)!r}."
+    assert raised.value.hint
     assert pickle.loads(pickle.dumps(raised.value)).filename == str(absent.parent)
 
 

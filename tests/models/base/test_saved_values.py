@@ -210,7 +210,7 @@ def test_a_header_with_half_a_pair_is_refused(tmp_path):
 def test_a_decomposition_of_what_is_not_finite_is_refused_and_not_begun(value):
     with pytest.raises(DataError) as caught:
         svd(np.array([[value, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]))
-    assert "doubles" in str(caught.value)
+    assert "double precision" in str(caught.value)
     assert "Divide" in str(caught.value)
 
 

@@ -368,9 +368,9 @@ ONE_EACH = {"setosa": 1, "versicolor": 1, "virginica": 1}
     [
         ({"covariance": FactorAnalytic(4)}, "4 dimensions .* class 'setosa', .* of 3 at most"),
         ({"covariance": FactorAnalytic({**ONE_EACH, "versicolor": 4})}, "class 'versicolor'"),
-        ({"covariance": FactorAnalytic(4, form="ABQD")}, "the classes, whose rows vary within them in 4"),
-        ({"covariance": FactorAnalytic({"setosa": 1})}, "nothing for class 'versicolor'"),
-        ({"covariance": FactorAnalytic({"rose": 1})}, "names 'rose', which is no class"),
+        ({"covariance": FactorAnalytic(4, form="ABQD")}, r"whose.*vary"),
+        ({"covariance": FactorAnalytic({"setosa": 1})}, "'versicolor'"),
+        ({"covariance": FactorAnalytic({"rose": 1})}, "'rose'"),
         ({"covariance": FactorAnalytic({**ONE_EACH, "versicolor": 2}, form="ABQD")}, "number"),
         ({"missing": "em"}, "Leave out one of the two"),
     ],

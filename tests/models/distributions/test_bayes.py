@@ -412,7 +412,7 @@ class TooMuch(stats.rv_continuous):
         ({"a": stats.norm(0, 1), "b": stats.poisson(2)}, DataError, "'b' has probabilities"),
         ({"a": stats.norm(0, 1), "b": stats.multivariate_normal([0, 0])}, DataError, "'b' has 2 columns"),
         ({"a": stats.norm([0, 1], 1), "b": stats.norm(0, 1)}, DataError, "arrays of parameters"),
-        ({"a": stats.gamma, "b": stats.norm(0, 1)}, DataError, "freeze"),
+        ({"a": stats.gamma, "b": stats.norm(0, 1)}, DataError, "Freeze"),
         ({"a": stats.norm(0, -1), "b": stats.norm(0, 1)}, DataError, "out of range"),
         ({"a": 3, "b": stats.norm(0, 1)}, DataError, "no distribution"),
         ({"a": stats.wishart(3, EYE), "b": stats.norm(0, 1)}, NotSupportedError, "'a'"),

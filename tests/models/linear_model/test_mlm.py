@@ -330,7 +330,7 @@ def test_a_nested_model_and_awkward_names():
         ("species * sex ~ bill_length_mm + island", FormulaError, "'island' is no number"),
         ("species * sex ~ bill_length_mm + sex", FormulaError, "also a predictor"),
         ("species + . ~ bill_length_mm", FormulaError, "factors"),
-        ("species * sex - 1 ~ bill_length_mm", FormulaError, "leave out the 0"),
+        ("species * sex - 1 ~ bill_length_mm", FormulaError, "Leave out the 0"),
         ("species * sx ~ bill_length_mm", FormulaError, "sx"),
         ("species * sex ~ bill_length_mm + I(2 * bill_length_mm)", CollinearError, "linear combination"),
         ("species * sex ~ bill_length_mm + one", CollinearError, "fitted exactly"),

@@ -131,12 +131,12 @@ def test_a_fit_of_moments_is_saved_and_says_what_needs_rows(tmp_path):
     assert fit.confusion(IRIS).to_numpy().trace() == 147
     for asked, way_out in (
         (lambda: fit.leave_one_out(), "Fit formula and data"),
-        (fit.predict, "pass data="),
-        (fit.error_rates, "pass data="),
+        (fit.predict, "Pass data="),
+        (fit.error_rates, "Pass data="),
         (fit.anova, "levene=None"),
         (lambda: fit.box_m(), r"ask box_m\(\) of qda"),
     ):
-        with pytest.raises(NotSupportedError, match=f"made of moments does not have: .*{way_out}"):
+        with pytest.raises(NotSupportedError, match=f"made of moments does not have. .*{way_out}"):
             asked()
 
 

@@ -407,9 +407,9 @@ def test_what_a_function_cannot_have_is_said():
     with pytest.raises(DataError) as caught:
         cross_validate(fitted, data=data, options={"prior": "equal"})
     assert "options=" in str(caught.value)
-    with pytest.raises(DataError, match="is no fit"):
+    with pytest.raises(DataError, match="is not a fit"):
         cross_validate(len, data=data)
-    with pytest.raises(DataError, match="leave them out of a fit"):
+    with pytest.raises(DataError, match="Leave them out of a fit"):
         cross_validate(fitted(data), data=data)
 
 

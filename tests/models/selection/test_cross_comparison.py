@@ -128,12 +128,12 @@ def test_what_is_no_fit_is_told_so(tmp_path):
     with pytest.raises(DataError) as caught:
         cross_validate(lda)
     assert "data=" in str(caught.value)
-    with pytest.raises(DataError, match="give its results_"):
+    with pytest.raises(DataError, match="Give its results_"):
         cross_validate(SimpleNamespace(results_=fit))
     with pytest.raises(DataError) as caught:
         compare(discrim.stepwise("species ~ .", IRIS))
     assert "found" in str(caught.value)
-    assert "anew" in str(caught.value)
+    assert "found.fit" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         compare(fit, loaded, folds=5)
     assert "unpickled" in str(caught.value)
