@@ -122,7 +122,7 @@ BAD = {
     "keys of text for classes that are numbers": (
         lambda v: v("y ~ x", {"y": [0, 0, 1, 1], "x": [1.0, 2, 4, 6]}, prior={"0": 0.5, "1": 0.5}),
         DiscrimError,
-        "write the keys as the classes are",
+        "Write the keys as the classes are",
     ),
     "code": (lambda v: v("species ~ __import__('os')", IRIS), FormulaError, "__import__"),
 }

@@ -424,7 +424,7 @@ def test_a_column_without_any_value_is_named():
     holes["petal_length"] = holes["petal_length"].where(np.arange(150) % 2 == 0)
     with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", holes)
-    assert caught.value.columns == ("species",)
+    assert {"petal_length", "petal_width"} <= set(caught.value.columns)
 
 
 def test_a_loaded_fit_is_classified_by_the_way_out_of_its_refusal(tmp_path):

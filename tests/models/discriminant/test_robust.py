@@ -418,7 +418,7 @@ def test_mcd_has_no_likelihood_and_is_cross_validated():
     fit = discrim.lda("species ~ bill_length_mm + bill_depth_mm", load_penguins(), covariance="mcd")
     with pytest.raises(NotSupportedError) as caught:
         _ = fit.llf
-    assert 'covariance="t"' in str(caught.value)
+    assert 'covariance="mcd"' in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         fit.leave_one_out()
     assert '"cv"' in str(caught.value)
