@@ -170,8 +170,9 @@ def test_qda_logdet(name: str, method: str) -> None:
 @both_methods
 def test_qda_refuses_a_glass_type_of_nine_panes_on_nine_columns(method: str) -> None:
     assert REFUSED == ["fgl"]
-    with pytest.raises(DiscrimError, match="Tabl"):
+    with pytest.raises(DiscrimError) as caught:
         fitted("fgl", "qda", method)
+    assert "Tabl" in str(caught.value)
 
 
 @both_methods

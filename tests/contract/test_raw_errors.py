@@ -81,10 +81,12 @@ def test_covariances_outside_the_range_are_infinite_without_a_warning():
 
 @pytest.mark.slow
 def test_a_text_that_names_each_row_is_refused_by_choices_and_learning_curves():
-    with pytest.raises(DataError, match="'name'"):
+    with pytest.raises(DataError) as caught:
         discrim.choose("y ~ u + name", DATA, candidates=["lda", "naive_bayes"], seed=1)
-    with pytest.raises(NotSupportedError, match="'name'"):
+    assert "'name'" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         discrim.naive_bayes("y ~ u + name", DATA).learning_curve()
+    assert "'name'" in str(caught.value)
 
 
 def test_principal_axes_of_a_class_of_two_rows_raise_no_numpy_warning():

@@ -57,8 +57,9 @@ def test_a_table_without_rows_has_no_labels_whatever_it_lacks(verb: str, table: 
 
 
 def test_an_iterator_without_rows_is_told_of_as_that() -> None:
-    with pytest.raises(DataError, match="has no rows"):
+    with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", iter([IRIS.iloc[:0]]))
+    assert "has no rows" in str(caught.value)
 
 
 def test_counts_beyond_whole_numbers_of_64_bits_stay_what_they_are() -> None:

@@ -160,8 +160,9 @@ def test_without_rows_the_way_out_is_named():
     with pytest.raises(NotSupportedError) as caught:
         again.predict()
     assert "data=" in str(caught.value)
-    with pytest.raises(NotSupportedError, match="needs the rows"):
+    with pytest.raises(NotSupportedError) as caught:
         again.leave_one_out()
+    assert "needs the rows" in str(caught.value)
     pd.testing.assert_series_equal(again.predict(IRIS), fit.predict(), check_exact=True)
     assert "not available" in again.summary(["header"]).as_text()
     scores = pickle.loads(pickle.dumps(discrim.mlm("species ~ .", IRIS).canonical()))
@@ -172,8 +173,9 @@ def test_without_rows_the_way_out_is_named():
     twin = pickle.loads(pickle.dumps(tested))
     assert str(twin) == str(tested)
     for ask in (twin.coordinates, twin.dispersion):
-        with pytest.raises(NotSupportedError, match="needs the rows"):
+        with pytest.raises(NotSupportedError) as caught:
             ask()
+        assert "needs the rows" in str(caught.value)
 
 
 def test_what_was_chosen_is_still_told():

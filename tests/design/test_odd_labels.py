@@ -314,8 +314,9 @@ ODD = {
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("formula", ["y ~ x + q", "y ~ x + C(q)", "y ~ x + log(q)", "q ~ x", "C(q) ~ x"])
 def test_odd_columns_are_refused_by_name(kind, formula):
-    with pytest.raises(DiscrimError, match="q"):
+    with pytest.raises(DiscrimError) as caught:
         discrim.lda(formula, table(q=pd.Series(ODD[kind], dtype=object)))
+    assert "q" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["lists", "nulls", "wide integers", "wide unsigned"])
@@ -379,7 +380,9 @@ def test_a_category_that_is_computed_to_nothing_is_named_and_not_the_last_level(
     data["y"] = rng.choice(["u", "v"], 60)
     fit = getattr(discrim, verb)("y ~ C(sqrt(x)) + z", data)
     data.loc[[7, 30], "x"] = -1.0
-    with pytest.raises(DataError, match="is nan at row 7, where x = -1"):
+    with pytest.raises(DataError) as caught:
         getattr(discrim, verb)("y ~ C(sqrt(x)) + z", data)
-    with pytest.raises(DataError, match="is nan at row 7, where x = -1"):
+    assert "is nan at row 7, where x = -1" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         fit.predict(data)
+    assert "is nan at row 7, where x = -1" in str(caught.value)

@@ -317,8 +317,9 @@ def test_escapes_in_quotes():
 
 
 def test_two_columns_of_one_name_are_refused(data):
-    with pytest.raises(FormulaError, match="x:z"):
+    with pytest.raises(FormulaError) as caught:
         resolve_formula("y ~ . + x:z", Table(data.assign(**{"x:z": 1.0})))
+    assert "x:z" in str(caught.value)
 
 
 # A formula is data ----------------------------------------------------------------------------------------
@@ -490,8 +491,9 @@ def test_columns_are_counted_before_they_are_built():
 
 
 def test_constants_do_not_grow(data):
-    with pytest.raises(DataError, match="inf"):
+    with pytest.raises(DataError) as caught:
         resolve_formula("y ~ I(x + 10**10**10)", Table(data))
+    assert "inf" in str(caught.value)
 
 
 def test_long_sums_inside_a_factor_are_not_deep():
@@ -677,8 +679,9 @@ def test_labels_that_are_no_labels(values):
 
 
 def test_a_table_without_rows_is_refused(data):
-    with pytest.raises(DataError, match="no rows"):
+    with pytest.raises(DataError) as caught:
         read("y ~ x", data.iloc[:0])
+    assert "no rows" in str(caught.value)
 
 
 # Predictors -----------------------------------------------------------------------------------------------

@@ -169,8 +169,9 @@ def test_adjusted_p_values_are_those_of_multipletests():
     np.testing.assert_allclose(table["p_adjusted"], multipletests(table["p"], method="holm")[1])
     np.testing.assert_allclose(table["levene_p_adjusted"], multipletests(table["levene_p"], method="holm")[1])
     assert "p_adjusted" not in fit.anova(levene=None)
-    with pytest.raises(DataError, match="'nosuch' is not known"):
+    with pytest.raises(DataError) as caught:
         fit.anova(adjust="nosuch")
+    assert "'nosuch' is not known" in str(caught.value)
 
 
 def test_generalized_distances_are_the_scores_of_the_means():
@@ -596,8 +597,9 @@ def test_a_loaded_fit_answers_what_needs_no_rows(tmp_path):
         lambda: lr_test(x, q, permutations=9),
         lambda: x.canonical().stability(),
     ):
-        with pytest.raises(NotSupportedError, match="needs the rows of the fit"):
+        with pytest.raises(NotSupportedError) as caught:
             ask()
+        assert "needs the rows of the fit" in str(caught.value)
 
 
 def test_no_difference_at_all_is_said_not_divided():

@@ -125,8 +125,9 @@ def test_classes_that_nobody_named_are_added_as_they_come(model, begins_with_fit
 def test_one_class_alone_is_no_fit_yet():
     x, y = X.to_numpy()[np.argsort(Y)], np.repeat([3, 1, 2], 50)
     model = LDAClassifier().partial_fit(x[:50], y[:50])
-    with pytest.raises(DataError, match="only 3 has rows"):
+    with pytest.raises(DataError) as caught:
         model.predict(x)
+    assert "only 3 has rows" in str(caught.value)
     for start in (50, 100):
         model.partial_fit(x[start : start + 50], y[start : start + 50])
     assert model.classes_.tolist() == [1, 2, 3]

@@ -742,8 +742,9 @@ def test_a_formula_with_a_tilde_in_a_name_and_no_response():
     model = FormulaClassifier("~ `a ~ b` + petal_length").fit(data, Y)
     plain = discrim.lda("species ~ petal_width + petal_length", IRIS)
     np.testing.assert_array_equal(model.predict_proba(data), plain.predict_proba())
-    with pytest.raises(FormulaError, match="has no ~"):
+    with pytest.raises(FormulaError) as caught:
         FormulaClassifier("petal_length").fit(X, Y)
+    assert "has no ~" in str(caught.value)
     with pytest.raises(DataError) as caught:
         FormulaClassifier("y ~ x").fit(X.to_numpy(), Y)
     assert "named" in str(caught.value)

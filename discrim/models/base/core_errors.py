@@ -479,7 +479,7 @@ def name_class(error: NoEstimateError, levels: Sequence[Any], rows: Sequence[int
     """
     values: Mapping[str, Any] = error.values
     k = error.class_position
-    classes = () if k is None else (levels[k],)
+    classes: tuple[Any, ...] = () if k is None else (levels[k],)
     match error.reason:
         case "fewer_columns_than_axes" | "fewer_axes_than_wanted":
             return DataError(error.message, hint=error.hint)

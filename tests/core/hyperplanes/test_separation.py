@@ -325,8 +325,9 @@ def test_many_coefficients_are_certified_by_the_way_a_search_runs():
     x[:, 0] += np.where(codes == 0, 9.0, 0.0)
     x[:, 1] += 0.3 * codes
     frame = pd.DataFrame(x[:, :110]).rename(columns="x{}".format).assign(y=codes)
-    with pytest.raises(SeparationError, match="0 from 1") as caught:
+    with pytest.raises(SeparationError) as caught:
         logistic("y ~ .", frame)
+    assert "0 from 1" in str(caught.value)
     certificate = caught.value.certificate
     eta = frame[certificate.direction.index[1:]] @ certificate.direction.iloc[1:]
     eta += certificate.direction.loc["constant"]

@@ -161,6 +161,7 @@ def test_a_name_that_stands_twice_among_many_is_found_at_once(tmp_path):
     (tmp_path / "wide.csv").write_text(",".join(names) + "\n")
     for read in (lambda: naive_bayes("y ~ .", data), lambda: read_table(str(tmp_path / "wide.csv"))):
         began = time.perf_counter()
-        with pytest.raises(DataError, match="'x7'"):
+        with pytest.raises(DataError) as caught:
             read()
+        assert "'x7'" in str(caught.value)
         assert time.perf_counter() - began < 10

@@ -232,8 +232,9 @@ def test_what_takes_the_columns_as_they_are_is_refused(fits):
         assert "adjusts" in str(caught.value)
         assert "covariates" in str(caught.value)
     for ask in (lambda: fit.canonical().structure("total"), lambda: fit.canonical().standardized_total):
-        with pytest.raises(NotSupportedError, match="over all rows"):
+        with pytest.raises(NotSupportedError) as caught:
             ask()
+        assert "over all rows" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         fit.relative_distances()
     assert "covariates" in str(caught.value)

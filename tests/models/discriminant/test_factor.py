@@ -440,8 +440,9 @@ def test_the_picture_of_the_eigenvalues():
     assert filled == fit.covariance_model.dimensions.tolist()
     pooled = qda("y ~ .", WIDE, covariance=FactorAnalytic(form="ABQD")).plot("scree")
     assert [text.get_text() for text in pooled.get_legend().get_texts()] == ["pooled"]
-    with pytest.raises(NotSupportedError, match='qda\\(covariance="factor"\\)'):
+    with pytest.raises(NotSupportedError) as caught:
         qda("species ~ .", IRIS).plot("scree")
+    assert 'qda(covariance="factor")' in str(caught.value)
 
 
 def test_the_summary_says_what_was_chosen():

@@ -294,8 +294,9 @@ def test_moments_stand_in_the_place_of_a_table():
     np.testing.assert_allclose(fit.predict_log_proba(IRIS), whole.predict_log_proba(), rtol=1e-11, atol=1e-11)
     assert fit.llf == pytest.approx(whole.llf, rel=1e-12)
     assert "not available" in str(fit.summary())
-    with pytest.raises(NotSupportedError, match="rows"):
+    with pytest.raises(NotSupportedError) as caught:
         fit.leave_one_out()
+    assert "rows" in str(caught.value)
 
 
 @pytest.mark.parametrize(

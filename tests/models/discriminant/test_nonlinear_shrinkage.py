@@ -185,8 +185,9 @@ def test_few_degrees_of_freedom_are_refused() -> None:
     with pytest.raises(CollinearError):
         lda("y ~ .", table.iloc[:13], covariance="nonlinear")
     assert lda("y ~ .", table.iloc[:14], covariance="nonlinear").nobs == 14
-    with pytest.raises(CollinearError, match="class 1"):
+    with pytest.raises(CollinearError) as caught:
         qda("y ~ .", table.iloc[:25], covariance="nonlinear")
+    assert "class 1" in str(caught.value)
     fit = qda("y ~ .", table, covariance="nonlinear")
     with pytest.warns(MissingPredictionWarning):
         assert fit.leave_one_out()[[0, 1]].isna().all(axis=None)
@@ -194,8 +195,9 @@ def test_few_degrees_of_freedom_are_refused() -> None:
 
 def test_dependent_columns_are_refused_unless_there_are_more_columns_than_degrees_of_freedom() -> None:
     table = simulated(5).assign(twice=lambda t: 2 * t["x0"] - t["x1"])
-    with pytest.raises(CollinearError, match="twice"):
+    with pytest.raises(CollinearError) as caught:
         lda("y ~ .", table, covariance="nonlinear")
+    assert "twice" in str(caught.value)
     with pytest.warns(match="twice"):
         fit = lda("y ~ .", table, covariance="nonlinear", collinear="drop")
     np.testing.assert_allclose(fit.cov, lda("y ~ .", simulated(5), covariance="nonlinear").cov, rtol=1e-12)

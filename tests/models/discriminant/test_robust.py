@@ -365,8 +365,9 @@ def test_robust_distances_are_mahalanobis_s_and_survive_a_file(verb, method, tmp
     again = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(again.covariance_model.robust_distances(data), table, check_exact=True)
     assert again._fit.numbers.covariance_model == fit._fit.numbers.covariance_model
-    with pytest.raises(NotSupportedError, match="rows of the fit"):
+    with pytest.raises(NotSupportedError) as caught:
         again.covariance_model.robust_distances()
+    assert "rows of the fit" in str(caught.value)
 
 
 @pytest.mark.slow
@@ -523,8 +524,9 @@ def test_a_column_that_becomes_constant_has_no_t_scale_however_slowly():
     with pytest.raises(CollinearError, match=r"scale within classes.*became singular: at nu=5"):
         discrim.lda("g ~ .", data, covariance="t")
     # The likelihood rises as nu falls to where it has no bound: no nu is that of the largest.
-    with pytest.raises(CollinearError, match="became singular"):
+    with pytest.raises(CollinearError) as caught:
         discrim.qda("g ~ .", data, covariance=StudentT(nu=None))
+    assert "became singular" in str(caught.value)
     # Fewer than that, and it has one.
     data.loc[data.index[:96], "c"] = np.repeat([1.0, 2.0], 48)
     assert discrim.lda("g ~ .", data, covariance="t").cov.loc["c", "c"] > 0

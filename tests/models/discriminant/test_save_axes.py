@@ -138,8 +138,9 @@ def test_rows_left_out_and_folds_find_axes_anew():
 
 def test_a_class_may_have_fewer_rows_than_columns():
     table = pd.concat([WINE[WINE["cultivar"] == "barolo"].head(8), WINE[WINE["cultivar"] != "barolo"]])
-    with pytest.raises(CollinearError, match="too few"):
+    with pytest.raises(CollinearError) as caught:
         qda("cultivar ~ .", table)
+    assert "too few" in str(caught.value)
     fit = qda("cultivar ~ .", table, ncomp=2)
     lengths, _ = by_hand(table, "cultivar")
     np.testing.assert_allclose(fit.subspace.eigenvalues, lengths, rtol=1e-8)
@@ -340,8 +341,9 @@ def test_a_picture_of_no_axes_is_refused():
     with pytest.raises(NotSupportedError) as caught:
         qda("species ~ .", IRIS).plot("axes")
     assert "ncomp=2" in str(caught.value)
-    with pytest.raises(DataError, match="Name two of"):
+    with pytest.raises(DataError) as caught:
         qda("species ~ .", IRIS, ncomp=2).plot("axes", axes="SAVE1")
+    assert "Name two of" in str(caught.value)
 
 
 @pytest.mark.parametrize("ncomp", [0, -1, 1.5, "cv", True, [2]])

@@ -378,10 +378,12 @@ def test_leave_one_out_cannot_choose_where_a_class_is_too_small():
 def test_a_shrinkage_of_nothing_leaves_a_singular_covariance_and_says_so():
     x, y = drawn(24, 40)
     wide = framed(x, y)
-    with pytest.raises(CollinearError, match="too few"):
+    with pytest.raises(CollinearError) as caught:
         lda("y ~ .", wide, covariance=Shrunk(0))
-    with pytest.raises(CollinearError, match="too few"):
+    assert "too few" in str(caught.value)
+    with pytest.raises(CollinearError) as caught:
         qda("y ~ .", wide, covariance=Shrunk(0.0))
+    assert "too few" in str(caught.value)
     copied = IRIS.assign(copy=IRIS["sepal_length"] * 2)
     with pytest.raises(CollinearError) as caught:
         lda("species ~ .", copied, covariance=Shrunk(0))

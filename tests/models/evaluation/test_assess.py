@@ -167,8 +167,9 @@ def test_a_source_is_read_part_by_part_once(tmp_path):
     path = str(tmp_path / "test.csv")
     pd.testing.assert_frame_equal(FIT.error_rates(path), rates)
     pd.testing.assert_frame_equal(FIT.assess(path).overall, whole.overall, rtol=1e-12)
-    with pytest.raises(DataError, match="no rows"):
+    with pytest.raises(DataError) as caught:
         FIT.assess(lambda: iter([TEST[:0]]))
+    assert "no rows" in str(caught.value)
 
 
 def test_a_class_without_rows_is_said_and_what_needs_it_is_missing():

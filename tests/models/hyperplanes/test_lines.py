@@ -943,8 +943,9 @@ def test_errors_of_the_perceptron_are_drawn_pass_by_pass():
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
 def test_pictures_that_there_are_not():
     three = perceptron("species ~ .", IRIS)
-    with pytest.raises(NotSupportedError, match="has 3"):
+    with pytest.raises(NotSupportedError) as caught:
         three.plot("distances")
+    assert "has 3" in str(caught.value)
     with pytest.raises(DataError) as caught:
         hyperplane("setosa ~ .", SETOSA).plot("margin")
     assert "kind='margin'" in str(caught.value)

@@ -359,8 +359,9 @@ def test_refused_arguments():
     ):
         with pytest.raises(DataError):
             call()
-    with pytest.raises(CollinearError, match="too few"):
+    with pytest.raises(CollinearError) as caught:
         mlm(FORMULA, SEXED.groupby(["species", "sex"], observed=True).head(1))
+    assert "too few" in str(caught.value)
 
 
 def test_what_is_shown(tmp_path):

@@ -499,12 +499,14 @@ def test_one_row_of_zeros_has_the_distance_one_from_all_others(metric):
     expected = permanova("site ~ 1", data, distance=table, permutations=19, seed=1)
     np.testing.assert_allclose(found.table, expected.table, rtol=1e-10)
     data.loc[7, list("abcd")] = 0.0
-    with pytest.raises(DataError, match="rows 3, 7"):
+    with pytest.raises(DataError) as caught:
         permanova("site ~ a + b + c + d", data, distance=metric, permutations=19)
+    assert "rows 3, 7" in str(caught.value)
 
 
 @pytest.mark.parametrize("metric", ["hellinger", "cosine"])
 def test_a_row_of_zeros_has_no_profile(metric):
     data = pd.DataFrame({"a": [1.0, 2, 0, 4], "b": [2.0, 1, 0, 1], "site": list("xyxy")})
-    with pytest.raises(DataError, match="row 2"):
+    with pytest.raises(DataError) as caught:
         permanova("site ~ a + b", data, distance=metric, permutations=19)
+    assert "row 2" in str(caught.value)

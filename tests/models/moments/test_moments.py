@@ -155,8 +155,9 @@ def test_covariances_of_classes_are_compared_without_rows(tmp_path):
             1e-6,
         )
     single = discrim.qda(moments=discrim.moments(FORMULA, IRIS), covariance="diagonal")
-    with pytest.raises(NotSupportedError, match="needs the rows"):
+    with pytest.raises(NotSupportedError) as caught:
         single.box_m()
+    assert "needs the rows" in str(caught.value)
 
 
 def statistics(data, response="species"):

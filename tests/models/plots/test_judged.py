@@ -172,8 +172,9 @@ def test_curves_of_named_classes_have_bands():
     assert calibrated.get_legend_handles_labels()[1] == named
     assert "against male" in SEXES.plot("roc", classes="female").get_title().replace("\n", " ")
     assert MANY.assess().plot("roc", classes="class 03").get_title().startswith("ROC curve of class 03")
-    with pytest.raises(discrim.errors.DataError, match="no class of this fit"):
+    with pytest.raises(discrim.errors.DataError) as caught:
         MANY.plot("roc", classes="class 99")
+    assert "no class of this fit" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["forest", "odds_ratios"])

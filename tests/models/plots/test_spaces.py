@@ -170,8 +170,9 @@ def test_new_rows_are_drawn_in_the_place_of_those_of_the_fit(kind):
 def test_fits_of_moments_draw_what_needs_no_rows(kind):
     fit = discrim.lda(moments=discrim.moments("cultivar ~ .", WINE))
     assert fit.plot(kind).figure is not None
-    with pytest.raises(NotSupportedError, match="data="):
+    with pytest.raises(NotSupportedError) as caught:
         fit.plot("qq")
+    assert "data=" in str(caught.value)
 
 
 def test_canonical_axes_are_drawn_with_the_options_of_plot():

@@ -189,8 +189,9 @@ def test_refusals_name_the_way_out():
     with pytest.raises(DataError) as caught:
         pls("cultivar ~ .", WINE, ncomp=2).vip(part="orthogonal")
     assert "OrthogonalPLS" in str(caught.value)
-    with pytest.raises(DataError, match="Leave it out"):
+    with pytest.raises(DataError) as caught:
         pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(1)).vip(1)
+    assert "Leave it out" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         pls(moments=discrim.moments("cultivar ~ .", WINE), algorithm=OrthogonalPLS())
     assert "OrthogonalPLS" in str(caught.value)

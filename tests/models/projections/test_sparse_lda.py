@@ -230,8 +230,9 @@ def test_what_cannot_be_is_refused():
     perfect = iris.assign(
         own=iris["species"].map({"setosa": 0.0, "versicolor": 1.0, "virginica": 5.0}).astype(float)
     )
-    with pytest.raises(CollinearError, match="own"):
+    with pytest.raises(CollinearError) as caught:
         sparse_lda("species ~ .", perfect, nonzero=1)
+    assert "own" in str(caught.value)
     with pytest.warns(UninformativeFitWarning):
         none = sparse_lda("species ~ .", iris, penalty=1.0)
     np.testing.assert_allclose(none.predict_proba(), 1 / 3)

@@ -503,8 +503,9 @@ def test_a_loaded_fit_says_what_it_has_not(tmp_path):
         lambda: loaded.lr_test(by="term"),
         lambda: loaded.to_statsmodels(),
     ):
-        with pytest.raises(NotSupportedError, match="rows of the fit"):
+        with pytest.raises(NotSupportedError) as caught:
             ask()
+        assert "rows of the fit" in str(caught.value)
     rows = PENGUINS.head(5)
     pd.testing.assert_frame_equal(loaded.posterior_intervals(rows), fit.posterior_intervals(rows))
     assert "lr_terms" not in loaded.summary().tables

@@ -102,8 +102,9 @@ def test_fewer_rows_than_columns_are_refused_before_any_product():
         assert "constant" in str(caught.value)
         assert "columns" in str(caught.value)
     weights = np.isin(np.arange(100), [0, 1, 60, 61]).astype(float)
-    with pytest.raises(CollinearError, match=r"4 rows are too few"):
+    with pytest.raises(CollinearError) as caught:
         logistic("species ~ .", PAIR, weights=weights)
+    assert "4 rows are too few" in str(caught.value)
     rng = np.random.default_rng(0)
     genes = pd.DataFrame(rng.standard_normal((70, 5000))).add_prefix("g").assign(y=np.arange(70) % 2)
     tracemalloc.start()

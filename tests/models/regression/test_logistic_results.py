@@ -218,8 +218,9 @@ def test_fits_that_are_not_nested_are_refused(first, second, said):
 
 def test_fits_of_other_rows_or_kinds_are_refused():
     small = logistic("sex ~ bill_depth_mm", PENGUINS.iloc[1:])
-    with pytest.raises(DataError, match="rows"):
+    with pytest.raises(DataError) as caught:
         lr_test(small, logistic("sex ~ bill_depth_mm + island", PENGUINS))
+    assert "rows" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         lr_test(logistic("sex ~ island", PENGUINS), firth())
     assert "bias_reduction" in str(caught.value)

@@ -120,8 +120,9 @@ def test_no_weights_let_a_separation_through(total):
 def test_one_row_among_many_of_a_rare_class_is_found_separated():
     data = lone(300_000, 1)
     data["y"] = np.where(data.index < 300_000 - 3, "a", "b")
-    with pytest.raises(SeparationError, match="'own'"):
+    with pytest.raises(SeparationError) as caught:
         logistic("y ~ own", data)
+    assert "'own'" in str(caught.value)
 
 
 @pytest.mark.parametrize("reduced", [False, True])

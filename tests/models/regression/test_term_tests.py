@@ -151,8 +151,9 @@ def test_what_is_refused():
     fit = logistic("low ~ age * lwt", births())
     for bad in (0, 4, True, "two", None):
         for test in (fit.lr_test, fit.wald_test):
-            with pytest.raises(DataError, match="Use 1, 2 or 3"):
+            with pytest.raises(DataError) as caught:
                 test(by="term", type=bad)
+            assert "Use 1, 2 or 3" in str(caught.value)
     with pytest.raises(DataError) as caught:
         fit.wald_test("age", by="term")
     assert "hypothesis" in str(caught.value)

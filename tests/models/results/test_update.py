@@ -134,7 +134,9 @@ def test_slips_are_those_of_the_verb():
     fit = discrim.lda("species ~ .", IRIS)
     with pytest.raises(TypeError, match=r"lda\(\) has no keyword 'priors': use prior="):
         fit.update(priors="equal")
-    with pytest.raises(FormulaError, match="has no ~"):
+    with pytest.raises(FormulaError) as caught:
         fit.update("petal_width")
-    with pytest.raises(FormulaError, match="not int"):
+    assert "has no ~" in str(caught.value)
+    with pytest.raises(FormulaError) as caught:
         fit.update(3)
+    assert "not int" in str(caught.value)

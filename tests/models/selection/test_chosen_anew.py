@@ -258,8 +258,9 @@ def test_a_choice_goes_through_a_pickle():
     assert list(again.selected) == list(choice.selected)
     assert "chose the columns" in again.fit.summary().as_text()
     # Rows stay in their process, those of all candidates among them.
-    with pytest.raises(NotSupportedError, match="needs the rows"):
+    with pytest.raises(NotSupportedError) as caught:
         again.error_rates(seed=1)
+    assert "needs the rows" in str(caught.value)
     for name in ("bill_depth_mm", "bill_length_mm"):
         values = PENGUINS[name].dropna().to_numpy(float)
         assert not any(values[i : i + 2].tobytes() in raw for i in range(len(values) - 1))
@@ -407,10 +408,12 @@ def test_what_a_function_cannot_have_is_said():
     with pytest.raises(DataError) as caught:
         cross_validate(fitted, data=data, options={"prior": "equal"})
     assert "options=" in str(caught.value)
-    with pytest.raises(DataError, match="is not a fit"):
+    with pytest.raises(DataError) as caught:
         cross_validate(len, data=data)
-    with pytest.raises(DataError, match="Leave them out of a fit"):
+    assert "is not a fit" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         cross_validate(fitted(data), data=data)
+    assert "Leave them out of a fit" in str(caught.value)
 
 
 def test_the_reason_why_an_estimate_has_no_interval_is_kept_beside_others():

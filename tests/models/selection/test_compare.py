@@ -224,23 +224,28 @@ def test_fits_without_rows_are_told_apart_by_counts_and_means(tmp_path):
 
 @pytest.mark.slow
 def test_tests_of_two_fits_refuse_other_rows_and_units():
-    with pytest.raises(DataError, match="values of their columns"):
+    with pytest.raises(DataError) as caught:
         lr_test(lda(FORMULA, IRIS), qda(FORMULA, MM))
-    with pytest.raises(DataError, match="another table"):
+    assert "values of their columns" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         lr_test(lda(FORMULA, HALVES[0]), qda(FORMULA, HALVES[1]))
+    assert "another table" in str(caught.value)
     halves = [TWO.iloc[i::2].reset_index(drop=True) for i in (0, 1)]
-    with pytest.raises(DataError, match="another table"):
+    with pytest.raises(DataError) as caught:
         hausman(lda(SHORT, halves[0]), logistic(SHORT, halves[1]))
-    with pytest.raises(DataError, match="values of their columns"):
+    assert "another table" in str(caught.value)
+    with pytest.raises(DataError) as caught:
         hausman(lda(SHORT, TWO), logistic(SHORT, TWO.assign(sepal_width=10 * TWO["sepal_width"])))
+    assert "values of their columns" in str(caught.value)
     sm = pytest.importorskip("statsmodels.api")
     y, x = (
         (TWO["species"] == "virginica").astype(float),
         sm.add_constant(TWO[["sepal_length", "sepal_width"]]),
     )
     theirs = sm.Logit(y[:-3], x[:-3]).fit(disp=0)
-    with pytest.raises(DataError, match="LDA has 100, the logistic regression 97"):
+    with pytest.raises(DataError) as caught:
         hausman(lda(SHORT, TWO), theirs)
+    assert "LDA has 100, the logistic regression 97" in str(caught.value)
 
 
 @pytest.mark.slow

@@ -121,15 +121,18 @@ def test_what_is_no_fit_is_told_so(tmp_path):
         with pytest.raises(NotSupportedError) as caught:
             compare(law, fit, **options)
         assert "error_rate" in str(caught.value)
-        with pytest.raises(DataError, match="has no fit"):
+        with pytest.raises(DataError) as caught:
             compare(**options)
-    with pytest.raises(NotSupportedError, match="known law"):
+        assert "has no fit" in str(caught.value)
+    with pytest.raises(NotSupportedError) as caught:
         cross_validate(law)
+    assert "known law" in str(caught.value)
     with pytest.raises(DataError) as caught:
         cross_validate(lda)
     assert "data=" in str(caught.value)
-    with pytest.raises(DataError, match="Give its results_"):
+    with pytest.raises(DataError) as caught:
         cross_validate(SimpleNamespace(results_=fit))
+    assert "Give its results_" in str(caught.value)
     with pytest.raises(DataError) as caught:
         compare(discrim.stepwise("species ~ .", IRIS))
     assert "found" in str(caught.value)
