@@ -2,7 +2,7 @@
 
 pandas cuts a table that is wider than the terminal and shows "..." in place of the columns in its middle,
 which in a table of tests are the statistic and its p-value. The verbs and methods of `models` return a
-`ResultTable` instead. It imports pandas alone; the notebook form is given to it by `models.fits.displayed`.
+`ResultTable` instead. It imports pandas alone; the notebook form is given to it by `models.base.displayed`.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def literals(annotation):
 @cache
 def aliases():
     """Literals by name, of whichever module: some are imported for type checkers only."""
-    for room in ("inference.conformal", "models.judging.assessment", "models.results.exported"):
+    for room in ("inference.conformal", "models.evaluation.assessment", "models.results.exported"):
         importlib.import_module(f"discrim.{room}")
     modules = [module for name, module in sys.modules.items() if name.startswith("discrim.")]
     everything = [item for module in modules for item in vars(module).items()]

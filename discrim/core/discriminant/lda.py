@@ -238,7 +238,7 @@ class LDAFit:
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
         if not self.has_distances:
             raise CoreNotSupportedError(
-                "not_full_covariance", method=method, adjective=self.covariance_model.name
+                "not_full_covariance", method=method, covariance=self.covariance_model.name
             )
         nu = self.residual_df
         p = self.moments.n_columns

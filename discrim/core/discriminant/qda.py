@@ -97,7 +97,7 @@ class QDAFit:
             return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
         if not self.has_distances:
             raise CoreNotSupportedError(
-                "not_full_covariances", method=method, adjective=self.covariance_model.name
+                "not_full_covariances", method=method, covariance=self.covariance_model.name
             )
         mass = convention == "MASS"
         covariances = self.covariances if mass else self.scaled(self.moments.counts - 1)

@@ -34,7 +34,7 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
         "Fit without the `|` of the formula, or with + in its place.",
     ),
     "not_full_covariance": (
-        'method="{method}" has a closed form for the full covariance, not the {adjective} one.',
+        'method="{method}" has a closed form for the full covariance, not the {covariance} one.',
         'Use "plugin" or "calibrated".',
     ),
     "reduced_dimensions": (
@@ -50,7 +50,7 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
         'Fit without ncomp=, or cross-validate with error_rates(["cv"]) or confusion("cv").',
     ),
     "not_full_covariances": (
-        'method="{method}" has a closed form for full covariances, not {adjective} ones.',
+        'method="{method}" has a closed form for full covariances, not {covariance} ones.',
         'Use "plugin" or "calibrated".',
     ),
     "not_elliptical": (

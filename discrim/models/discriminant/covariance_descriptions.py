@@ -41,9 +41,7 @@ from discrim.models.discriminant.covariance_results import (
     ShrunkModel,
 )
 from discrim.models.discriminant.robust import RobustModel
-
-Item = tuple[str, Any, str]
-"""A line of a header: label, value (a tuple if there is one for each covariance) and text."""
+from discrim.report.grid import HeaderItem
 
 D = TypeVar("D", bound=type["CovarianceDescription"])
 
@@ -161,7 +159,7 @@ class CovarianceDescription:
         """Return the title of the table of a covariance."""
         return f"{'Covariance' if by_class else self.pooled_title} {where}, divisor {divisor}"
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of a header about the parameters of the model."""
         sphere = [] if self.model.sphere is None else [sphere_item(self.model.sphere)]
         return [*map(shrinkage_item, self.model.shrinkages), *sphere]
@@ -198,12 +196,13 @@ SHRINKAGE_RULES = {
 """Names of the rules of a shrinkage in headers."""
 
 
-def shrinkage_item(shrinkage: Shrinkage) -> Item:
+def shrinkage_item(shrinkage: Shrinkage) -> HeaderItem:
     """Return the line of a header about a shrinkage and its rule."""
     low = min(shrinkage.values)
     high = max(shrinkage.values)
     text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
-    return f"Shrinkage, {SHRINKAGE_RULES[shrinkage.rule]}", shrinkage.values, text
+    rule = SHRINKAGE_RULES[shrinkage.rule]
+    return HeaderItem(f"Shrinkage, {rule}", shrinkage.values, text, brief=f"shrinkage ({rule})")
 
 
 def shrinkage_note(shrinkage: Shrinkage) -> str:
@@ -224,10 +223,10 @@ def shrinkage_text(shrinkage: Shrinkage) -> str:
     return f"shrinkage={shrinkage.values[0]:g}"
 
 
-def sphere_item(sphere: Sphere) -> Item:
+def sphere_item(sphere: Sphere) -> HeaderItem:
     """Return the line of a header about the units of a sphere."""
     text = "in columns' units" if sphere.in_data else "of standardized columns"
-    return "Sphere", text, text
+    return HeaderItem("Sphere", text, text)
 
 
 @describes(FullCovariance)
@@ -309,12 +308,15 @@ class ShrunkCorrelationDescription(CovarianceDescription):
         """Return the covariance and its divisor, for a header."""
         return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of both shrinkages."""
-        items: list[Item] = []
+        items: list[HeaderItem] = []
         for what, shrinkage in zip(("correlations", "variances"), self.model.shrinkages, strict=True):
             rule = "given" if shrinkage.rule == "given" else "estimated"
-            items.append((f"Shrinkage, {what}", shrinkage.values, f"{shrinkage.values[0]:.4g}, {rule}"))
+            text = f"{shrinkage.values[0]:.4g}, {rule}"
+            items.append(
+                HeaderItem(f"Shrinkage, {what}", shrinkage.values, text, brief=f"shrinkage ({what})")
+            )
         return items
 
 
@@ -322,10 +324,10 @@ class ShrunkCorrelationDescription(CovarianceDescription):
 class PseudoInverseDescription(CovarianceDescription):
     """Wording for the pseudo-inverse."""
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the line of the rank."""
         rank = len(covariances[0].root)
-        return [("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
+        return [HeaderItem("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
 
     def component(self, fit: Fit[Any]) -> FitComponent | None:
         """Return the `covariance_model` of the results, or None."""
@@ -369,16 +371,17 @@ class FactorAnalyticDescription(CovarianceDescription):
             return f"factor, common, {divisor_text(by_class=False, mle=mle)}"
         return f"factor by class, {divisor_text(by_class=True, mle=mle)}"
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of the form, the dimensions and the sphere."""
         form = self.model.wanted.form
-        items: list[Item] = [("Form", form, form)]
+        items: list[HeaderItem] = [HeaderItem("Form", form, form)]
         if self.model.factors is not None:
             dimensions = tuple(self.model.factors.dimensions.tolist())
             low = min(dimensions)
             high = max(dimensions)
             text = f"{low}" if low == high else f"{low} to {high}"
-            items.append((f"Dimensions, {self.dimension_rule}", dimensions, text))
+            rule = self.dimension_rule
+            items.append(HeaderItem(f"Dimensions, {rule}", dimensions, text, brief=f"dimensions ({rule})"))
         return [*items, sphere_item(self.model.sphere)]
 
 
@@ -409,10 +412,10 @@ class SeparableDescription(CovarianceDescription):
     singular_hint = "give more rows, or fewer columns"
     component_class = SeparableModel
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the line of the shape of the matrix."""
         shape = f"{self.model.rows} x {self.model.columns}"
-        return [("Columns as a matrix", shape, f"{shape}, row by row")]
+        return [HeaderItem("Columns as a matrix", shape, f"{shape}, row by row")]
 
 
 @describes(CovariateAdjustedCovariance)
@@ -431,10 +434,10 @@ class CovariateAdjustedDescription(CovarianceDescription):
         """Return the title of the table of a covariance."""
         return f"Covariance {where}, given the covariates, divisor {divisor}"
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the line of the number of covariates."""
         covariates = self.model.covariates
-        return [("Covariates", covariates, f"{covariates}, slopes common to classes")]
+        return [HeaderItem("Covariates", covariates, f"{covariates}, slopes common to classes")]
 
 
 @describes(EMCovariance)
@@ -448,13 +451,13 @@ class EMDescription(FullDescription):
         """Return the covariance and its divisor, for a header."""
         return f"{super().heading(by_class=by_class, mle=mle)}, by EM"
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of the search."""
         model = self.model
         steps = f"{model.steps}{'' if model.converged else ', not converged'}"
         return [
-            ("Rows completed", model.incomplete, f"{model.incomplete}, {model.patterns} patterns"),
-            ("Sweeps of EM", model.steps, steps),
+            HeaderItem("Rows completed", model.incomplete, f"{model.incomplete}, {model.patterns} patterns"),
+            HeaderItem("Sweeps of EM", model.steps, steps),
         ]
 
     def sampling_error(self, what: str) -> NotSupportedError | None:
@@ -494,10 +497,10 @@ class RobustDescription(CovarianceDescription):
         """Return the title of the table of a covariance."""
         return f"Robust covariance {where} ({self.estimator})"
 
-    def breakdown_item(self, moments: ClassMoments) -> Item:
+    def breakdown_item(self, moments: ClassMoments) -> HeaderItem:
         """Return the line of the breakdown point."""
         breakdown = self.model.breakdown(moments)
-        return "Breakdown, a class", breakdown, f"{100 * breakdown:.0f} % of its rows"
+        return HeaderItem("Breakdown, a class", breakdown, f"{100 * breakdown:.0f} % of its rows")
 
     def sampling_error(self, what: str) -> NotSupportedError | None:
         """Return the error for a method that assumes the sampling distribution of moments."""
@@ -517,12 +520,12 @@ class StudentTDescription(RobustDescription):
         """Name of the estimator."""
         return f"t, nu = {self.model.nu:.4g}{'' if self.model.inflated else ', scale'}"
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of the search and of the breakdown point."""
         rule = "estimated" if self.model.estimated_nu else "given"
         return [
-            ("Degrees of freedom", self.model.nu, f"{self.model.nu:.4g}, {rule}"),
-            ("Steps of the search", self.model.steps, str(self.model.steps)),
+            HeaderItem("Degrees of freedom", self.model.nu, f"{self.model.nu:.4g}, {rule}"),
+            HeaderItem("Steps of the search", self.model.steps, str(self.model.steps)),
             self.breakdown_item(moments),
         ]
 
@@ -533,13 +536,13 @@ class MCDDescription(RobustDescription):
 
     estimator = "minimum determinant"
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of the subsets and of the breakdown point."""
         sizes = self.model.subset_sizes(moments)
         rows = moments.counts
         proportions = sizes / (rows if len(sizes) == len(rows) else np.append(rows, moments.total))
         text = f"{100 * proportions.min():.0f} to {100 * proportions.max():.0f} % of rows"
-        return [("Subsets h", sizes.astype(int).tolist(), text), self.breakdown_item(moments)]
+        return [HeaderItem("Subsets h", sizes.astype(int).tolist(), text), self.breakdown_item(moments)]
 
 
 @describes(SubspaceCovariance)
@@ -568,13 +571,13 @@ class SubspaceDescription(CovarianceDescription):
         """Return the covariance of the scores and its divisor, for a header."""
         return self.inner.heading(by_class=by_class, mle=mle)
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of the number of axes, its share of the variance, and the shrinkage."""
         model = self.model
         label = f"Principal axes{', standardized' if model.standardized else ''}"
         label = label if model.indicators is None else "Axes of correspondence"
         text = f"{model.count} of {model.total}, {model.share:.1%} of variance"
-        return [(label, model.count, text), *map(shrinkage_item, model.shrinkages)]
+        return [HeaderItem(label, model.count, text), *map(shrinkage_item, model.shrinkages)]
 
     def note(self, shorten: Callable[[str], str]) -> str:
         """Return the note about the choice of the number of axes."""
@@ -599,11 +602,11 @@ class SAVEDescription(SubspaceDescription):
     axes_option = "ncomp"
     axis_name = "SAVE"
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the line of the number of axes, and their share of the sum of the eigenvalues."""
         model = self.model
         text = f"{model.count} of {model.total}, {model.share:.1%} of eigenvalues"
-        return [("Axes by SAVE", model.count, text)]
+        return [HeaderItem("Axes by SAVE", model.count, text)]
 
     def note(self, shorten: Callable[[str], str]) -> str:
         """Return the note that the axes depend on the classes."""

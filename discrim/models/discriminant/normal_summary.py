@@ -1,8 +1,7 @@
-"""Summaries and pictures of linear, quadratic and regularized discriminant analysis.
+"""Summaries of linear, quadratic and regularized discriminant analysis.
 
-Each of the three has the sections of its summary, and of its short form, by name. What a kind of covariance
-adds to them, such as flagged rows or a ranking of the columns, it names itself in `CovarianceModel.sections`.
-The pictures are those of these models alone; what all models can draw is in `models/pictures`.
+Each model has the sections of its summary and of its short form by name. Sections for one covariance model,
+such as flagged observations, are named by the description of the covariance model.
 """
 
 from __future__ import annotations
@@ -476,9 +475,9 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
         HeaderItem("Gamma", results.gamma, f"{results.gamma:g}", brief="gamma", options=("gamma",)),
         HeaderItem("Parametrization", numbers.parametrization, numbers.parametrization),
         *(
-            [HeaderItem("Ridge", *sphere_item(SPHERES[numbers.standardize])[1:])]
+            [sphere_item(SPHERES[numbers.standardize])._replace(label="Ridge")]
             if numbers.within_axes is None
-            else _covariance_items(describe(numbers.within_axes).items(numbers.moments, numbers.covariances))
+            else describe(numbers.within_axes).items(numbers.moments, numbers.covariances)
         ),
         HeaderItem("Divisors, by class and pooled", divisors, divisors),
         HeaderItem("Chosen by", chosen, chosen, "chosen_by", "chosen by" if numbers.cv is not None else ""),
@@ -517,16 +516,6 @@ def chosen_by(fit: Fit[RDAFit]) -> str:
 # ---- sections that they share
 
 
-def _covariance_items(items: Sequence[tuple[str, Any, str]]) -> list[HeaderItem]:
-    """Header items of a covariance model; estimated parameters, which are tuples, are in the short form."""
-    made = []
-    for label, value, text in items:
-        name, _, how = label.partition(", ")
-        brief = f"{name.lower()}{f' ({how})' if how else ''}" if isinstance(value, tuple) else ""
-        made.append(HeaderItem(label, value, text, brief=brief))
-    return made
-
-
 def _common_header(
     results: LDAResults | QDAResults, fit: Fit[Any], *, by_class: bool
 ) -> tuple[list[Any], list[Any]]:
@@ -540,7 +529,7 @@ def _common_header(
         HeaderItem("Covariance", words, words),
         headers.criterion_item(results, "llf", describe(covariance_model).likelihood_label),
     ]
-    for item in _covariance_items(describe(covariance_model).items(moments, covariances)):
+    for item in describe(covariance_model).items(moments, covariances):
         if isinstance(item.value, tuple):
             by_label = dict(zip(fit.classes, item.value, strict=True)) if by_class else item.value[0]
             item = item._replace(value=by_label)
@@ -574,7 +563,8 @@ def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Sectio
 
 
 def _means(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
-    title = getattr(getattr(fit.numbers, "covariance_model", None), "means_title", "Means")
+    model = getattr(fit.numbers, "covariance_model", None)
+    title = "Means" if model is None else describe(model).means_title
     return headers.instead_of(fit, title, "fit.means") or headers.means_section(fit, title)
 
 

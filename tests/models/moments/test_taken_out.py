@@ -184,7 +184,7 @@ def test_a_hospital_that_was_a_level_is_taken_out():
     left = first - first.of(penguins[penguins["island"] == "Biscoe"])
     rest = penguins[penguins["island"] != "Biscoe"]
     # Of two islands one column says what the other does.
-    with pytest.warns(DroppedColumnsWarning, match="'Gentoo'"):
+    with pytest.warns(DroppedColumnsWarning, match="'island"):
         ours = discrim.lda(moments=left, collinear="drop")
     theirs = discrim.lda("species ~ C(island, levels=['Dream', 'Torgersen']) + bill_length_mm", rest)
     np.testing.assert_allclose(ours.predict_log_proba(rest), theirs.predict_log_proba(rest), rtol=1e-9)
