@@ -708,9 +708,9 @@ def pls(
     else:
         needs_rows = None if within is None else WITHIN_ROWS
         if plan.is_chosen:
-            number = "OrthogonalPLS()" if plan.has_orthogonal else "ncomp="
+            option = "OrthogonalPLS()" if plan.has_orthogonal else "ncomp="
             needs_rows = NeedsRows(
-                "Components are chosen by the rows and not by their moments.", f"Give {number} a number"
+                "Components are chosen by the rows and not by their moments.", f"Give {option} a number"
             )
         blocks, stats = sample.of_moments("pooled", FROM_ROWS if plan.by_engine else needs_rows)
     reading.refuse_no_spread(stats)
