@@ -280,15 +280,15 @@ class NonlinearDescription(CovarianceDescription):
     unit_dependent_part = 'The shrinkage of covariance="nonlinear"'
     component_class = NonlinearModel
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of the degrees of freedom and of the units."""
         classes = [None] if len(covariances) == 1 else list(range(moments.n_classes))
         df = tuple(degrees_of_freedom(moments, k) for k in classes)
         low, high = f"{min(df):.6g}", f"{max(df):.6g}"
         units = "of the columns" if self.model.sphere.in_data else "standard deviations"
         return [
-            ("Degrees of freedom", df, low if low == high else f"{low} to {high}"),
-            ("Units", units, units),
+            HeaderItem("Degrees of freedom", df, low if low == high else f"{low} to {high}"),
+            HeaderItem("Units", units, units),
         ]
 
     def note(self, shorten: Callable[[str], str]) -> str:
