@@ -19,7 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -32,9 +32,6 @@ from discrim.core.moments.row_sums import RowBlocks, Spread
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, by_refits, squared_gaps
-
-if TYPE_CHECKING:
-    from discrim.core.covariance.projected import SubspaceCovariance
 
 Parts = dict[str, Any]
 """Options and buffers of a file that are of its covariances, by name; each kind takes its own out."""
@@ -257,8 +254,8 @@ class CovarianceModel(ABC):
         return self
 
     @property
-    def subspace(self) -> SubspaceCovariance | None:
-        """The model itself if it compares the classes on a few axes; else None."""
+    def subspace(self) -> Any:
+        """The model itself, a `SubspaceCovariance`, if it compares the classes on a few axes; else None."""
         return None
 
     @property

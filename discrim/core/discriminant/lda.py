@@ -144,7 +144,8 @@ class LDAFit:
     @property
     def within_axes(self) -> SubspaceCovariance | None:
         """The principal axes within which classes are compared."""
-        return self.covariance_model.subspace
+        axes: SubspaceCovariance | None = self.covariance_model.subspace
+        return axes
 
     @property
     def components(self) -> int | None:

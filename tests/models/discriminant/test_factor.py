@@ -513,6 +513,6 @@ def test_eigenvalues_less_a_row_are_those_of_the_matrix(r):
 def test_before_the_dimensions_are_known_a_header_has_none():
     fit = qda("species ~ .", IRIS, covariance="factor")
     kind = fit._fit.numbers.covariance_model.unfitted()
-    labels = [label for label, _, _ in describe(kind).items(fit._fit.numbers.moments, ())]
+    labels = [item.label for item in describe(kind).items(fit._fit.numbers.moments, ())]
     assert labels[0] == "Form"
     assert not any(label.startswith("Dimensions") for label in labels)
