@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,10 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.naive_bayes.tally import ColumnPlan, Tally
 from discrim.core.numerics.arrays import Codes
 from discrim.design.blocks import Blocks
+from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
+from discrim.models.base.data_range import check_data_range
+from discrim.models.base.reading import NaAction
 
 
 def available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
@@ -84,3 +88,67 @@ def _place(tally: Tally, part: Tally, columns: Codes) -> None:
         tally.tables[tally.plan.tables.tolist().index(j)] = part.tables[i]
     for i, j in enumerate(columns[part.plan.kernels].tolist()):
         tally.values[tally.plan.kernels.tolist().index(j)] = part.values[i]
+
+
+def tally_of_present(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Tally:
+    """The tally of the classes that are left of those before."""
+    present = blocks.design.levels
+    return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
+
+
+def usable_available_rows(
+    blocks: Blocks, plan: ColumnPlan, na_action: NaAction
+) -> tuple[Blocks, ClassMoments, Tally]:
+    """Return all rows with a class, without constant columns, with their moments and tally."""
+    reading.check_word("na_action", na_action, NaAction)
+    if na_action == "raise":
+        raise DataError(
+            'na_action="raise" refuses the missing values that missing="available" is for.',
+            hint="Leave one out.",
+        )
+    if len(plan.counts):
+        raise NotSupportedError(
+            'counts= follow a multinomial given their sum, and with missing="available" a row may have '
+            "no sum.",
+            hint="Leave counts= out, fill the counts, or fit the complete rows.",
+        )
+    blocks = replace(blocks, partial=True, incomplete=True)
+    classes = blocks.design.levels
+    terms = blocks.terms
+    moments, tally = available_tally(blocks, plan)
+    dropped = blocks.n_dropped(blocks.codes >= 0)
+    if not moments.total:
+        raise DataError(
+            f"No row is left: each of the {blocks.table.nrows} rows misses the response "
+            f"{blocks.design.response!r}, or its weight.",
+            hint="Give rows with a class.",
+            columns=(blocks.design.response,),
+        )
+    if blocks.weighted:
+        reading.warn_of_weights(moments, whole=blocks.has_whole_weights())
+    blocks, moments = reading.present_classes(blocks, moments)
+    tally = tally_of_present(tally, classes, blocks)
+    _refuse_bare(blocks, tally)
+    check_data_range(moments, blocks)
+    # Without rows to look for again, columns are taken out of the moments as they are.
+    blocks, moments = reading.without_constants(replace(blocks, dropped=0), moments)
+    if blocks.constant:
+        tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
+    return replace(blocks, dropped=dropped), moments, tally
+
+
+def _refuse_bare(blocks: Blocks, tally: Tally) -> None:
+    """Raise a DataError that names columns without a value in some class."""
+    available: Any = tally.available
+    bare = ~(available > 0)
+    if not bare.any():
+        return
+    k = int(np.argmax(bare.any(axis=1)))
+    names = [blocks.terms[j] for j in np.flatnonzero(bare[k])]
+    has = "has" if len(names) == 1 else "have"
+    raise DataError(
+        f"{reading.listed(names)} {has} no value in class {blocks.design.levels[k]!r}, so that there is "
+        "no density.",
+        hint="Leave such columns out of the formula, or the class out of the table.",
+        classes=(blocks.design.levels[k],),
+    )

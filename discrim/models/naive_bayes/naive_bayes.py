@@ -33,7 +33,6 @@ from discrim.design.blocks import Blocks, without_rows
 from discrim.design.levels import Unseen, level_design, term_levels
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, sentence
 from discrim.models.base import reading
-from discrim.models.base.data_range import check_data_range
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import Fit, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior
@@ -41,7 +40,7 @@ from discrim.models.base.refits import verb_options
 from discrim.models.discriminant.normal_fits import drop_hint, first_of_classes
 from discrim.models.moments.given import NeedsRows, Sample, fitting
 from discrim.models.moments.moments import Moments
-from discrim.models.naive_bayes.available_rows import available_tally
+from discrim.models.naive_bayes.available_rows import available_tally, tally_of_present, usable_available_rows
 from discrim.models.results.geometry import ClassCovariances
 from discrim.models.results.results import ClassifierResults
 
@@ -509,7 +508,7 @@ def _usable_tally(
     blocks = replace(blocks, design=level_design(blocks.design))
     plan = _plan_of(blocks, options)
     if options.missing is not None:
-        return _usable_available(blocks, plan, na_action)
+        return usable_available_rows(blocks, plan, na_action)
     blocks = blocks.with_counts(tuple(blocks.terms[j] for j in plan.counts))
     tally = Tally(plan, len(blocks.design.levels))
     classes = blocks.design.levels
@@ -519,17 +518,11 @@ def _usable_tally(
         blocks, "diagonal", na_action, tally.watch, keep=plan.counts.tolist()
     )
     if not blocks.constant:
-        return blocks, moments, _tally_of_present(tally, classes, blocks)
+        return blocks, moments, tally_of_present(tally, classes, blocks)
     constant = set(blocks.constant)
     kept = [j for j, term in enumerate(terms) if term not in constant]
     tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
     return blocks, reading.class_moments(blocks, "diagonal", tally.watch), tally
-
-
-def _tally_of_present(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Tally:
-    """The tally of the classes that are left of those before."""
-    present = blocks.design.levels
-    return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
 
 
 def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:
@@ -556,7 +549,7 @@ def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments
     classes = design.levels
     terms = blocks.terms
     blocks, moments = fitting(given, blocks, moments, keep=plan.counts.tolist())
-    tally = _tally_of_present(tally, classes, blocks)
+    tally = tally_of_present(tally, classes, blocks)
     if len(blocks.terms) < len(terms):
         tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
     return blocks, moments, tally
@@ -781,64 +774,6 @@ def _refuse_no_variance(
             "too large, or the columns' units are too far apart.",
             hint="Give another share, or columns of like units.",
         )
-
-
-def _usable_available(
-    blocks: Blocks, plan: ColumnPlan, na_action: NaAction
-) -> tuple[Blocks, ClassMoments, Tally]:
-    """Blocks of all rows with a class, whatever else they miss, but of no empty class or constant column."""
-    reading.check_word("na_action", na_action, NaAction)
-    if na_action == "raise":
-        raise DataError(
-            'na_action="raise" refuses the missing values that missing="available" is for.',
-            hint="Leave one out.",
-        )
-    if len(plan.counts):
-        raise NotSupportedError(
-            'counts= follow a multinomial given their sum, and with missing="available" a row may have '
-            "no sum.",
-            hint="Leave counts= out, fill the counts, or fit the complete rows.",
-        )
-    blocks = replace(blocks, partial=True, incomplete=True)
-    classes = blocks.design.levels
-    terms = blocks.terms
-    moments, tally = available_tally(blocks, plan)
-    dropped = blocks.n_dropped(blocks.codes >= 0)
-    if not moments.total:
-        raise DataError(
-            f"No row is left: each of the {blocks.table.nrows} rows misses the response "
-            f"{blocks.design.response!r}, or its weight.",
-            hint="Give rows with a class.",
-            columns=(blocks.design.response,),
-        )
-    if blocks.weighted:
-        reading.warn_of_weights(moments, whole=blocks.has_whole_weights())
-    blocks, moments = reading.present_classes(blocks, moments)
-    tally = _tally_of_present(tally, classes, blocks)
-    _refuse_bare(blocks, tally)
-    check_data_range(moments, blocks)
-    # Without rows to look for again, columns are taken out of the moments as they are.
-    blocks, moments = reading.without_constants(replace(blocks, dropped=0), moments)
-    if blocks.constant:
-        tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
-    return replace(blocks, dropped=dropped), moments, tally
-
-
-def _refuse_bare(blocks: Blocks, tally: Tally) -> None:
-    """Raise a DataError that names columns without a value in some class."""
-    available: Any = tally.available
-    bare = ~(available > 0)
-    if not bare.any():
-        return
-    k = int(np.argmax(bare.any(axis=1)))
-    names = [blocks.terms[j] for j in np.flatnonzero(bare[k])]
-    has = "has" if len(names) == 1 else "have"
-    raise DataError(
-        f"{reading.listed(names)} {has} no value in class {blocks.design.levels[k]!r}, so that there is "
-        "no density.",
-        hint="Leave such columns out of the formula, or the class out of the table.",
-        classes=(blocks.design.levels[k],),
-    )
 
 
 class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
