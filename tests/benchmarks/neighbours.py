@@ -49,7 +49,7 @@ def choice(n: int, p: int, repeat: int) -> None:
     from discrim import knn
 
     _, _, frame = made(n, p, 5)
-    fit = knn("y ~ .", frame, k=MOST)._fit.numbers
+    fit = knn("y ~ .", frame, k=MOST)._fit.estimates
     grid = range(1, MOST + 1)
     runs: dict[str, Run] = {
         "choice": lambda: fit.wrong_by_class(grid, fit.prior),

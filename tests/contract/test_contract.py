@@ -508,7 +508,7 @@ def test_intervals_hold_their_posterior(verb, name):
     fit = held(verb, name)
     _, data = table(name)
     new = data.dropna().iloc[::9]
-    methods = ["delta", "bootstrap"] if fit._fit.numbers.has_distances else ["bootstrap"]
+    methods = ["delta", "bootstrap"] if fit._fit.estimates.has_distances else ["bootstrap"]
     for method in methods:
         bounds = fit.posterior_intervals(new, method=method, replicates=4 if verb in SLOW else 19, seed=0)
         proba = bounds.xs("posterior", axis=1, level=1)
@@ -522,7 +522,7 @@ def test_intervals_hold_their_posterior(verb, name):
 @cases
 def test_typicality_is_a_probability_and_knows_the_row_s_own_class(verb, name):
     fit = held(verb, name)
-    if not fit._fit.numbers.has_distances:
+    if not fit._fit.estimates.has_distances:
         with pytest.raises(discrim.errors.NotSupportedError) as caught:
             fit.typicality()
         assert "typicality" in str(caught.value)

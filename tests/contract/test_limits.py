@@ -94,7 +94,7 @@ def test_directions_of_columns_that_are_all_but_collinear_are_those_of_lda(gap):
     data = load_iris()
     data["again"] = data["sepal_width"] + gap * np.random.default_rng(8).normal(size=len(data))
     fit = sparse_lda("species ~ .", data, penalty=0)
-    assert fit._fit.numbers.coef.shape[1] == 2
+    assert fit._fit.estimates.coef.shape[1] == 2
     # What is lost is the rounding of the columns, in units of what tells them apart.
     away = np.abs(fit.predict_proba() - lda("species ~ .", data).predict_proba()).max(axis=None)
     assert away < 1e-15 / gap * 10

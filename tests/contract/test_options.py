@@ -135,7 +135,7 @@ def refitted(fit, table):
 def chosen_parameters(fit, name):
     """Return the parameters of a specification that the rows chose."""
     attribute = fit._fit.spec.chosen_options.get(name)
-    return {} if attribute is None else getattr(fit._fit.numbers, attribute)
+    return {} if attribute is None else getattr(fit._fit.estimates, attribute)
 
 
 def loaded(fit, folder):

@@ -262,9 +262,9 @@ def test_a_choice_of_the_rows_is_held_by_its_value():
     assert options_of(fit)["covariance"] == Shrunk(fit.shrinkage)
     assert options_of(fit, anew=True)["covariance"] == Shrunk("loo", grid=[0.0, 0.2])
     robust = lda(FORMULA, IRIS, covariance=StudentT(nu=None))
-    assert options_of(robust)["covariance"] == StudentT(nu=robust._fit.numbers.covariance_model.nu)
+    assert options_of(robust)["covariance"] == StudentT(nu=robust._fit.estimates.covariance_model.nu)
     axes = lda(FORMULA, IRIS, components="cv")
-    assert options_of(axes)["components"] == axes._fit.numbers.components
+    assert options_of(axes)["components"] == axes._fit.estimates.components
     assert np.isfinite(axes.predict_proba()).all(axis=None)
 
 

@@ -75,7 +75,7 @@ def test_shrunk_posteriors_are_those_of_full_matrices(genes: pd.DataFrame, verb:
     new = pd.DataFrame(x[:9] + rng.normal(size=(9, 80)), columns=genes.columns[1:])
     expected = scores(new.to_numpy(), means, by_hand(genes, common=verb is lda), np.array([8, 10, 12]) / 30)
     np.testing.assert_allclose(fit.predict_log_proba(new), expected, rtol=1e-9, atol=1e-9)
-    assert fit._fit.numbers.moments.roots.shape[1] <= 30
+    assert fit._fit.estimates.moments.roots.shape[1] <= 30
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_a_pseudo_inverse_tells_its_rank_and_a_share_that_is_not_negative(tmp_pa
     data = load_iris().assign(twice=lambda d: 2 * d["petal_width"] + d["sepal_width"])
     with pytest.warns(DiscrimWarning, match=r"in 4 of 5 dimensions.* leave out 0\.0% of"):
         fit = lda("species ~ .", data, covariance="pinv")
-    assert 0 <= ignored(fit._fit.numbers.covariance, fit._fit.numbers.moments)[1] < 1e-20
+    assert 0 <= ignored(fit._fit.estimates.covariance, fit._fit.estimates.moments)[1] < 1e-20
     fit.save(f"{tmp_path}/fit")
     for held in (fit, load(f"{tmp_path}/fit")):
         assert held.summary().tables["header"]["value"]["Rank of the covariance"] == 4

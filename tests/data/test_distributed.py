@@ -187,7 +187,7 @@ def test_ill_conditioned_columns_keep_their_digits():
     frame = a_frame()
     frame["x"] = frame["v"] + 1e-7 * frame["w"]
     found = discrim.lda("g ~ v + x", dd.from_pandas(frame, npartitions=4, sort=False))
-    assert found._fit.numbers.moments.roots is not None
+    assert found._fit.estimates.moments.roots is not None
     # The problem itself has nine digits; without roots two would be left.
     assert_same(found, discrim.lda("g ~ v + x", frame), frame, 1e-6)
 

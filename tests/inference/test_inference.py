@@ -533,7 +533,7 @@ def test_the_covariance_of_all_slopes_holds_that_of_each_class():
     from discrim.inference.log_odds import slope_covariance
 
     fit = lda("species ~ .", IRIS)
-    slopes, cov = slope_covariance(fit._fit.numbers.moments, fit._fit.numbers.covariance, 147, 0)
+    slopes, cov = slope_covariance(fit._fit.estimates.moments, fit._fit.estimates.covariance, 147, 0)
     table = fit.log_odds().drop("constant", level="term")
     np.testing.assert_allclose(slopes.ravel(), table["coef"], rtol=1e-9)
     np.testing.assert_allclose(np.sqrt(np.diag(cov)), table["se"], rtol=1e-9)

@@ -210,7 +210,7 @@ def test_missing_values_are_refused_or_integrated_out():
 def test_few_rows_are_fitted_as_fit_does_or_not_yet():
     with pytest.warns(FallbackWarning):
         shrunk = LDAClassifier().partial_fit(X[:5], Y[:5], CLASSES)
-    assert shrunk.results_._fit.numbers.covariance_model.name == "shrunk"
+    assert shrunk.results_._fit.estimates.covariance_model.name == "shrunk"
     strict = LDAClassifier(collinear="raise").partial_fit(X[:5], Y[:5], CLASSES)
     with pytest.raises(DataError) as caught:
         strict.predict(X)

@@ -1,9 +1,10 @@
 """A fitted model as one value, and the specification of its model.
 
-Evaluation, plots, saving and summaries receive a `Fit` and know no class of results. It has the estimates,
-the rows, the names and the `ModelSpec`. Each model has one subclass of `ModelSpec` in the module of its
-results, such as `LDASpec` in `discrim.models.discriminant.lda`: how it is fitted to rows, scored, refitted
-and saved. `Refits` is the part of it that refits; a choice of columns replaces this part and keeps the rest.
+Evaluation, plots, saving and summaries receive a `FittedModel` and know no class of results. It has the
+estimates, the rows, the names and the `ModelSpec`. Each model has one subclass of `ModelSpec` in the module
+of its results, such as `LDASpec` in `discrim.models.discriminant.lda`: how it is fitted to rows, scored,
+refitted and saved. `Refits` is the part of it that refits; a choice of columns replaces this part and keeps
+the rest.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ from discrim.models.base.scores import Decision, predicted_codes, score_frame
 register_descriptions(describe)
 
 
-def fit_covariances(fit: Fit[Any]) -> tuple[Covariance, ...]:
+def fit_covariances(fit: FittedModel[Any]) -> tuple[Covariance, ...]:
     """Return the covariances of a fit of normal classes: the common one, or one for each class."""
-    numbers = fit.numbers
+    numbers = fit.estimates
     return numbers.covariances if hasattr(numbers, "covariances") else (numbers.covariance,)
 
 
@@ -133,7 +134,7 @@ class Selection:
 
     kind: SelectionKind
     words: str
-    anew: Fit[Any] | None = None
+    anew: FittedModel[Any] | None = None
     quick: bool = False
 
     @property
@@ -165,20 +166,20 @@ class Refits(Generic[E]):
     chooses_columns: ClassVar[bool] = False
     """Whether every refit chooses columns again."""
 
-    def required_moments(self, fit: Fit[E]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[E]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
-        return fit.numbers.moments.spread
+        return fit.estimates.moments.spread
 
-    def choice(self, fit: Fit[E]) -> str:
+    def choice(self, fit: FittedModel[E]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         return ""
 
-    def refit_to_moments(self, fit: Fit[E], moments: ClassMoments) -> Rule | None:
+    def refit_to_moments(self, fit: FittedModel[E], moments: ClassMoments) -> Rule | None:
         """Return the rule of a refit to moments.
 
         Parameters
         ----------
-        fit : Fit
+        fit : FittedModel
         moments : ClassMoments
             Moments of all columns of the fit. Columns that are constant or, if the fit drops them, collinear
             are left out.
@@ -192,33 +193,33 @@ class Refits(Generic[E]):
         if not len(keep):
             return None
         is_whole = len(keep) == moments.n_columns
-        estimates: Any = (fit if is_whole else _fit_of_columns(fit, keep)).numbers
+        estimates: Any = (fit if is_whole else _fit_of_columns(fit, keep)).estimates
         refit: Any = estimates.refit(moments if is_whole else moments.columns(keep))
         if refit is None:
             return None
         rule: Rule = refit.rule(fit.log_prior())
         return rule if is_whole else PartRule(rule, keep)
 
-    def refit_to_rows(self, fit: Fit[E], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows with other weights; what the rows choose is chosen again.
 
         None if there is no rule. By default a refit chooses nothing.
         """
         return self.refit_with_fixed(fit, rows)
 
-    def refit_with_fixed(self, fit: Fit[E], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows with other weights that keeps what the rows of the fit chose.
 
         None if there is no rule. By default the refit is to the moments of the rows.
         """
-        return self.refit_to_moments(fit, class_moments(rows, fit.numbers.moments.spread))
+        return self.refit_to_moments(fit, class_moments(rows, fit.estimates.moments.spread))
 
-    def refit(self, fit: Fit[E], rows: Blocks, *, fixed: bool = False) -> Rule | None:
+    def refit(self, fit: FittedModel[E], rows: Blocks, *, fixed: bool = False) -> Rule | None:
         """Return the rule of a refit to the columns of these rows that the verb would use.
 
         Parameters
         ----------
-        fit : Fit
+        fit : FittedModel
         rows : Blocks
             Rows with other weights, with the columns of the fit or those of another design.
         fixed : bool
@@ -244,7 +245,7 @@ class Refits(Generic[E]):
         rule = refit(_fit_of_columns(fit, keep), rows.columns(keep.tolist()))
         return None if rule is None else PartRule(rule, keep)
 
-    def leave_one_out(self, fit: Fit[E]) -> LeftOut | Floats:
+    def leave_one_out(self, fit: FittedModel[E]) -> LeftOut | Floats:
         """Return the scores of rows under the rule without each of them.
 
         Returns
@@ -252,36 +253,36 @@ class Refits(Generic[E]):
         LeftOut or (n, K) float
             A function of rows, or the scores of all rows that the fit uses.
         """
-        estimates: Any = fit.numbers
+        estimates: Any = fit.estimates
         left_out: LeftOut = estimates.left_out(fit.log_prior())
         return left_out
 
-    def drops_columns(self, fit: Fit[E]) -> bool:
+    def drops_columns(self, fit: FittedModel[E]) -> bool:
         """Return whether each refit drops collinear columns again."""
         return False
 
-    def informative(self, fit: Fit[E]) -> Sequence[int]:
+    def informative(self, fit: FittedModel[E]) -> Sequence[int]:
         """Return the positions of columns that a refit uses even if they are constant."""
         return ()
 
-    def obstacles(self, fit: Fit[E], moments: ClassMoments) -> list[Dependency]:
+    def obstacles(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
         """Return the collinear columns of these moments that the model cannot use."""
         return dependencies(moments.as_one())
 
-    def why_no_rule(self, fit: Fit[E], rows: Blocks) -> DiscrimError | None:
+    def why_no_rule(self, fit: FittedModel[E], rows: Blocks) -> DiscrimError | None:
         """Return an error that says why a refit to these rows has no rule; None if this is not known."""
         return None
 
-    def groups(self, fit: Fit[E]) -> Codes | None:
+    def groups(self, fit: FittedModel[E]) -> Codes | None:
         """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
         return None
 
-    def recode(self, fit: Fit[E], rows: Blocks, *, fixed: bool) -> tuple[Fit[E], Blocks]:
+    def recode(self, fit: FittedModel[E], rows: Blocks, *, fixed: bool) -> tuple[FittedModel[E], Blocks]:
         """Adapt a fit to rows that lack levels of the fit.
 
         Parameters
         ----------
-        fit : Fit
+        fit : FittedModel
         rows : Blocks
             The rows of the refit, whose design lacks levels.
         fixed : bool
@@ -289,19 +290,19 @@ class Refits(Generic[E]):
 
         Returns
         -------
-        fit : Fit
+        fit : FittedModel
             The fit to refit, whose estimates by column are those of the design.
         rows : Blocks
             The rows to refit it to.
         """
         return fit, rows
 
-    def scores_by_call(self, fit: Fit[E], train: Codes, test: Codes) -> Floats:
+    def scores_by_call(self, fit: FittedModel[E], train: Codes, test: Codes) -> Floats:
         """Return the scores of some rows by a call with others, if `by_calls`.
 
         Parameters
         ----------
-        fit : Fit
+        fit : FittedModel
         train : (n,) int
             Positions of the rows to fit.
         test : (m,) int
@@ -313,7 +314,7 @@ class Refits(Generic[E]):
         """
         raise NotImplementedError
 
-    def _usable_columns(self, fit: Fit[E], moments: ClassMoments) -> Codes:
+    def _usable_columns(self, fit: FittedModel[E], moments: ClassMoments) -> Codes:
         """Return the positions of the columns that the verb would not leave out of these rows."""
         dropped = set(constant_columns(moments)) - set(self.informative(fit))
         kept = [j for j in range(moments.n_columns) if j not in dropped]
@@ -408,7 +409,7 @@ class ModelSpec(Refits[E]):
         has_rows: bool = True,
         path: pd.DataFrame | None = None,
         cache: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Fit[E]:
+    ) -> FittedModel[E]:
         """Return a fitted model.
 
         Parameters
@@ -427,33 +428,33 @@ class ModelSpec(Refits[E]):
             What is computed already.
         """
         numbers: Any = estimates
-        return Fit(self, numbers, rows, numbers.prior, arguments, has_rows, path, dict(cache))
+        return FittedModel(self, numbers, rows, numbers.prior, arguments, has_rows, path, dict(cache))
 
     # ---- what the model is
 
-    def likelihood_of(self, fit: Fit[E]) -> str:
+    def likelihood_of(self, fit: FittedModel[E]) -> str:
         """Return whose likelihood `llf` is.
 
         One of "class and row", "class and row given covariates", "class given row" and "none".
         """
         return "class and row"
 
-    def prior_in_refits(self, fit: Fit[E]) -> PriorInRefits:
+    def prior_in_refits(self, fit: FittedModel[E]) -> PriorInRefits:
         """Return what refits do with class proportions that are the prior, unless a user says otherwise."""
         return "fixed"
 
-    def posteriors_hint(self, fit: Fit[E]) -> str:
+    def posteriors_hint(self, fit: FittedModel[E]) -> str:
         """Return what to use instead of posteriors; empty if the model has them."""
         return ""
 
     # ---- scores of rows
 
-    def read_rows(self, fit: Fit[E], data: Any, gaps: Gaps) -> Blocks:
+    def read_rows(self, fit: FittedModel[E], data: Any, gaps: Gaps) -> Blocks:
         """Return the rows of a table, or those of the fit, as the fit reads them.
 
         Parameters
         ----------
-        fit : Fit
+        fit : FittedModel
         data : table or None
             None for the rows of the fit.
         gaps : Gaps
@@ -469,22 +470,22 @@ class ModelSpec(Refits[E]):
         unseen = gaps.unseen == "missing" and own.design.spec is not None
         return new_blocks(own if own.unseen == unseen else replace(own, unseen=unseen), data)
 
-    def rule(self, fit: Fit[E], prior: Floats, method: str, convention: str | None) -> Rule:
+    def rule(self, fit: FittedModel[E], prior: Floats, method: str, convention: str | None) -> Rule:
         """Return the rule under a prior.
 
         Parameters
         ----------
-        fit : Fit
+        fit : FittedModel
         prior : (K,) float
         method, convention : str
             Those of `predict_proba`.
         """
-        estimates: Any = fit.numbers
+        estimates: Any = fit.estimates
         with np.errstate(divide="ignore"):
             rule: Rule = estimates.rule(np.log(prior), method, convention)
         return rule
 
-    def has_marginals(self, fit: Fit[E]) -> bool:
+    def has_marginals(self, fit: FittedModel[E]) -> bool:
         """Return whether `marginal_rule` integrates columns out."""
         return False
 
@@ -502,11 +503,11 @@ class ModelSpec(Refits[E]):
         """
         raise NotImplementedError
 
-    def shows_log_posteriors(self, fit: Fit[E]) -> bool:
+    def shows_log_posteriors(self, fit: FittedModel[E]) -> bool:
         """Return whether `decision_function` shows log posteriors and not scores of the rule."""
         return True
 
-    def decision(self, fit: Fit[E], scores: Floats) -> Floats:
+    def decision(self, fit: FittedModel[E], scores: Floats) -> Floats:
         """Return the values (m, K) that `decision_function` shows, from the scores (m, K) of the rule.
 
         Of two classes the difference is shown, which scores have with more digits than log posteriors.
@@ -557,36 +558,36 @@ class ModelSpec(Refits[E]):
         raise NotImplementedError
 
 
-def _fit_of_columns(fit: Fit[E], keep: Codes) -> Fit[E]:
+def _fit_of_columns(fit: FittedModel[E], keep: Codes) -> FittedModel[E]:
     """Return the fit with a covariance model of the columns at some positions (q,), to refit to these."""
-    estimates: Any = fit.numbers
+    estimates: Any = fit.estimates
     covariance_model = getattr(estimates, "covariance_model", None)
     if covariance_model is None:
         return fit
-    return replace(fit, numbers=replace(estimates, covariance_model=covariance_model.for_columns(keep)))
+    return replace(fit, estimates=replace(estimates, covariance_model=covariance_model.for_columns(keep)))
 
 
-def scores_by_refits(fit: Fit[Any], reason: str) -> LeftOut:
+def scores_by_refits(fit: FittedModel[Any], reason: str) -> LeftOut:
     """Return missing scores for `leave_one_out`, so that each row is left out by a refit.
 
     Parameters
     ----------
-    fit : Fit
+    fit : FittedModel
     reason : str
         Why this takes long, for the error that refuses it for many rows; see `by_refits`.
     """
-    return by_refits(int(fit.numbers.moments.rows.sum()), len(fit.classes), reason)
+    return by_refits(int(fit.estimates.moments.rows.sum()), len(fit.classes), reason)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit(Generic[N]):
+class FittedModel(Generic[N]):
     """A model that was fitted.
 
     Attributes
     ----------
     spec : ModelSpec
         The model.
-    numbers : N
+    estimates : N
         What was estimated, without names.
     blocks : Blocks
         The rows, and how a table is read; without rows where `has_rows` is false.
@@ -612,7 +613,7 @@ class Fit(Generic[N]):
     """
 
     spec: ModelSpec[Any]
-    numbers: N
+    estimates: N
     blocks: Blocks
     prior: Floats
     options: Mapping[str, Any]
@@ -629,7 +630,7 @@ class Fit(Generic[N]):
     def __post_init__(self) -> None:
         design = self.blocks.design
         self.blocks.table.watch((*design.response_columns, *design.columns))
-        object.__setattr__(self, "counts", self.numbers.moments.counts)
+        object.__setattr__(self, "counts", self.estimates.moments.counts)
         object.__setattr__(self, "dropped", self.blocks.dropped)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -677,7 +678,7 @@ class Fit(Generic[N]):
         """What refits do with class proportions that are the prior, unless a user says otherwise."""
         return self.spec.prior_in_refits(self)
 
-    def choosing_anew(self) -> Fit[Any]:
+    def choosing_anew(self) -> FittedModel[Any]:
         """The fit whose refits choose the columns anew, as of `rows`; itself where its rows chose none."""
         if self.selection is None or self.selection.anew is None:
             return self
@@ -705,7 +706,7 @@ class Fit(Generic[N]):
     @property
     def column_range(self) -> ColumnRange:
         """Range of the columns in new rows."""
-        return self._lazily("column_range", lambda: column_range(self.numbers.moments))
+        return self._lazily("column_range", lambda: column_range(self.estimates.moments))
 
     @property
     def title(self) -> str:
@@ -735,7 +736,7 @@ class Fit(Generic[N]):
 
     def class_means(self) -> pd.DataFrame:
         """Means of the rows, classes by terms."""
-        return pd.DataFrame(self.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return pd.DataFrame(self.estimates.moments.class_means, index=self.classes, columns=self.terms)
 
     def rows(self, what: str, hint: str = "fit formula and data") -> Blocks:
         """The rows of the fit; a DataError says that the table was changed since.
@@ -773,10 +774,10 @@ class Fit(Generic[N]):
     def need_marginals(self) -> None:
         """Raise NotSupportedError where the model has no law of the columns to integrate some out of."""
         if not (self.spec.has_marginals(self) or self.spec.integrates_missing):
-            within = getattr(self.numbers, "within_axes", None)
+            within = getattr(self.estimates, "within_axes", None)
             option = "ncomp" if within is not None and within.is_supervised else "components"
             axes = "" if within is None else f" with {option}="
-            axes = " with covariates" if getattr(self.numbers, "covariates", 0) else axes
+            axes = " with covariates" if getattr(self.estimates, "covariates", 0) else axes
             raise NotSupportedError(
                 'missing="integrate" integrates missing columns out of a density of the rows within '
                 f"classes, which {self.spec.name}(){axes} does not have.",
@@ -842,13 +843,13 @@ class Fit(Generic[N]):
             )
         log_prior = rules.logs_of_prior(self.prior_values(prior))
         return MarginalRule(
-            rule, log_prior, partial(self.spec.marginal_rule, self.numbers, log_prior, method)
+            rule, log_prior, partial(self.spec.marginal_rule, self.estimates, log_prior, method)
         )
 
     def under(self, prior: Floats) -> Self:
         """The same fit with another prior (K,), which its refits then hold."""
-        numbers: Any = self.numbers
-        return replace(self, numbers=replace(numbers, prior=prior), prior=prior, path=None, cache={})
+        numbers: Any = self.estimates
+        return replace(self, estimates=replace(numbers, prior=prior), prior=prior, path=None, cache={})
 
     def predicted_codes(self, blocks: Blocks, prior: Any = None, decision: Decision | None = None) -> Codes:
         """Predicted class (n,) of each row, -1 where a value is missing."""

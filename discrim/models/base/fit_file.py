@@ -39,7 +39,7 @@ from discrim.core.rules.calibration import MIXING, Calibrator
 from discrim.design.blocks import without_rows
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.formula.design import Design
-from discrim.models.base.fit import CALIBRATOR, Fit, ModelSpec, Selection
+from discrim.models.base.fit import CALIBRATOR, FittedModel, ModelSpec, Selection
 from discrim.models.base.refits import as_json, read_options
 from discrim.models.base.tensor_file import DamagedFileError, check_finite, damaged, write_file
 from discrim.models.registry import BY_MODEL, resolve
@@ -48,13 +48,13 @@ CLASSES_TRIED = 64
 """Classes whose means are tried: the scores of each row are of all classes."""
 
 
-def without_score(fit: Fit[Any], *, at_means: bool) -> str | None:
+def without_score(fit: FittedModel[Any], *, at_means: bool) -> str | None:
     """Say at which class mean, or a standard deviation beside it, a row has no score; None if all have.
 
     Without `at_means` the rule is made, and no row is tried.
     """
-    moments = fit.numbers.moments
-    divisors = [getattr(fit.numbers, name, 1.0) for name in ("divisor", "divisors")]
+    moments = fit.estimates.moments
+    divisors = [getattr(fit.estimates, name, 1.0) for name in ("divisor", "divisors")]
     if not all((np.asarray(each) > 0).all() for each in divisors):
         return "its class counts leave nothing that a covariance is divided by"
     with np.errstate(all="ignore"):
@@ -62,7 +62,7 @@ def without_score(fit: Fit[Any], *, at_means: bool) -> str | None:
         # Class by class: the sum of what is in range may be out of it.
         beside = np.sqrt((moments.squares / moments.total).sum(axis=0)) / moments.scale
         rows = np.concatenate([means, means - beside, means + beside])
-        plan = getattr(fit.numbers, "plan", None)
+        plan = getattr(fit.estimates, "plan", None)
         if plan is not None:
             # Zero is the position of a level, and a count, whatever the rows were.
             rows[:, (plan.families == 1) | (plan.families == 3)] = 0.0
@@ -74,7 +74,7 @@ def without_score(fit: Fit[Any], *, at_means: bool) -> str | None:
     if plan is None:
         own = np.arange(len(means))
         # A class without a prior has no score; others have one at their own mean.
-        strange[own, own] |= np.isneginf(scores[own, own]) & (fit.numbers.prior[own] > 0)
+        strange[own, own] |= np.isneginf(scores[own, own]) & (fit.estimates.prior[own] > 0)
     if not strange.any():
         return None
     row, k = np.argwhere(strange)[0].tolist()
@@ -239,7 +239,7 @@ def _spec_in_file(name: Any) -> ModelSpec[Any] | None:
     return spec
 
 
-def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
+def save(fit: FittedModel[Any], path: str | os.PathLike[str]) -> None:
     """Write a fit to a file, whole or not at all, where the file can be loaded again.
 
     The rows of its table are not part of it, but those of `knn`, `kernel_density` and `kernel_lda`, which are
@@ -276,9 +276,9 @@ def write_loadable(
     write_file(place, about, tensors)
 
 
-def _parts(fit: Fit[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
+def _parts(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Description and buffers of a fit."""
-    numbers = fit.numbers
+    numbers = fit.estimates
     blocks = fit.blocks
     about = {
         "model": fit.spec.name,
@@ -305,7 +305,7 @@ def fit_of(
     about: dict[str, Any],
     tensors: dict[str, Floats],
     functions: Mapping[str, Callable[..., Any]] | None,
-) -> Fit[Any]:
+) -> FittedModel[Any]:
     """The fit that description and buffers are of, all of them checked."""
     check_values(path, about)
     tensors = dict(tensors)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from discrim.models.base.available import PublicAttributes
 from discrim.models.base.displayed import ShownModel
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 
 
 class FittedResults(ShownModel):
@@ -17,12 +17,12 @@ class FittedResults(ShownModel):
 
     Parameters
     ----------
-    fit : Fit
+    fit : FittedModel
     """
 
-    _fit: Fit[Any]
+    _fit: FittedModel[Any]
 
-    def __init__(self, fit: Fit[Any]) -> None:
+    def __init__(self, fit: FittedModel[Any]) -> None:
         self._fit = fit
 
     @property
@@ -99,12 +99,12 @@ class FitComponent(PublicAttributes):
 
     Parameters
     ----------
-    fit : Fit
+    fit : FittedModel
     """
 
-    _fit: Fit[Any]
+    _fit: FittedModel[Any]
 
-    def __init__(self, fit: Fit[Any]) -> None:
+    def __init__(self, fit: FittedModel[Any]) -> None:
         self._fit = fit
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ from discrim.covariance import COVARIANCES, Regularized
 from discrim.design.blocks import Blocks
 from discrim.errors import DiscrimError, NotSupportedError, sentence
 from discrim.inference.error_rates import as_good, rates_along
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import used_sparse_rows
 from discrim.models.registry import BY_MODEL, Row, resolve
 from discrim.penalty import PENALTIES
@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
 def verb_of(results: Any) -> str:
     """Name of the verb that made a fit; a NotSupportedError of what is no classifier of this package."""
     fit = getattr(results, "_fit", None)
-    if not isinstance(fit, Fit) or type(results) is not fit.spec.results_class:
+    if not isinstance(fit, FittedModel) or type(results) is not fit.spec.results_class:
         raise NotSupportedError(
             f"{type(results).__name__} is no fitted classifier.",
             hint="Pass what lda(), qda() or another verb returns.",
@@ -119,10 +119,10 @@ def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
     spec = fit.spec
     options = {name: value for name, value in fit.options.items() if anew or name not in spec.search_options}
     for name, number in () if anew else spec.chosen_options.items():
-        options[name] = _with_chosen(options[name], getattr(fit.numbers, number), fit.classes)
+        options[name] = _with_chosen(options[name], getattr(fit.estimates, number), fit.classes)
     if "prior" in argument_defaults(BY_MODEL[spec.name]):
         shares = "equal" if len(set(fit.prior.tolist())) == 1 else results.prior.to_dict()
-        options["prior"] = None if fit.numbers.estimated_prior else shares
+        options["prior"] = None if fit.estimates.estimated_prior else shares
     if fit.blocks.functions:
         options["functions"] = dict(fit.blocks.functions)
     return options
@@ -300,12 +300,12 @@ def largest_as_good(path: pd.DataFrame) -> Any:
     return path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy())].max().item()
 
 
-def held_path(fit: Fit[Any], why: str, way_out: str, chosen: str = "") -> pd.DataFrame:
+def held_path(fit: FittedModel[Any], why: str, way_out: str, chosen: str = "") -> pd.DataFrame:
     """Return the errors of a choice that a fit keeps.
 
     Parameters
     ----------
-    fit : Fit
+    fit : FittedModel
     why : str
         Why there may be none, for the error.
     way_out : str

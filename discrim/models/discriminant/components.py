@@ -34,7 +34,7 @@ from discrim.inference.error_rates import as_good
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.reading import warn_of_tied_axes
 from discrim.models.base.refits import error_path, held_path
@@ -261,16 +261,16 @@ def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:
     return replace(blocks, design=design), names
 
 
-def recode(fit: Fit[Any], blocks: Blocks) -> tuple[Fit[Any], Blocks]:
+def recode(fit: FittedModel[Any], blocks: Blocks) -> tuple[FittedModel[Any], Blocks]:
     """Return fit and blocks of a design that has lost levels, with its own indicators or covariates."""
-    covariance_model: CovarianceModel = fit.numbers.covariance_model
+    covariance_model: CovarianceModel = fit.estimates.covariance_model
     subspace = covariance_model.subspace
     if subspace is not None and subspace.indicators is not None:
         blocks, names = with_level_indicators(blocks)
         covariance_model = replace(subspace, indicators=tuple(term in names for term in blocks.terms))
     else:
         covariance_model = covariance_model.with_covariates(blocks.covariates)
-    return replace(fit, numbers=replace(fit.numbers, covariance_model=covariance_model)), blocks
+    return replace(fit, estimates=replace(fit.estimates, covariance_model=covariance_model)), blocks
 
 
 def with_indicators(
@@ -298,13 +298,13 @@ class Subspace(FitComponent):
 
     @property
     def _kind(self) -> SubspaceCovariance:
-        covariance_model: SubspaceCovariance = self._fit.numbers.within_axes
+        covariance_model: SubspaceCovariance = self._fit.estimates.within_axes
         return covariance_model
 
     def _scores(self) -> Scores:
         cache = self._fit.cache
         if "principal axes" not in cache:
-            cache["principal axes"] = self._kind.scores(self._fit.numbers.moments)
+            cache["principal axes"] = self._kind.scores(self._fit.estimates.moments)
         scores: Scores = cache["principal axes"]
         return scores
 
@@ -364,7 +364,7 @@ class CorrespondenceSubspace(Subspace):
     def _variances(self) -> tuple[Floats, Floats]:
         """Return the share (p,) of the rows that each indicator has, and the variances along the axes."""
         which = self._indicators()
-        moments = self._fit.numbers.moments
+        moments = self._fit.estimates.moments
         share = np.where(which, moments.counts @ moments.class_means / moments.total, 0.0)
         total = (1.0 - share).sum()
         return share, total * self._scores().spectrum.lengths[: self.n_components]
@@ -428,14 +428,14 @@ class SlicedSubspace(Subspace):
         """Return the covariance of the scores in each class."""
         spectrum = self._spectrum()
         names = self._names()
-        values = [spectrum.covariance_of(c, len(names)) for c in self._fit.numbers.covariances]
+        values = [spectrum.covariance_of(c, len(names)) for c in self._fit.estimates.covariances]
         frames = [pd.DataFrame(each, index=names, columns=names) for each in values]
         return dict(zip(self._fit.classes, frames, strict=True))
 
 
-def subspace_of(fit: Fit[Any]) -> Subspace | None:
+def subspace_of(fit: FittedModel[Any]) -> Subspace | None:
     """Return the axes of a fit within which the classes are compared; None if these are all columns."""
-    subspace = fit.numbers.within_axes
+    subspace = fit.estimates.within_axes
     if subspace is None:
         return None
     if subspace.is_supervised:

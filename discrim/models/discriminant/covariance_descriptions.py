@@ -31,7 +31,7 @@ from discrim.core.covariance.sliced import SAVECovariance
 from discrim.core.covariance.spherical import SphericalCovariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.errors import NotSupportedError
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.discriminant.covariance_results import (
     FactorModel,
@@ -72,9 +72,9 @@ def divisor_text(*, by_class: bool, mle: bool) -> str:
     return ("1/n" if mle else "1/(n-1)") if by_class else ("1/N" if mle else "1/(N-K)")
 
 
-def check_closed_form(fit: Fit[Any], method: str) -> None:
+def check_closed_form(fit: FittedModel[Any], method: str) -> None:
     """Raise NotSupportedError if a covariance has no closed form of a rule by a method."""
-    model = fit.numbers.covariance_model
+    model = fit.estimates.covariance_model
     if method == "plugin" or model.has_distances:
         return
     error = describe(model).sampling_error(f'method="{method}"')
@@ -168,7 +168,7 @@ class CovarianceDescription:
         """Return the note below a header; `shorten` cuts a text of the user."""
         return " ".join(map(shrinkage_note, self.model.shrinkages)).strip()
 
-    def component(self, fit: Fit[Any]) -> FitComponent | None:
+    def component(self, fit: FittedModel[Any]) -> FitComponent | None:
         """Return the `covariance_model` of the results, or None."""
         if self.component_class is not None:
             return self.component_class(fit)
@@ -329,7 +329,7 @@ class PseudoInverseDescription(CovarianceDescription):
         rank = len(covariances[0].root)
         return [HeaderItem("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
 
-    def component(self, fit: Fit[Any]) -> FitComponent | None:
+    def component(self, fit: FittedModel[Any]) -> FitComponent | None:
         """Return the `covariance_model` of the results, or None."""
         if self.component_class is not None:
             return self.component_class(fit)

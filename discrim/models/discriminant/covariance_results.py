@@ -23,7 +23,7 @@ from discrim.errors import NotSupportedError
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, fit_covariances
+from discrim.models.base.fit import FittedModel, fit_covariances
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.labels import covariance_values
 from discrim.models.base.refits import held_path
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from discrim.core.discriminant.qda import QDAFit
 
 
-def shrinkage_values(fit: Fit[Any], shrinkage: Shrinkage, name: str) -> float | pd.Series:
+def shrinkage_values(fit: FittedModel[Any], shrinkage: Shrinkage, name: str) -> float | pd.Series:
     """Return how much a fit shrinks: a number, or a Series by class if each class has its own covariance."""
     if len(fit_covariances(fit)) == 1:
         return shrinkage.values[0]
@@ -56,7 +56,7 @@ class ShrunkModel(FitComponent):
     """
 
     def _shrinkages(self) -> tuple[Shrinkage, ...]:
-        shrinkages: tuple[Shrinkage, ...] = self._fit.numbers.covariance_model.shrinkages
+        shrinkages: tuple[Shrinkage, ...] = self._fit.estimates.covariance_model.shrinkages
         return shrinkages
 
     @property
@@ -120,7 +120,7 @@ class NonlinearModel(FitComponent):
         They are by class and number if each class has its own covariance. If the columns are standardized,
         they are those of standardized columns.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         model: NonlinearCovariance = numbers.covariance_model
         tables = [
             pd.DataFrame({"sample": sample, "shrunk": shrunk}, index=pd.RangeIndex(1, len(sample) + 1))
@@ -156,7 +156,7 @@ class SeparableModel(FitComponent):
 
     @property
     def _kind(self) -> SeparableCovariance:
-        covariance_model: SeparableCovariance = self._fit.numbers.covariance_model
+        covariance_model: SeparableCovariance = self._fit.estimates.covariance_model
         return covariance_model
 
     def _side(self, side: str) -> pd.DataFrame:
@@ -164,7 +164,7 @@ class SeparableModel(FitComponent):
         covariance_model = self._kind
         tables = []
         for covariance in fit_covariances(fit):
-            blocks = covariance_values(covariance, fit.numbers.moments.scale).reshape(
+            blocks = covariance_values(covariance, fit.estimates.moments.scale).reshape(
                 covariance_model.rows,
                 covariance_model.columns,
                 covariance_model.rows,
@@ -203,8 +203,8 @@ class SeparableModel(FitComponent):
         fit = self._fit
         covariance_model = self._kind
         covariances = fit_covariances(self._fit)
-        moments = fit.numbers.moments
-        p = fit.numbers.moments.n_columns
+        moments = fit.estimates.moments
+        p = fit.estimates.moments.n_columns
         counts = moments.counts if len(covariances) > 1 else np.array([moments.total])
         free = moments.rows - 1 if len(covariances) > 1 else [moments.rows.sum() - moments.n_classes]
         if min(free) < p:
@@ -214,7 +214,7 @@ class SeparableModel(FitComponent):
                 hint='Give more rows, or compare by error_rates(["cv"]).',
             )
         full = separate(moments, counts) if len(covariances) > 1 else (pooled(moments, moments.total),)
-        divisors: Floats = fit.numbers.divisors_of(moments)
+        divisors: Floats = fit.estimates.divisors_of(moments)
         own = [c.divided_by(n / d).logdet for c, n, d in zip(covariances, counts, divisors, strict=True)]
         small, large = (-0.5 * float(counts @ logdets) for logdets in (own, [c.logdet for c in full]))
         df = len(covariances) * p * (p + 1) // 2 - covariance_model.n_parameters(p, len(covariances))
@@ -239,11 +239,11 @@ class FactorModel(FitComponent):
     {'setosa': 2, 'versicolor': 2, 'virginica': 2}
     """
 
-    _fit: Fit[QDAFit]
+    _fit: FittedModel[QDAFit]
 
     @property
     def _factors(self) -> Factors:
-        covariance_model: Any = self._fit.numbers.covariance_model
+        covariance_model: Any = self._fit.estimates.covariance_model
         factors: Factors = covariance_model.factors
         return factors
 
@@ -272,7 +272,7 @@ class FactorModel(FitComponent):
         [2.0, 0.695, 0.107, 0.043, 0.903]
         """
         factors = self._factors
-        signals, noise = factors.variances(self._fit.numbers.divisors)
+        signals, noise = factors.variances(self._fit.estimates.divisors)
         table = pd.DataFrame({"dimensions": factors.dimensions}, index=self._fit.classes)
         table["largest"] = factors.in_data(np.array([a.max() for a in signals]))
         table["smallest"] = factors.in_data(np.array([a.min() for a in signals]))
@@ -309,7 +309,7 @@ class FactorModel(FitComponent):
         """
         factors = self._factors
         p = len(self._fit.terms)
-        divisors = self._fit.numbers.divisors
+        divisors = self._fit.estimates.divisors
         counts = factors.counts
         labels = list(self._fit.classes)
         if common_axes(factors.form):

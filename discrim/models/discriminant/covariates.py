@@ -15,7 +15,7 @@ from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.error_rates import check_level
 from discrim.inference.manova import wilks
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.discriminant.covariance_descriptions import describe
 from discrim.models.discriminant.normal_fits import moments_by_class
@@ -55,17 +55,17 @@ class CovariateModel(FitComponent):
     [0.00375, 0.00151]
     """
 
-    _fit: Fit[LDAFit]
+    _fit: FittedModel[LDAFit]
 
     @property
     def covariates(self) -> pd.Index:
         """Names of the columns of the covariates."""
-        return self._fit.terms[: self._fit.numbers.covariates]
+        return self._fit.terms[: self._fit.estimates.covariates]
 
     def _slopes(self) -> Slopes:
         fit = self._fit
         if "slopes" not in fit.cache:
-            fit.cache["slopes"] = slopes(fit.numbers.moments, fit.numbers.covariates)
+            fit.cache["slopes"] = slopes(fit.estimates.moments, fit.estimates.covariates)
         found: Slopes = fit.cache["slopes"]
         return found
 
@@ -95,7 +95,7 @@ class CovariateModel(FitComponent):
         check_level(level)
         fit = self._fit
         found = self._slopes()
-        q = fit.numbers.covariates
+        q = fit.estimates.covariates
         index = pd.MultiIndex.from_product([fit.terms[:q], fit.terms[q:]], names=["covariate", "column"])
         return pd.DataFrame(_by_t(found.coef.ravel(), found.se.ravel(), found.df, level), index=index)
 
@@ -126,9 +126,9 @@ class CovariateModel(FitComponent):
         check_level(level)
         fit = self._fit
         found = self._slopes()
-        q = fit.numbers.covariates
+        q = fit.estimates.covariates
         index = pd.MultiIndex.from_product([fit.classes, fit.terms[q:]], names=["class", "column"])
-        table = pd.DataFrame({"mean": fit.numbers.moments.class_means[:, q:].ravel()}, index=index)
+        table = pd.DataFrame({"mean": fit.estimates.moments.class_means[:, q:].ravel()}, index=index)
         columns = _by_t(found.means.ravel(), found.means_se.ravel(), found.df, level)
         for name, told in {"adjusted": "coef", "se": "se", "low": "low", "high": "high"}.items():
             table[name] = columns[told]
@@ -156,8 +156,8 @@ class CovariateModel(FitComponent):
         """
         fit = self._fit
         found = self._slopes()
-        numbers = fit.numbers
-        q = fit.numbers.covariates
+        numbers = fit.estimates
+        q = fit.estimates.covariates
         p, k, _ = numbers.tested
         free = numbers.residual_df
         rows = {name: _wilks_row(found.single[i : i + 1], p, 1, free) for i, name in enumerate(fit.terms[:q])}

@@ -25,7 +25,7 @@ from discrim.errors import (
 )
 from discrim.models.base import reading
 from discrim.models.base.data_range import check_data_range
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 
 MissingRows = Literal["drop", "em"]
 """What a fit does with rows that miss a value."""
@@ -222,7 +222,7 @@ def _collapse(found: Collapsed, blocks: Blocks) -> CollinearError:
     )
 
 
-def em_rule(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
+def em_rule(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
     """The rule of a fit by EM to other weights of the rows, the prior held; None where there is none."""
     k = len(fit.classes)
     x, codes, weights = weighted_rows(blocks)
@@ -235,7 +235,7 @@ def em_rule(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
         return None
     if isinstance(found, Collapsed):
         return None
-    refit = fit.numbers.refit(found[0])
+    refit = fit.estimates.refit(found[0])
     if refit is None:
         return None
-    return replace(fit, numbers=refit, path=None, cache={}).rule_of(blocks)
+    return replace(fit, estimates=refit, path=None, cache={}).rule_of(blocks)

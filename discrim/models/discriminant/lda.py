@@ -37,7 +37,7 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import name_class
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import NOTHING, Fit, Gaps
+from discrim.models.base.fit import NOTHING, FittedModel, Gaps
 from discrim.models.base.labels import (
     by_class_and_term,
     class_code,
@@ -77,7 +77,7 @@ from discrim.subspace import MultipleCorrespondence
 
 def _need_errors(results: LDAResults) -> None:
     """Raise NotSupportedError if the log odds have no standard errors."""
-    numbers = results._fit.numbers
+    numbers = results._fit.estimates
     results._need_moments("log_odds()")
     if numbers.reduced() is not None:
         raise NotSupportedError(
@@ -96,7 +96,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     What exists for one option only is reached through `covariance_model`, `subspace` and `covariate_model`.
     """
 
-    _fit: Fit[LDAFit]
+    _fit: FittedModel[LDAFit]
 
     @property
     def cov(self) -> pd.DataFrame:
@@ -106,16 +106,16 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         covariates it is that of the other columns given these, with divisor N - K - q or N. With
         `components=`, it is the part that lies within the principal axes.
         """
-        covariance = self._fit.numbers.covariance
-        scale = self._fit.numbers.moments.scale
+        covariance = self._fit.estimates.covariance
+        scale = self._fit.estimates.moments.scale
         if note := range_note([covariance], scale, self.terms):
             warn_user(note, PrecisionWarning)
-        q = self._fit.numbers.covariates
+        q = self._fit.estimates.covariates
         return covariance_frame(covariance, scale, self.terms).iloc[q:, q:]
 
     @property
     @available_if(
-        lambda self: len(self._fit.numbers.covariance_model.shrinkages) > 0,
+        lambda self: len(self._fit.estimates.covariance_model.shrinkages) > 0,
         'fit with covariance="shrunk" or "correlation", or discrim.covariance.Diagonal("strimmer")',
     )
     def shrinkage(self) -> float:
@@ -124,11 +124,11 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         It is the shrinkage of the covariance to a sphere, of correlations to zero, or of variances to their
         median.
         """
-        return self._fit.numbers.covariance_model.shrinkages[0].values[0]
+        return self._fit.estimates.covariance_model.shrinkages[0].values[0]
 
     @property
     @available_if(
-        lambda self: self._fit.numbers.covariates > 0,
+        lambda self: self._fit.estimates.covariates > 0,
         "name covariates in the formula after a `|`, as in y ~ x | age",
     )
     def covariate_model(self) -> CovariateModel:
@@ -137,21 +137,21 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
 
     def _axes(self) -> Canonical:
         if "axes" not in self._fit.cache:
-            self._fit.cache["axes"] = self._fit.numbers.axes()
+            self._fit.cache["axes"] = self._fit.estimates.axes()
         axes: Canonical = self._fit.cache["axes"]
         return axes
 
     @property
     def _shown(self) -> int:
         rank = len(self._axes().singular)
-        return rank if self._fit.numbers.ncomp is None else min(self._fit.numbers.ncomp, rank)
+        return rank if self._fit.estimates.ncomp is None else min(self._fit.estimates.ncomp, rank)
 
     @property
     def _axis_names(self) -> pd.Index:
         return pd.Index([f"LD{i + 1}" for i in range(self._shown)])
 
     def _coefficients(self) -> Floats:
-        return self._axes().axes[:, : self._shown] * self._fit.numbers.moments.scale[:, None]
+        return self._axes().axes[:, : self._shown] * self._fit.estimates.moments.scale[:, None]
 
     def _shares(self) -> Floats:
         squares = self._axes().singular ** 2
@@ -177,7 +177,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         return pd.Series(self._shares(), index=self._axis_names, name="explained")
 
     def _functions(self) -> tuple[Floats, Floats]:
-        fit = self._fit.numbers
+        fit = self._fit.estimates
         return gaussian.classification_functions(
             fit.moments, fit.covariance, self._fit.log_prior(), fit.reduced()
         )
@@ -199,7 +199,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     @available_if(full_covariance("Wilks' lambda"))
     def wilks(self) -> TestResult:
         """Wilks' lambda with Rao's F; with covariates, of means at equal covariates."""
-        return wilks(self._fit.numbers.roots(), *self._fit.numbers.tested)
+        return wilks(self._fit.estimates.roots(), *self._fit.estimates.tested)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean.
@@ -218,7 +218,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
         axes = self._axes()
-        origin, _ = gaussian.centred(self._fit.numbers.moments, axes.centre)
+        origin, _ = gaussian.centred(self._fit.estimates.moments, axes.centre)
         scaling = self.scaling.to_numpy()
         out = np.empty((self._shown, blocks.table.nrows))
         for place, x, _ in blocks.every_row():
@@ -270,7 +270,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
 
     def _wald(self, base: int, level: float, *, debiased: bool) -> dict[str, Floats]:
         """The columns of `log_odds` against the class at a position."""
-        fit = self._fit.numbers
+        fit = self._fit.estimates
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
         if shrink <= 0:
@@ -298,7 +298,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         Signs and reference are those of `LogisticResults`. `log_odds` has them in rows, and against any
         class.
         """
-        if self._fit.numbers.has_errors:
+        if self._fit.estimates.has_errors:
             return self._by_term(self.log_odds()["coef"].to_numpy())
         planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
         return self._by_term(np.concatenate([[plane.offset, *plane.normal] for plane in planes]))
@@ -313,7 +313,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     def cov_params(self) -> pd.DataFrame:
         """Covariance of `params` by (class, term), by the delta method as `bse`, whose squares it has."""
         index = self.log_odds().index
-        fit = self._fit.numbers
+        fit = self._fit.estimates
         covariance = log_odds_covariance(
             fit.moments, fit.covariance, fit.divisor, 0, estimated_prior=fit.estimated_prior
         )
@@ -350,7 +350,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         return self.log_odds(level=level)[["low", "high"]]
 
     def _plane(self, i: int, j: int) -> Plane:
-        return self._fit.numbers.plane(i, j, self._fit.log_prior())
+        return self._fit.estimates.plane(i, j, self._fit.log_prior())
 
     # ---- tests
 
@@ -381,7 +381,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         With covariates they are those of the multivariate analysis of covariance, of means at equal
         covariates.
         """
-        return manova_table(self._fit.numbers.roots(), *self._fit.numbers.tested)
+        return manova_table(self._fit.estimates.roots(), *self._fit.estimates.tested)
 
     @available_if(moment_estimates("anova()", adjusted=False))
     @displayed()
@@ -418,7 +418,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     @displayed()
     def partial_tests(self) -> pd.DataFrame:
         """What each column adds to the others: partial Wilks' lambda, F and tolerance; t for two classes."""
-        fit = self._fit.numbers
+        fit = self._fit.estimates
         # Beyond covariates as well is beyond all other columns.
         whole = fit_lda(fit.moments, fit.prior) if fit.covariates else fit
         classes = whole.moments.n_classes
@@ -429,7 +429,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     @displayed()
     def generalized_distances(self) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as in SAS."""
-        fit = self._fit.numbers
+        fit = self._fit.estimates
         return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
 
     @available_if(normal_fits.has_moments_by_class("box_m()"))
@@ -453,7 +453,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         """
-        if self._fit.numbers.has_errors:
+        if self._fit.estimates.has_errors:
             return with_broom_names(self.log_odds(level=level))
         table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
         table["coef"] = self.params.to_numpy().T.ravel()
@@ -464,10 +464,10 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._glance()
-        shrinkages = self._fit.numbers.covariance_model.shrinkages
+        shrinkages = self._fit.estimates.covariance_model.shrinkages
         names = ("shrinkage", "variance_shrinkage")
         row |= {name: each.values[0] for name, each in zip(names, shrinkages, strict=False)}
-        if self._fit.numbers.has_tests:
+        if self._fit.estimates.has_tests:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])
 
@@ -493,7 +493,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
 
     def fit(
         self, estimates: LDAFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
-    ) -> Fit[LDAFit]:
+    ) -> FittedModel[LDAFit]:
         """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
         if rows.covariates != estimates.covariates:
             raise DataError(
@@ -502,30 +502,32 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
             )
         return super().fit(estimates, rows, arguments, **options)
 
-    def rule(self, fit: Fit[LDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
+    def rule(self, fit: FittedModel[LDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
         """Return the rule under a prior, by a method that the covariance has."""
         check_closed_form(fit, method)
         return super().rule(fit, prior, method, convention)
 
-    def likelihood_of(self, fit: Fit[LDAFit]) -> str:
+    def likelihood_of(self, fit: FittedModel[LDAFit]) -> str:
         """Return whose likelihood `llf` is."""
-        return "class and row given covariates" if fit.numbers.covariates else "class and row"
+        return "class and row given covariates" if fit.estimates.covariates else "class and row"
 
-    def drops_columns(self, fit: Fit[LDAFit]) -> bool:
+    def drops_columns(self, fit: FittedModel[LDAFit]) -> bool:
         """Return whether each refit drops collinear columns again."""
         return bool(fit.options["collinear"] == "drop")
 
-    def recode(self, fit: Fit[LDAFit], rows: Blocks, *, fixed: bool) -> tuple[Fit[LDAFit], Blocks]:
+    def recode(
+        self, fit: FittedModel[LDAFit], rows: Blocks, *, fixed: bool
+    ) -> tuple[FittedModel[LDAFit], Blocks]:
         """Adapt a fit to rows that lack levels of the fit."""
         return recode(fit, rows)
 
-    def has_marginals(self, fit: Fit[LDAFit]) -> bool:
+    def has_marginals(self, fit: FittedModel[LDAFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out.
 
         A covariance within principal axes has no variance outside them, so that a column would seem to be
         known from the others.
         """
-        return fit.numbers.components is None and not fit.numbers.covariates
+        return fit.estimates.components is None and not fit.estimates.covariates
 
     def marginal_rule(self, estimates: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of some columns, the others integrated out."""

@@ -31,7 +31,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, ModelSpec
+from discrim.models.base.fit import FittedModel, ModelSpec
 from discrim.models.base.labels import covariance_frame
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import (
@@ -226,16 +226,16 @@ def _chosen(
 class LocationResults(ClassifierResults):
     """A fit of the location model."""
 
-    _fit: Fit[LocationFit]
+    _fit: FittedModel[LocationFit]
 
     @property
     def smoothing(self) -> float:
         """Weight of a row in a cell that differs from its own in one column."""
-        return self._fit.numbers.smoothing
+        return self._fit.estimates.smoothing
 
     def _cells(self) -> pd.Index:
         fit = self._fit
-        layout = self._fit.numbers.layout
+        layout = self._fit.estimates.layout
         terms = [self.terms[j] for j in layout.categories.tolist()]
         if not terms:
             return pd.Index(["all rows"], name="cell")
@@ -247,12 +247,12 @@ class LocationResults(ClassifierResults):
         return pd.MultiIndex.from_product(levels, names=terms)
 
     def _number_terms(self) -> pd.Index:
-        return self.terms[self._fit.numbers.layout.numbers]
+        return self.terms[self._fit.estimates.layout.numbers]
 
     @property
     def probabilities(self) -> pd.DataFrame:
         """Probability of each cell within each class, cells by classes."""
-        return pd.DataFrame(self._fit.numbers.probabilities.T, index=self._cells(), columns=self.classes)
+        return pd.DataFrame(self._fit.estimates.probabilities.T, index=self._cells(), columns=self.classes)
 
     @property
     @displayed(every="count")
@@ -261,7 +261,7 @@ class LocationResults(ClassifierResults):
 
         Rows, or sums of weights.
         """
-        counts = self._fit.numbers.cells.counts.reshape(len(self.classes), -1).T
+        counts = self._fit.estimates.cells.counts.reshape(len(self.classes), -1).T
         return pd.DataFrame(counts, index=self._cells(), columns=self.classes)
 
     @property
@@ -275,7 +275,7 @@ class LocationResults(ClassifierResults):
             for cell in cells
         ]
         index = pd.MultiIndex.from_tuples(keys, names=["class", *names])
-        values = self._fit.numbers.means.reshape(len(keys), -1)
+        values = self._fit.estimates.means.reshape(len(keys), -1)
         return pd.DataFrame(values, index=index, columns=self._number_terms())
 
     @property
@@ -284,7 +284,7 @@ class LocationResults(ClassifierResults):
 
         Covariance of the numbers, common to classes and cells.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         return covariance_frame(numbers.covariance, numbers.cells.scale, self._number_terms())
 
     @property
@@ -306,7 +306,7 @@ class LocationResults(ClassifierResults):
     @displayed(probability="share")
     def tidy(self) -> pd.DataFrame:
         """One row for each class, cell and column of numbers: rows, probability of the cell, mean."""
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         terms = self._number_terms()
         table = self.means.index.repeat(len(terms)).to_frame(index=False)
         table["term"] = np.tile(terms.to_numpy(), len(self.means))
@@ -317,7 +317,7 @@ class LocationResults(ClassifierResults):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         row = {
             "smoothing": numbers.smoothing,
             "cells": numbers.layout.n_cells,
@@ -345,26 +345,28 @@ class LocationSpec(ModelSpec[LocationFit]):
 
     search: tuple[float, ...] = ()
 
-    def likelihood_of(self, fit: Fit[LocationFit]) -> str:
+    def likelihood_of(self, fit: FittedModel[LocationFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"
 
-    def required_moments(self, fit: Fit[LocationFit]) -> None:
+    def required_moments(self, fit: FittedModel[LocationFit]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: Fit[LocationFit]) -> str:
+    def choice(self, fit: FittedModel[LocationFit]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         return "the smoothing" if self.search else ""
 
-    def refit_to_rows(self, fit: Fit[LocationFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[LocationFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
         return _refitted_rule(fit, rows, self.search)
 
-    def refit_with_fixed(self, fit: Fit[LocationFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[LocationFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows that keeps the smoothing."""
         return _refitted_rule(fit, rows, ())
 
-    def recode(self, fit: Fit[LocationFit], rows: Blocks, *, fixed: bool) -> tuple[Fit[LocationFit], Blocks]:
+    def recode(
+        self, fit: FittedModel[LocationFit], rows: Blocks, *, fixed: bool
+    ) -> tuple[FittedModel[LocationFit], Blocks]:
         """Adapt a fit to rows that lack levels: categories are positions among those that remain."""
         return fit, replace(rows, design=level_design(rows.design))
 
@@ -382,9 +384,9 @@ class LocationSpec(ModelSpec[LocationFit]):
         return location_from_file(moments, prior, **values)
 
 
-def _refitted_rule(fit: Fit[LocationFit], blocks: Blocks, candidates: Sequence[float]) -> Rule | None:
+def _refitted_rule(fit: FittedModel[LocationFit], blocks: Blocks, candidates: Sequence[float]) -> Rule | None:
     """Return the rule of other rows, with the best of the candidates, or the smoothing of the fit."""
-    estimates = fit.numbers
+    estimates = fit.estimates
     layout = layout_of(blocks)
     stats = reading.class_moments(blocks, "diagonal")
     if (stats.rows < 1).any() or not len(layout.numbers):

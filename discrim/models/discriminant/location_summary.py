@@ -13,25 +13,25 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.discriminant.location import LocationFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.discriminant.location import LocationResults
 
 MOST_CELLS = 24
 """Cells up to which a summary shows their tables."""
 
 
-def location_sections(results: LocationResults, fit: Fit[LocationFit]) -> Sections:
+def location_sections(results: LocationResults, fit: FittedModel[LocationFit]) -> Sections:
     """Sections of a location model, in their order."""
     parts: Sections = {"header": _header, "classes": headers.classes_section}
-    if 1 < fit.numbers.layout.n_cells <= MOST_CELLS:
+    if 1 < fit.estimates.layout.n_cells <= MOST_CELLS:
         parts = parts | {"cells": _cells}
-    if fit.numbers.layout.n_cells <= MOST_CELLS:
+    if fit.estimates.layout.n_cells <= MOST_CELLS:
         parts = parts | {"means": _means}
     return parts if fit.path is None else parts | {"path": _path}
 
 
-def _header(results: LocationResults, fit: Fit[LocationFit]) -> Pairs:
-    numbers = fit.numbers
+def _header(results: LocationResults, fit: FittedModel[LocationFit]) -> Pairs:
+    numbers = fit.estimates
     cells = numbers.layout.n_cells
     filled = int((numbers.cells.counts > 0).sum())
     chosen = "given" if fit.path is None else "chosen by leave-one-out"
@@ -47,7 +47,7 @@ def _header(results: LocationResults, fit: Fit[LocationFit]) -> Pairs:
     return headers.header(fit, items)
 
 
-def _cells(results: LocationResults, fit: Fit[LocationFit]) -> Section:
+def _cells(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     table = results.probabilities
     note = "Smoothed over cells that differ in few variables."
     return Section(
@@ -55,7 +55,7 @@ def _cells(results: LocationResults, fit: Fit[LocationFit]) -> Section:
     )
 
 
-def _means(results: LocationResults, fit: Fit[LocationFit]) -> Section:
+def _means(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     table = results.means
     keys = [(each[0], ", ".join(map(str, each[1:]))) for each in table.index]
     table = table.set_axis(pd.MultiIndex.from_tuples(keys, names=["class", "cell"]))
@@ -65,7 +65,7 @@ def _means(results: LocationResults, fit: Fit[LocationFit]) -> Section:
     return Section(title, table, column_errors=rounding, source="fit.means")
 
 
-def _path(results: LocationResults, fit: Fit[LocationFit]) -> Section:
+def _path(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     table = results.path.set_index("smoothing").rename_axis(index=None)
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
     note = "The largest smoothing of least error is chosen; the covariance is kept fixed."

@@ -25,7 +25,7 @@ from discrim.design.levels import Unseen
 from discrim.errors import CollinearError
 from discrim.inference.mean_differences import between_squares
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, ModelSpec
+from discrim.models.base.fit import FittedModel, Gaps, ModelSpec
 from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import (
     Data,
@@ -165,7 +165,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
         Number of free parameters: means, the variance, and the prior where it is estimated.
     """
 
-    _fit: Fit[NearestCentroidFit]
+    _fit: FittedModel[NearestCentroidFit]
 
     @property
     def sd(self) -> float:
@@ -173,7 +173,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 
         Standard deviation s of every column within every class, with divisor p (N - K).
         """
-        return self._fit.numbers.sd
+        return self._fit.estimates.sd
 
     def centroid_distances(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Euclidean distances of rows to the class means, in the units of the columns.
@@ -190,14 +190,14 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
         DataFrame, rows by classes
             Missing for a row with a missing value.
         """
-        rule = EuclideanDistances(self._fit.numbers.distances(), self.sd)
+        rule = EuclideanDistances(self._fit.estimates.distances(), self.sd)
         return posterior_frame(self._fit.new_rows(data, Gaps(unseen)), rule, self.classes, np.asarray)
 
     @displayed()
     def distances(self) -> pd.DataFrame:
         """Euclidean distance of each pair of class means, and D2, its square divided by the variance."""
         i, j = np.triu_indices(len(self.classes), 1)
-        d2 = self._fit.numbers.gaps()[i, j]
+        d2 = self._fit.estimates.gaps()[i, j]
         index = pd.MultiIndex.from_arrays([self.classes[i], self.classes[j]], names=["class", "other"])
         return pd.DataFrame({"distance": self.sd * np.sqrt(d2), "D2": d2}, index=index)
 
@@ -211,7 +211,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
             sd, the standard deviation of the column within classes (divisor N - K); and its shares of the
             sums of squares of all columns, within classes and between the class means and the common mean.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         moments = numbers.moments
         unit = numbers.moments.common_unit
         within = moments.squares.sum(axis=0)
@@ -239,7 +239,9 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 # ---- its summary
 
 
-def nearest_centroid_sections(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Sections:
+def nearest_centroid_sections(
+    results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]
+) -> Sections:
     """Sections of nearest centroids, in their order."""
     return {
         "header": _header,
@@ -250,8 +252,8 @@ def nearest_centroid_sections(results: NearestCentroidResults, fit: Fit[NearestC
     }
 
 
-def _header(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Pairs:
-    equal = not fit.numbers.estimated_prior and np.ptp(fit.prior) == 0
+def _header(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Pairs:
+    equal = not fit.estimates.estimated_prior and np.ptp(fit.prior) == 0
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem("Distance", DISTANCE, DISTANCE),
@@ -266,8 +268,8 @@ def _header(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Pa
     return headers.header(fit, items)
 
 
-def _classes(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
-    numbers = fit.numbers
+def _classes(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
+    numbers = fit.estimates
     stats = numbers.within_reach
     free = stats.counts - 1
     # In units of s, so that no square is out of range.
@@ -279,13 +281,13 @@ def _classes(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> S
     return Section("Classes, with their own standard deviations", table, formats, note=note)
 
 
-def _means(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
+def _means(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
     # Distances add up columns as they are: what is small against s tells nothing.
     return headers.means_section(fit, errors=dict.fromkeys(results.terms, results.sd / 2000))
 
 
-def _distances(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
-    table = pd.DataFrame(np.sqrt(fit.numbers.gaps()), index=results.classes, columns=results.classes)
+def _distances(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
+    table = pd.DataFrame(np.sqrt(fit.estimates.gaps()), index=results.classes, columns=results.classes)
     table = table.rename_axis(index=None, columns=None)
     return Section(
         "Distances between the means, in units of s",
@@ -300,7 +302,7 @@ nearest_centroid_brief: Sections = {"classes": _classes, "means": _means}
 """The short form: classes and means."""
 
 
-def _columns(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
+def _columns(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
     formats: dict[Any, Any] = {"sd": "general", "within": "share", "between": "share"}
     note = "Squares add up in the columns' units: the larger a column's share, the more it decides."
     return Section(
@@ -309,7 +311,7 @@ def _columns(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> S
         formats,
         note=note,
         source="fit.column_shares()",
-        worth=headers.worth(fit.numbers.moments) if headers.are_many(fit.terms) else None,
+        worth=headers.worth(fit.estimates.moments) if headers.are_many(fit.terms) else None,
     )
 
 
@@ -327,11 +329,11 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
     file_moments = "diagonal"
     file_covariance = "spherical"
 
-    def required_moments(self, fit: Fit[NearestCentroidFit]) -> Spread:
+    def required_moments(self, fit: FittedModel[NearestCentroidFit]) -> Spread:
         """Return which moments a refit needs."""
         return "diagonal"
 
-    def has_marginals(self, fit: Fit[NearestCentroidFit]) -> bool:
+    def has_marginals(self, fit: FittedModel[NearestCentroidFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out."""
         return True
 

@@ -41,7 +41,7 @@ from discrim.inference.covariance_models import box_m_test, covariance_ladder, l
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.core_errors import name_class
-from discrim.models.base.fit import E, Fit, ModelSpec
+from discrim.models.base.fit import E, FittedModel, ModelSpec
 from discrim.models.base.reading import Watch
 from discrim.models.base.refits import error_path, largest_as_good
 from discrim.models.discriminant.components import AxesChoice, choose_axes, needs_rows
@@ -321,16 +321,16 @@ class NormalSpec(ModelSpec[E]):
     chosen_options = MappingProxyType({"covariance": "chosen_covariance", "components": "chosen_components"})
     file_methods = ("moment", "mle", *ROBUST)
 
-    def fit(self, estimates: E, rows: Blocks, arguments: Mapping[str, Any], **options: Any) -> Fit[E]:
+    def fit(self, estimates: E, rows: Blocks, arguments: Mapping[str, Any], **options: Any) -> FittedModel[E]:
         """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
         is_partial = _covariance_model(estimates).traits.uses_incomplete_rows
         return super().fit(
             estimates, replace(rows, partial=True) if is_partial else rows, arguments, **options
         )
 
-    def required_moments(self, fit: Fit[E]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[E]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
-        covariance_model = _covariance_model(fit.numbers)
+        covariance_model = _covariance_model(fit.estimates)
         if (
             covariance_model.traits.is_robust
             or not covariance_model.traits.is_moment_estimate
@@ -339,20 +339,20 @@ class NormalSpec(ModelSpec[E]):
             return None
         return super().required_moments(fit)
 
-    def choice(self, fit: Fit[E]) -> str:
+    def choice(self, fit: FittedModel[E]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
-        covariance_model = _covariance_model(fit.numbers)
+        covariance_model = _covariance_model(fit.estimates)
         if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
             return "the number of principal axes"
         return "the shrinkage" if any(each.rule == "loo" for each in covariance_model.shrinkages) else ""
 
-    def obstacles(self, fit: Fit[E], moments: ClassMoments) -> list[Dependency]:
+    def obstacles(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
         """Return the collinear columns of these moments that the model cannot use."""
-        return _covariance_model(fit.numbers).unfitted().check(moments)
+        return _covariance_model(fit.estimates).unfitted().check(moments)
 
-    def refit_to_rows(self, fit: Fit[E], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
-        covariance_model = _covariance_model(fit.numbers)
+        covariance_model = _covariance_model(fit.estimates)
         if (
             covariance_model.traits.is_moment_estimate
             and not covariance_model.traits.is_robust
@@ -361,18 +361,18 @@ class NormalSpec(ModelSpec[E]):
             return _rule_anew(self.has_common_covariance, fit, rows)
         return self.refit_with_fixed(fit, rows)
 
-    def refit_with_fixed(self, fit: Fit[E], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows that keeps what the rows of the fit chose."""
-        covariance_model = _covariance_model(fit.numbers)
+        covariance_model = _covariance_model(fit.estimates)
         if covariance_model.traits.is_robust:
             return robust_rule(fit, rows)
         if not covariance_model.traits.is_moment_estimate:
             return em_rule(self.has_common_covariance, fit, rows)
         return super().refit_with_fixed(fit, rows)
 
-    def leave_one_out(self, fit: Fit[E]) -> LeftOut | Floats:
+    def leave_one_out(self, fit: FittedModel[E]) -> LeftOut | Floats:
         """Return the scores of rows under the rule without each of them."""
-        estimates: Any = fit.numbers
+        estimates: Any = fit.estimates
         rows = fit.rows("leave_one_out()")
         unit = estimates.covariance_model.column_units(estimates.moments)
         left_out: LeftOut = estimates.left_out(
@@ -409,10 +409,10 @@ def _covariance_model(estimates: Any) -> CovarianceModel:
     return covariance_model
 
 
-def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
+def _rule_anew(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
     """The rule of other rows by what they say themselves, the prior held; None where it is singular."""
-    numbers = fit.numbers
-    covariance_model = fit.numbers.covariance_model.unfitted()
+    numbers = fit.estimates
+    covariance_model = fit.estimates.covariance_model.unfitted()
     moments = reading.class_moments(blocks, numbers.moments.spread)
     free = moments.rows - 1
     light = moments.total - moments.n_classes if common else (moments.counts - 1).min()
@@ -557,12 +557,14 @@ KEPT = "equal covariances"
 """What a fit keeps the tests as, or why there are none."""
 
 
-def box_m_of(fit: Fit[Any]) -> TestResult:
+def box_m_of(fit: FittedModel[Any]) -> TestResult:
     """Box's M of the classes of a fit."""
     return box_m_of_moments(moments_by_class(fit, "box_m()"))
 
 
-def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[TestResult, TestResult] | str:
+def equal_covariance_tests(
+    fit: FittedModel[Any], watch: Watch | None = None
+) -> tuple[TestResult, TestResult] | str:
     """Raw likelihood ratio and Box's M of the rows of a fit, or why there are none; the fit keeps them.
 
     A watch gives what the rows are read from in the place of the blocks, to see them go by.
@@ -577,9 +579,9 @@ def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[T
     return tests
 
 
-def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
+def _tests(fit: FittedModel[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
     blocks = fit.rows("A test of covariances")
-    pooled_moments = fit.numbers.moments
+    pooled_moments = fit.estimates.moments
     refuse_classes_of_few_rows(blocks, pooled_moments)
     try:
         refuse_wide(pooled_moments.n_classes, pooled_moments.n_columns, "class")
@@ -595,7 +597,9 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
     return ratio, box_m_of_moments(moments)
 
 
-def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any = None) -> pd.DataFrame:
+def covariance_models_of(
+    fit: FittedModel[Any], dimensions: Any = None, threshold: Any = None
+) -> pd.DataFrame:
     """The ladder of covariance models for the classes of a fit, with those of a few large variances."""
     if dimensions is None and threshold is not None:
         raise DataError('threshold= requires dimensions="cattell".', hint="Pass both, or neither.")
@@ -605,7 +609,7 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
         moments = comparable(moments)
         factors = _factors(fit, moments, dimensions, threshold)
     table = covariance_ladder(
-        moments, fit.prior_values(), estimated_prior=fit.numbers.estimated_prior, factors=factors
+        moments, fit.prior_values(), estimated_prior=fit.estimates.estimated_prior, factors=factors
     )
     if table["llf"].isna()["common principal components"]:
         spread = within_sd(moments)
@@ -619,7 +623,7 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
     return table
 
 
-def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
+def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
     """Covariances of a few large variances, of each form that these dimensions have."""
     found = []
     levels = fit.blocks.design.levels
@@ -652,15 +656,15 @@ def has_moments_by_class(what: str) -> Callable[[Any], None]:
 
     def check(results: Any) -> None:
         fit = results._fit
-        if not fit.has_rows and fit.numbers.moments.spread != "class":
+        if not fit.has_rows and fit.estimates.moments.spread != "class":
             fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)")
 
     return check
 
 
-def moments_by_class(fit: Fit[Any], what: str) -> ClassMoments:
+def moments_by_class(fit: FittedModel[Any], what: str) -> ClassMoments:
     """Moments by class of the rows of a fit; of one without rows, those that it was made of."""
-    moments = fit.numbers.moments
+    moments = fit.estimates.moments
     if not fit.has_rows and moments.spread == "class":
         return full_rank_moments(fit.blocks, moments)
     return full_rank_moments(fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))

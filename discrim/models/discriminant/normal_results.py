@@ -7,7 +7,7 @@ from typing import Any
 
 from discrim.core.covariance.em import EMCovariance
 from discrim.models.base.available import available_if
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.discriminant.components import subspace_of
 from discrim.models.discriminant.covariance_descriptions import describe
@@ -15,9 +15,9 @@ from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
 
-def covariance_model_of(fit: Fit[Any]) -> FitComponent | None:
+def covariance_model_of(fit: FittedModel[Any]) -> FitComponent | None:
     """Return what the kind of covariance of a fit adds to its results; None if it adds nothing."""
-    return describe(fit.numbers.covariance_model).component(fit)
+    return describe(fit.estimates.covariance_model).component(fit)
 
 
 class SubspaceResults(ClassMeans, GroupSummary, ClassifierResults):
@@ -25,7 +25,7 @@ class SubspaceResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     @available_if(
-        lambda self: self._fit.numbers.within_axes is not None,
+        lambda self: self._fit.estimates.within_axes is not None,
         "it compares the classes on all columns. Fit with components=, or qda() with ncomp=",
     )
     def subspace(self) -> Any:
@@ -48,16 +48,16 @@ class NormalResults(SubspaceResults):
 
     @property
     @available_if(
-        lambda self: self._fit.numbers.covariance_model.traits.uses_incomplete_rows, 'fit with missing="em"'
+        lambda self: self._fit.estimates.covariance_model.traits.uses_incomplete_rows, 'fit with missing="em"'
     )
     def em(self) -> EMCovariance:
         """The search of a fit with missing="em": steps, converged, row_llf, patterns, incomplete."""
-        found: EMCovariance = self._fit.numbers.covariance_model
+        found: EMCovariance = self._fit.estimates.covariance_model
         return found
 
     def _need_moments(self, what: str) -> None:
         """Raise NotSupportedError if means and covariances are not moments of the rows."""
-        error = describe(self._fit.numbers.covariance_model).sampling_error(what)
+        error = describe(self._fit.estimates.covariance_model).sampling_error(what)
         if error is not None:
             raise error
 
@@ -76,6 +76,6 @@ def moment_estimates(what: str, *, adjusted: bool = True) -> Callable[[Any], Non
     def check(results: Any) -> None:
         results._need_moments(what)
         if not adjusted:
-            results._fit.numbers.refuse_covariates(what)
+            results._fit.estimates.refuse_covariates(what)
 
     return check

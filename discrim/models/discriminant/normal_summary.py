@@ -16,7 +16,7 @@ import pandas as pd
 
 from discrim.core.covariance.adjusted import ConditionalCovariance
 from discrim.core.covariance.model import SPHERES
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import covariance_values, range_note
 from discrim.models.base.reading import listed
 from discrim.models.discriminant.covariance_descriptions import describe, sphere_item
@@ -66,7 +66,7 @@ MOST_NAMED = 8
 # ---- linear discriminant analysis
 
 
-def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
+def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> Parts:
     """Sections of a linear discriminant analysis, in their order."""
     parts: Sections = {
         "header": _linear_header,
@@ -75,14 +75,14 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
         "discriminants": _discriminants,
         "functions": _functions,
     }
-    if fit.numbers.covariates:
+    if fit.estimates.covariates:
         parts |= {"slopes": _slopes, "adjusted_means": _adjusted_means}
-    sections = describe(fit.numbers.covariance_model).sections
+    sections = describe(fit.estimates.covariance_model).sections
     if "flagged" in sections and fit.has_rows:
         parts["flagged"] = _flagged
-    if fit.numbers.has_errors:
+    if fit.estimates.has_errors:
         parts["log_odds"] = _log_odds
-    if "ranking" in sections and fit.numbers.prior.max() < 1:
+    if "ranking" in sections and fit.estimates.prior.max() < 1:
         parts["ranking"] = _ranking
     if fit.path is not None:
         parts["path"] = _axes_path if "components" in fit.path else _shrinkage_path
@@ -94,9 +94,9 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
     return _with_equal_covariances(parts, fit, by_name)
 
 
-def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
+def _linear_header(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
     left, right = _common_header(results, fit, by_class=False)
-    if fit.numbers.has_tests:
+    if fit.estimates.has_tests:
         test = results.wilks
         f, *free, _ = test.approximations["F"]
         df1, df2 = (f"{d:.6g}" for d in free)
@@ -114,28 +114,28 @@ def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
                 HeaderItem("P > F", test.pvalue, p_text(test.pvalue)),
             ]
     note = ""
-    if fit.numbers.reduced() is not None:
-        m = fit.numbers.ncomp
+    if fit.estimates.reduced() is not None:
+        m = fit.estimates.ncomp
         first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
         note = f"The rule uses the {first} only (ncomp={m})."
     note = f"{note} {headers.dropped_note(fit, 'within classes')} {_covariance_note(fit)}"
     return headers.header(fit, [*left, *right], note.strip())
 
 
-def _covariance_within(results: LDAResults, fit: Fit[LDAFit]) -> Section:
-    q = fit.numbers.covariates
-    divisor = "N" if fit.numbers.method == "mle" else f"N-K-{q}" if q else "N-K"
-    covariance = fit.numbers.covariance
+def _covariance_within(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+    q = fit.estimates.covariates
+    divisor = "N" if fit.estimates.method == "mle" else f"N-K-{q}" if q else "N-K"
+    covariance = fit.estimates.covariance
     held = covariance.rest if isinstance(covariance, ConditionalCovariance) else covariance
     return _covariance(fit, held, ("within classes", divisor), "fit.cov", by_class=False, first=q)
 
 
-def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+def _discriminants(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     numbers = np.vstack([results._coefficients(), results._shares()])
     axes = [f"LD{i + 1}" for i in range(numbers.shape[1])]
     table = Columns(numbers, [*fit.terms, "Share of trace"], axes)
     note = "On each axis the largest standardized coefficient is positive."
-    errors = headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN)
+    errors = headers.coefficient_errors(headers.difference_sizes(fit.estimates.moments), DRAWN)
     return Section(
         "Discriminants (unit variance within classes)",
         table,
@@ -143,19 +143,19 @@ def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
         errors=[*errors, np.inf],
         note=note if table.shape[1] else "The class means do not differ: there is no discriminant.",
         source="fit.scaling",
-        worth=headers.worth(fit.numbers.moments, 1) if headers.are_many(fit.terms) else None,
+        worth=headers.worth(fit.estimates.moments, 1) if headers.are_many(fit.terms) else None,
         last=0 if headers.are_many(fit.terms) else None,
     )
 
 
-def _slopes(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+def _slopes(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     """Slopes on the covariates, common to the classes."""
     table = results.covariate_model.slopes()[["coef", "se", "t", "p"]]
     table = table.set_axis([f"{column} on {covariate}" for covariate, column in table.index], axis=0)
     formats: dict[Any, Any] = {"coef": "general", "se": "general", "t": "z", "p": "p"}
     note = (
         "The rule compares the columns after these slopes are taken out; differences of the classes in a "
-        f"covariate do not count. t has {fit.numbers.residual_df:.6g} degrees of freedom."
+        f"covariate do not count. t has {fit.estimates.residual_df:.6g} degrees of freedom."
     )
     title = "Slopes on the covariates, common to the classes"
     return Section(
@@ -163,10 +163,10 @@ def _slopes(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     )
 
 
-def _adjusted_means(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+def _adjusted_means(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     """Means at equal covariates."""
-    moments = fit.numbers.moments
-    q = fit.numbers.covariates
+    moments = fit.estimates.moments
+    q = fit.estimates.covariates
     means = results.covariate_model.adjusted_means()["adjusted"].to_numpy().reshape(len(fit.classes), -1)
     centre = moments.counts @ moments.class_means[:, :q] / moments.total
     at = ", ".join(f"{name} {value:.5g}" for name, value in zip(fit.terms[:q], centre, strict=True))
@@ -177,14 +177,14 @@ def _adjusted_means(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     )
 
 
-def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+def _functions(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     source = "fit.coef, fit.intercept"
     short = headers.instead_of(fit, "Classification functions", source)
     if short is not None:
         return short
     coef, constants = results._functions()
     table = Columns(np.vstack([constants, coef]), ["constant", *fit.terms], fit.classes)
-    sizes = headers.score_sizes(fit.numbers.moments)
+    sizes = headers.score_sizes(fit.estimates.moments)
     note = (
         "An observation is assigned to the class whose function is largest; the constants contain ln(prior). "
     )
@@ -193,7 +193,7 @@ def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     return Section("Classification functions", table, errors=errors, note=note, source=source)
 
 
-def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     first, *others = fit.classes
     title = f"Log odds against {first} (asymptotic standard errors under the model)"
     source = "fit.log_odds()"
@@ -206,7 +206,7 @@ def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     table = Columns(list(columns.values()), labels, list(columns), ("class", "term"))
     formats: dict[Any, Any] = dict.fromkeys(columns, "general") | {"z": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|z|"}
-    errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), headers.LOG_ODDS)
+    errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), headers.LOG_ODDS)
     repeated = np.tile(errors, len(others))
     none = [label for label, share in zip(fit.classes, fit.prior, strict=True) if share == 0]
     note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
@@ -214,10 +214,10 @@ def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     return replace(section, worth=("|z|", np.abs(columns["z"]))) if headers.are_many(fit.terms) else section
 
 
-def _ranking(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+def _ranking(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     table = results.ranking(top=min(FIRST, len(results.terms)))[["score", "p", "q", "HC"]]
     more = f", the first of {len(results.terms):,}" if len(table) < len(results.terms) else ""
-    scores = "t-scores" if fit.numbers.covariance.is_diagonal else "CAT scores"
+    scores = "t-scores" if fit.estimates.covariance.is_diagonal else "CAT scores"
     formats: dict[Any, Any] = {"score": "z", "p": "p", "q": "p", "HC": "z"}
     title = f"Columns by their {scores}{more}"
     note = "q: false discovery rate; HC: higher criticism."
@@ -324,9 +324,9 @@ def _raw_coefficients(result: CanonicalResults) -> Section:
 # ---- quadratic discriminant analysis
 
 
-def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
+def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> Parts:
     """Sections of a quadratic discriminant analysis, in their order."""
-    covariance_model = fit.numbers.covariance_model
+    covariance_model = fit.estimates.covariance_model
     parts: Sections = {"header": _quadratic_header, "classes": _log_determinants}
     if "factors" in describe(covariance_model).sections:
         parts["factors"] = _factors
@@ -353,24 +353,24 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
     return _with_equal_covariances(parts, fit, by_name)
 
 
-def _deviations(results: QDAResults, fit: Fit[QDAFit]) -> Section:
+def _deviations(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
     """Standard deviations by class, a row a column."""
-    sds = class_deviations(fit.numbers)
+    sds = class_deviations(fit.estimates)
     table = Columns(np.column_stack(sds), fit.terms, fit.classes)
-    worth = headers.worth(fit.numbers.moments)
+    worth = headers.worth(fit.estimates.moments)
     errors = [*headers.mean_errors(fit).values()]
-    title = f"Standard deviations in the classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
-    subspace = fit.numbers.within_axes
+    title = f"Standard deviations in the classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
+    subspace = fit.estimates.within_axes
     source = "fit.tidy()" if subspace is not None and subspace.is_supervised else "fit.covs"
     return Section(title, table, errors=errors, source=source, worth=worth, last=0)
 
 
-def _quadratic_header(results: QDAResults, fit: Fit[QDAFit]) -> Pairs:
+def _quadratic_header(results: QDAResults, fit: FittedModel[QDAFit]) -> Pairs:
     left, right = _common_header(results, fit, by_class=True)
     return headers.header(fit, [*left, *right], _covariance_note(fit))
 
 
-def _save_axes(results: QDAResults, fit: Fit[QDAFit]) -> Section:
+def _save_axes(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
     """Directions of the axes of ncomp=, and their eigenvalues."""
     loadings = results.subspace.loadings
     eigenvalues = results.subspace.eigenvalues.to_numpy()
@@ -386,19 +386,19 @@ def _save_axes(results: QDAResults, fit: Fit[QDAFit]) -> Section:
         "Axes by SAVE (unit variance over all rows)",
         table,
         row_formats={"Eigenvalue": "share"},
-        errors=[*headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN), np.inf],
+        errors=[*headers.coefficient_errors(headers.difference_sizes(fit.estimates.moments), DRAWN), np.inf],
         note=note,
         source="fit.subspace.loadings",
-        worth=headers.worth(fit.numbers.moments, 1) if wide else None,
+        worth=headers.worth(fit.estimates.moments, 1) if wide else None,
         last=0 if wide else None,
     )
 
 
-def _covariance_of_scores(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
+def _covariance_of_scores(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
     """The covariance of a class on the axes of ncomp=."""
     k = list(results.classes).index(label)
     more = len(results.classes) - MOST_COVARIANCES
-    divisor = "n" if fit.numbers.method == "mle" else "n-1"
+    divisor = "n" if fit.estimates.method == "mle" else "n-1"
     table = results.covs[label]
     note = ""
     if more > 0 and k == MOST_COVARIANCES - 1:
@@ -413,22 +413,22 @@ def _covariance_of_scores(results: QDAResults, fit: Fit[QDAFit], label: Any) -> 
     )
 
 
-def _factors(results: QDAResults, fit: Fit[QDAFit]) -> Section:
+def _factors(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
     """Dimensions, variances of signal and noise, and the share that the signal explains, by class."""
     table = results.covariance_model.factors.rename_axis(index=None)
     table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
     formats |= {"dimensions": "count", "explained": "share"}
-    note = "One covariance for all classes." if fit.numbers.covariance_model.is_common else ""
+    note = "One covariance for all classes." if fit.estimates.covariance_model.is_common else ""
     title = "Variances on the axes of the signal, and of the noise beyond them"
     return Section(title, table, formats, note=note, source="fit.covariance_model.factors")
 
 
-def _covariance_in(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
+def _covariance_in(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
     k = list(results.classes).index(label)
     more = len(results.classes) - MOST_COVARIANCES
-    common = fit.numbers.covariance_model.is_common
-    mle = fit.numbers.method == "mle"
+    common = fit.estimates.covariance_model.is_common
+    mle = fit.estimates.method == "mle"
     where = "within classes" if common else f"in {label}"
     divisor = ("N" if mle else "N-K") if common else ("n" if mle else "n-1")
     note = ""
@@ -437,7 +437,7 @@ def _covariance_in(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section
     source = f"fit.covs[{label!r}]"
     return _covariance(
         fit,
-        fit.numbers.covariances[k],
+        fit.estimates.covariances[k],
         (where, divisor),
         source,
         by_class=True,
@@ -449,14 +449,14 @@ def _covariance_in(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section
 # ---- regularized discriminant analysis
 
 
-def rda_sections(results: RDAResults, fit: Fit[RDAFit]) -> Sections:
+def rda_sections(results: RDAResults, fit: FittedModel[RDAFit]) -> Sections:
     """Sections of a regularized discriminant analysis, in their order."""
     parts: Sections = {"header": _regularized_header, "classes": _log_determinants, "means": _means}
     return parts if fit.path is None else parts | {"path": _errors_of_pairs}
 
 
-def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
-    numbers = fit.numbers
+def _regularized_header(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
+    numbers = fit.estimates
     chosen = chosen_by(fit)
     divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
     chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
@@ -488,7 +488,7 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
     return headers.header(fit, items, note)
 
 
-def _errors_of_pairs(results: RDAResults, fit: Fit[RDAFit]) -> Section:
+def _errors_of_pairs(results: RDAResults, fit: FittedModel[RDAFit]) -> Section:
     if fit.path is not None and "components" in fit.path:
         return _axes_path(results, fit)
     table = results.path.pivot(index="alpha", columns="gamma", values="error")
@@ -496,20 +496,20 @@ def _errors_of_pairs(results: RDAResults, fit: Fit[RDAFit]) -> Section:
     table.columns = [f"{value:g}" for value in table.columns]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     title = f"Error by {chosen_by(fit)}, alpha (rows) by gamma"
-    without = "row" if fit.numbers.cv == "loo" else "fold"
+    without = "row" if fit.estimates.cv == "loo" else "fold"
     missing = table.isna().any(axis=None)
     note = f"Missing where a covariance is singular without some {without}." if missing else ""
     return Section(title, table, formats, note=note, source="fit.path")
 
 
-def chosen_by(fit: Fit[RDAFit]) -> str:
+def chosen_by(fit: FittedModel[RDAFit]) -> str:
     """How alpha and gamma were chosen, in words."""
-    cv = fit.numbers.cv
+    cv = fit.estimates.cv
     plan = fit.spec.search
     if cv is None:
         return "given"
     if plan is not None and plan.splits:
-        return f"{cv} splits that were given" + (", prior held" if fit.numbers.estimated_prior else "")
+        return f"{cv} splits that were given" + (", prior held" if fit.estimates.estimated_prior else "")
     return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
 
 
@@ -517,13 +517,13 @@ def chosen_by(fit: Fit[RDAFit]) -> str:
 
 
 def _common_header(
-    results: LDAResults | QDAResults, fit: Fit[Any], *, by_class: bool
+    results: LDAResults | QDAResults, fit: FittedModel[Any], *, by_class: bool
 ) -> tuple[list[Any], list[Any]]:
     """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
-    covariance_model = fit.numbers.covariance_model
-    moments = fit.numbers.moments
-    covariances = fit.numbers.covariances if by_class else (fit.numbers.covariance,)
-    words = describe(covariance_model).heading(by_class=by_class, mle=fit.numbers.method == "mle")
+    covariance_model = fit.estimates.covariance_model
+    moments = fit.estimates.moments
+    covariances = fit.estimates.covariances if by_class else (fit.estimates.covariance,)
+    words = describe(covariance_model).heading(by_class=by_class, mle=fit.estimates.method == "mle")
     left = [
         *headers.row_items(fit),
         HeaderItem("Covariance", words, words),
@@ -544,17 +544,17 @@ def _common_header(
     return left, [*right, *headers.error_items(fit, left_out=not covariance_model.refits_each_row)]
 
 
-def _covariance_note(fit: Fit[Any]) -> str:
+def _covariance_note(fit: FittedModel[Any]) -> str:
     """What the header says below its lines of the covariance."""
-    note: str = describe(fit.numbers.covariance_model).note(lambda text: shorten(clean(text), 90))
+    note: str = describe(fit.estimates.covariance_model).note(lambda text: shorten(clean(text), 90))
     return note
 
 
-def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Section:
+def _log_determinants(results: QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
     """Prior, rows and log-determinant by class."""
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
-    covariance_model = getattr(fit.numbers, "covariance_model", None)
+    covariance_model = getattr(fit.estimates, "covariance_model", None)
     for shrinkage in () if covariance_model is None else covariance_model.shrinkages:
         table["shrinkage"] = shrinkage.values
         formats["shrinkage"] = "general"
@@ -562,14 +562,14 @@ def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Sectio
     return Section(title, table, formats, source="fit.logdet")
 
 
-def _means(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
-    model = getattr(fit.numbers, "covariance_model", None)
+def _means(results: LDAResults | QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
+    model = getattr(fit.estimates, "covariance_model", None)
     title = "Means" if model is None else describe(model).means_title
     return headers.instead_of(fit, title, "fit.means") or headers.means_section(fit, title)
 
 
 def _covariance(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     covariance: Covariance,
     where: tuple[str, str],
     source: str,
@@ -585,8 +585,8 @@ def _covariance(
     correlations are shown in its place, as the table `name`. `where` names its rows and its divisor. It is
     that of the columns from the first on.
     """
-    moments = fit.numbers.moments
-    covariance_model = fit.numbers.covariance_model
+    moments = fit.estimates.moments
+    covariance_model = fit.estimates.covariance_model
     terms = fit.terms[first:]
     (rows, divisor), scale = where, moments.scale[first:]
     with np.errstate(over="ignore", under="ignore"):
@@ -620,7 +620,7 @@ def _covariance(
     return replace(section, shown=(name, shown))
 
 
-def _flagged(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
+def _flagged(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
     """Rows beyond the cutoff by class, the farthest of them by name."""
     table = results.covariance_model.robust_distances()
     flagged = table[table["flagged"]].sort_values("distance", ascending=False, kind="stable")
@@ -645,7 +645,7 @@ def _flagged(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     )
 
 
-def _shrinkage_path(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
+def _shrinkage_path(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
     """Errors of the shrinkages that leave-one-out chose among."""
     table = results.covariance_model.path.set_index("shrinkage").rename_axis(index=None)
     table.index = [f"{value:g}" for value in table.index]
@@ -659,7 +659,7 @@ def _shrinkage_path(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.covariance_model.path")
 
 
-def _axes_path(results: Any, fit: Fit[Any]) -> Section:
+def _axes_path(results: Any, fit: FittedModel[Any]) -> Section:
     """Errors of some of the numbers of principal axes that were tried, among them the one chosen."""
     path = results.subspace.path
     n_components = results.subspace.n_components
@@ -676,16 +676,16 @@ def _axes_path(results: Any, fit: Fit[Any]) -> Section:
     return Section("Error by number of principal axes", table, formats, note=note, source="fit.subspace.path")
 
 
-def _with_equal_covariances(parts: Sections, fit: Fit[Any], by_name: Sequence[str]) -> Parts:
+def _with_equal_covariances(parts: Sections, fit: FittedModel[Any], by_name: Sequence[str]) -> Parts:
     """The sections, with one on equal covariances where these can be tested."""
     whole = Parts(parts, by_name)
-    if fit.numbers.has_distances and fit.has_rows:
+    if fit.estimates.has_distances and fit.has_rows:
         whole["equal_covariances"] = _equal_covariances
         whole.shared.append(({"header", "equal_covariances"}, _read_rows_once))
     return whole
 
 
-def _read_rows_once(_: Any, fit: Fit[Any]) -> None:
+def _read_rows_once(_: Any, fit: FittedModel[Any]) -> None:
     """Errors for the header, and tests of covariances, from one reading of the rows; the fit keeps them."""
     if "apparent" not in fit.cache and not takes_long(fit):
         judged = RowsJudged(fit)
@@ -693,7 +693,7 @@ def _read_rows_once(_: Any, fit: Fit[Any]) -> None:
         judged.keep()
 
 
-def _equal_covariances(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
+def _equal_covariances(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
     """Raw likelihood ratio and Box's M of the rows of the fit, from one pass by class."""
     title = "Was one covariance enough? (LDA against QDA)"
     tested = equal_covariance_tests(fit)

@@ -25,7 +25,7 @@ from discrim.errors import CollinearError, ConvergenceWarning, DataError, Uninfo
 from discrim.inference.verification import Costs, PairScores
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import NOTHING, Fit, ModelSpec, scores_by_refits
+from discrim.models.base.fit import NOTHING, FittedModel, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes, with_ways_out
 from discrim.models.base.refits import verb_options
 from discrim.models.moments.given import NeedsRows, Sample
@@ -231,7 +231,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Number of free parameters: m, B of its rank, W, and the prior where it is estimated.
     """
 
-    _fit: Fit[PLDAFit]
+    _fit: FittedModel[PLDAFit]
 
     def _square(self, values: Floats) -> pd.DataFrame:
         return pd.DataFrame(values, index=self.terms, columns=self.terms)
@@ -242,7 +242,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
         Shape: terms by terms.
         """
-        return self._square(self._fit.numbers.covariances()[0])
+        return self._square(self._fit.estimates.covariances()[0])
 
     @property
     def within(self) -> pd.DataFrame:
@@ -250,7 +250,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
         Shape: terms by terms.
         """
-        return self._square(self._fit.numbers.covariances()[1])
+        return self._square(self._fit.estimates.covariances()[1])
 
     @property
     def mean(self) -> pd.Series:
@@ -258,7 +258,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
         Indexed by term.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         return pd.Series(numbers.origin + numbers.mean / numbers.scale, index=self.terms, name="mean")
 
     @property
@@ -267,7 +267,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
         Indexed by PLDA1, PLDA2, ...
         """
-        values = self._fit.numbers.between[: self._fit.numbers.n_axes]
+        values = self._fit.estimates.between[: self._fit.estimates.n_axes]
         names = pd.Index([f"PLDA{j + 1}" for j in range(len(values))])
         return pd.Series(values, index=names, name="ratio", copy=True)
 
@@ -279,29 +279,29 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         variance within classes and are uncorrelated, and class means have the variances `ratios`. The largest
         coefficient of each, times the standard deviation of its column within classes, is positive.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         values = numbers.axes[:, : numbers.n_axes] * numbers.scale[:, None]
         return pd.DataFrame(values, index=self.terms, columns=self.ratios.index)
 
     @property
     def rank(self) -> int:
         """Rank of B, the number of axes; of a B of zero one axis is held all the same."""
-        return self._fit.numbers.rank
+        return self._fit.estimates.rank
 
     @property
     def steps(self) -> int:
         """Steps of EM; zero where classes have one size and the estimates a closed form."""
-        return self._fit.numbers.steps
+        return self._fit.estimates.steps
 
     @property
     def converged(self) -> bool:
         """Whether EM ended before `maxiter`."""
-        return self._fit.numbers.converged
+        return self._fit.estimates.converged
 
     @property
     def llf_given(self) -> float:
         """Log-likelihood of the rows given which of them share a class."""
-        return self._fit.numbers.log_marginal
+        return self._fit.estimates.log_marginal
 
     # ---- verification
 
@@ -324,10 +324,10 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     def _places(self, data: Any) -> tuple[Blocks, Floats]:
         """Rows of a table, and their places (m, r); missing for a row with a missing value."""
         blocks = self._fit.new_rows(data)
-        places = np.full((blocks.table.nrows, self._fit.numbers.n_axes), np.nan)
+        places = np.full((blocks.table.nrows, self._fit.estimates.n_axes), np.nan)
         for at, x, missing in blocks.every_row():
             known = slice(None) if missing is None else ~missing
-            places[at][known] = self._fit.numbers.places(x[known])
+            places[at][known] = self._fit.estimates.places(x[known])
         return blocks, places
 
     def verify(self, a: Data, b: Data, *, by: str | None = None) -> pd.Series:
@@ -556,9 +556,9 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row for each term: mean, variances between and within classes, and the share of the former."""
-        between, within = (np.diagonal(each) for each in self._fit.numbers.covariances())
+        between, within = (np.diagonal(each) for each in self._fit.estimates.covariances())
         table = pd.DataFrame({"term": self.terms, "mean": self.mean.to_numpy()})
-        return table.assign(between=between, within=within, share=self._fit.numbers.between_shares())
+        return table.assign(between=between, within=within, share=self._fit.estimates.between_shares())
 
     @displayed()
     def glance(self) -> pd.DataFrame:
@@ -583,13 +583,13 @@ class PLDASpec(ModelSpec[PLDAFit]):
         | {"converged": (bool,), "log_marginal": (float,), "estimated_prior": (bool,)}
     )
 
-    def required_moments(self, fit: Fit[PLDAFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[PLDAFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
-        return None if fit.numbers.normalize else "pooled"
+        return None if fit.estimates.normalize else "pooled"
 
-    def refit_with_fixed(self, fit: Fit[PLDAFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[PLDAFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, which are brought to one length again if the fit does so."""
-        estimates = fit.numbers
+        estimates = fit.estimates
         if not estimates.normalize:
             return super().refit_with_fixed(fit, rows)
         moments = reading.class_moments(rows, "pooled")
@@ -597,7 +597,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
             return None
         return _fitted(rows, moments, estimates.prior, estimates.options()).rule(fit.log_prior())
 
-    def leave_one_out(self, fit: Fit[PLDAFit]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[PLDAFit]) -> LeftOut:
         """Return the scores of rows under the rule without each of them."""
         return scores_by_refits(fit, "fits once for each row")
 

@@ -13,20 +13,20 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.discriminant.plda import PLDAFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.discriminant.plda import PLDAResults
 
 MOST_AXES = 12
 """Axes that the summary shows."""
 
 
-def plda_sections(results: PLDAResults, fit: Fit[PLDAFit]) -> Sections:
+def plda_sections(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Sections:
     """Sections of a probabilistic linear discriminant analysis, in their order."""
     return {"header": _header, "classes": headers.classes_section, "columns": _columns, "axes": _axes}
 
 
-def _header(results: PLDAResults, fit: Fit[PLDAFit]) -> Pairs:
-    numbers = fit.numbers
+def _header(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
+    numbers = fit.estimates
     between, within = (float(np.trace(each)) for each in numbers.covariances())
     steps = "none: classes of one size" if not numbers.steps else f"{numbers.steps}"
     steps += "" if numbers.converged else ", not converged"
@@ -50,7 +50,7 @@ def _header(results: PLDAResults, fit: Fit[PLDAFit]) -> Pairs:
     return headers.header(fit, items, note)
 
 
-def _columns(results: PLDAResults, fit: Fit[PLDAFit]) -> Section:
+def _columns(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
     table = results.tidy().set_index("term").rename_axis(index=None)
     formats: dict[Any, Any] = {"between": "general", "within": "general", "share": "share"}
     return Section(
@@ -59,11 +59,11 @@ def _columns(results: PLDAResults, fit: Fit[PLDAFit]) -> Section:
         formats,
         note="share is the variance between classes, divided by the sum of both variances.",
         source="fit.mean, fit.between, fit.within",
-        worth=headers.worth(fit.numbers.moments) if headers.are_many(fit.terms) else None,
+        worth=headers.worth(fit.estimates.moments) if headers.are_many(fit.terms) else None,
     )
 
 
-def _axes(results: PLDAResults, fit: Fit[PLDAFit]) -> Section:
+def _axes(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
     ratios = results.ratios
     table = pd.DataFrame({"ratio": ratios, "reliability": ratios / (1 + ratios)}).head(MOST_AXES)
     more = f" And {len(ratios) - MOST_AXES} more: fit.ratios." if len(ratios) > MOST_AXES else ""

@@ -8,7 +8,7 @@ import numpy as np
 
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.verification import Costs
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import listed
 from discrim.models.discriminant.covariance_descriptions import FactorAnalyticDescription, describe
 from discrim.models.discriminant.normal_summary import MOST_STEPS, chosen_by
@@ -24,7 +24,7 @@ from discrim.report.plots.style import SIGNS, add_legend, new_axes, set_title
 from discrim.report.plots.text_fit import fit_texts, with_room
 
 if TYPE_CHECKING:
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
@@ -42,25 +42,25 @@ LABEL_SIZE = (5.0, 10.0)
 
 
 @plot("ranking", "the first columns of the ranking, with their scores by class", data=False)
-def ranking(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def ranking(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """The first columns of the ranking, with their scores by class."""
     table = results.ranking(top=min(MOST_DOTS, len(results.terms)))
     scores = table.iloc[:, -len(results.classes) :]
     classes = list(results.classes)
-    name = "t-scores" if fit.numbers.covariance.is_diagonal else "Cat scores"
+    name = "t-scores" if fit.estimates.covariance.is_diagonal else "Cat scores"
     of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
     title = f"{name} of the classes against the common mean{of}"
     return bar_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
 
 
 @plot("slopes", "a column against a covariate, with the lines of the classes", takes=("columns",))
-def slopes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def slopes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """A column against a covariate, with the lines of the classes, other covariates at their means.
 
     By default it is the column of which the covariates explain the largest share.
     """
     found = results.covariate_model._slopes()
-    q = fit.numbers.covariates
+    q = fit.estimates.covariates
     terms = list(fit.terms)
     pair = [terms[q + int(found.explained.argmax())], terms[0]]
     if options.columns is not None:
@@ -77,7 +77,7 @@ def slopes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     signs = options.signs(fit.classes)
     axes, is_new = style.new_axes(options.ax)
     draw_points(axes, x, y, rows.codes, classes, signs)
-    moments = fit.numbers.moments
+    moments = fit.estimates.moments
     centre = float(moments.counts @ moments.class_means[:, i]) / moments.total
     for k in range(len(classes)):
         own = x[rows.codes == k]
@@ -98,9 +98,9 @@ def slopes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     'eigenvalues of the classes\' covariances, with the signal and the noise of covariance="factor"',
     data=False,
 )
-def eigenvalues(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def eigenvalues(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Eigenvalues by class, those of the signal filled, and the level of the noise."""
-    if "factors" not in describe(fit.numbers.covariance_model).sections:
+    if "factors" not in describe(fit.estimates.covariance_model).sections:
         raise NotSupportedError(
             'kind="scree" draws eigenvalues of covariances with a few large variances.',
             hint='Fit qda(covariance="factor").',
@@ -111,7 +111,7 @@ def eigenvalues(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     labels = list(table.index.unique(level=0))
     noise = noise.iloc[: len(labels)].set_axis(labels)
     axes = draw_scree(table, noise, ax=options.ax, signs=options.signs(labels))
-    signal = f"filled: signal ({FactorAnalyticDescription(fit.numbers.covariance_model).dimension_rule})"
+    signal = f"filled: signal ({FactorAnalyticDescription(fit.estimates.covariance_model).dimension_rule})"
     style.set_title(axes, f"Eigenvalues of the covariances; {signal}; lines: noise")
     return axes
 
@@ -119,7 +119,7 @@ def eigenvalues(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 @plot(
     "path", "errors of the choice of a shrinkage, or of a number of principal axes", data=False, colors=False
 )
-def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def choice_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
     if fit.path is None:
         raise NotSupportedError(
@@ -129,7 +129,7 @@ def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     of_axes = "components" in fit.path
     path = results.subspace.path if of_axes else results.covariance_model.path
     chosen = (
-        results.subspace.n_components if of_axes else fit.numbers.covariance_model.shrinkages[0].values[0]
+        results.subspace.n_components if of_axes else fit.estimates.covariance_model.shrinkages[0].values[0]
     )
     axes, _ = style.new_axes(options.ax)
     draw_errors(axes, path.iloc[:, :3], chosen, log=of_axes and len(path) > MOST_STEPS)
@@ -142,7 +142,7 @@ def choice_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 @plot("path", "errors of the choice by alpha and gamma", data=False)
-def rda_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def rda_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Errors of the choice by alpha and gamma, with the pair chosen."""
     if fit.path is not None and "components" in fit.path:
         return choice_path(results, fit, options)
@@ -153,12 +153,12 @@ def rda_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 @plot("distances", "robust distances of the rows against classical ones, of robust fits", data=False)
-def robust_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def robust_distances(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Robust distances of the rows against classical ones (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
 
     The farthest of the flagged rows bear their labels, where these do not cover one another.
     """
-    if not fit.numbers.covariance_model.traits.is_robust:
+    if not fit.estimates.covariance_model.traits.is_robust:
         raise NotSupportedError(
             'kind="distances" draws robust distances.', hint='Fit with a robust "t" or "mcd".'
         )
@@ -208,7 +208,7 @@ MOST_ROWS = 1000
 
 
 @plot("trials", "log likelihood ratios of pairs of one class and of two, with errors at each threshold")
-def trials(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def trials(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Histograms of the log likelihood ratios of pairs of one class and of two."""
     pairs = results._pairs(options.data, MOST_ROWS)
     whole = results._fit.new_rows(options.data).table.nrows <= MOST_ROWS

@@ -28,7 +28,7 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import name_class
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import NOTHING, Fit
+from discrim.models.base.fit import NOTHING, FittedModel
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior
 from discrim.models.base.refits import verb_options
@@ -237,7 +237,7 @@ class QDAResults(SeparateCovariances, NormalResults):
     divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or are robust.
     """
 
-    _fit: Fit[QDAFit]
+    _fit: FittedModel[QDAFit]
 
     @property
     def covs(self) -> dict[Any, pd.DataFrame]:
@@ -247,18 +247,18 @@ class QDAResults(SeparateCovariances, NormalResults):
 
     @property
     @available_if(
-        lambda self: len(self._fit.numbers.covariance_model.shrinkages) > 0,
+        lambda self: len(self._fit.estimates.covariance_model.shrinkages) > 0,
         'fit with covariance="shrunk", or discrim.covariance.Diagonal("strimmer")',
     )
     def shrinkage(self) -> pd.Series:
         """How much each class's covariance is shrunk to a sphere, or its variances to their median."""
-        shrinkages = self._fit.numbers.covariance_model.shrinkages
+        shrinkages = self._fit.estimates.covariance_model.shrinkages
         return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 
     def _need_determinants(self) -> None:
         """Raise NotSupportedError unless the covariances are full ones of the columns."""
         self._need_moments("log_determinants()")
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         if not numbers.has_distances:
             which = f"{describe(numbers.covariance_model).adjective} ones"
             instead = "without covariance="
@@ -288,11 +288,11 @@ class QDAResults(SeparateCovariances, NormalResults):
         """
         counts = self._fit.counts
         reading.refuse_little_weight(counts, self.classes, len(self.terms), "log_determinants()")
-        moments = self._fit.numbers.moments
-        free = self._fit.numbers.moments.counts - 1
+        moments = self._fit.estimates.moments
+        free = self._fit.estimates.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes
-        covariances = (*self._fit.numbers.scaled(free), pooled(moments, nu))
+        covariances = (*self._fit.estimates.scaled(free), pooled(moments, nu))
         logdets = np.array([c.logdet - units for c in covariances])
         index = pd.Index([*self.classes, distinct("pooled", self.classes)], name=self.classes.name)
         return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
@@ -343,16 +343,16 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)}
     )
 
-    def rule(self, fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
+    def rule(self, fit: FittedModel[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
         """Return the rule under a prior, if each class has the rows that the method needs."""
         check_closed_form(fit, method)
         counts = fit.counts
         p = len(fit.terms)
-        if method != "plugin" and fit.numbers.has_distances:
+        if method != "plugin" and fit.estimates.has_distances:
             least = p if method == "predictive" and convention is None else 1
             reading.refuse_little_weight(counts, fit.classes, least, f'method="{method}"')
         few = np.flatnonzero(counts <= p + 2)
-        if method == "debiased" and convention is None and len(few) and fit.numbers.has_distances:
+        if method == "debiased" and convention is None and len(few) and fit.estimates.has_distances:
             raise NotSupportedError(
                 f'method="debiased" needs more than p + 2 = {p + 2} rows in each class; '
                 f"{shown(fit.classes[few[0]])} has {fit.rows_by_class.iloc[few[0]]}.",
@@ -360,13 +360,13 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
             )
         return super().rule(fit, prior, method, convention)
 
-    def shows_log_posteriors(self, fit: Fit[QDAFit]) -> bool:
+    def shows_log_posteriors(self, fit: FittedModel[QDAFit]) -> bool:
         """Return whether `decision_function` shows log posteriors and not scores of the rule."""
         return False
 
-    def why_no_rule(self, fit: Fit[QDAFit], rows: Blocks) -> DiscrimError | None:
+    def why_no_rule(self, fit: FittedModel[QDAFit], rows: Blocks) -> DiscrimError | None:
         """Return an error that says why a refit to these rows has no rule; None if this is not known."""
-        kind = fit.numbers.covariance_model.unfitted()
+        kind = fit.estimates.covariance_model.unfitted()
         levels = list(fit.classes)
         try:
             normal_fits.refuse_singular(reading.class_moments(rows, "class"), rows.terms, levels, kind)
@@ -374,9 +374,9 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
             return error
         return None
 
-    def has_marginals(self, fit: Fit[QDAFit]) -> bool:
+    def has_marginals(self, fit: FittedModel[QDAFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out, as that of `LDASpec`."""
-        return fit.numbers.within_axes is None
+        return fit.estimates.within_axes is None
 
     def marginal_rule(self, estimates: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of some columns, the others integrated out."""

@@ -38,7 +38,7 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import name_class
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, Fit, ModelSpec
+from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, FittedModel, ModelSpec
 from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule
 from discrim.models.base.refits import held_path, moment_folds, verb_options
@@ -798,17 +798,17 @@ class RDAResults(SeparateCovariances, SubspaceResults):
     maximum.
     """
 
-    _fit: Fit[RDAFit]
+    _fit: FittedModel[RDAFit]
 
     @property
     def alpha(self) -> float:
         """Share of each class's own covariance."""
-        return self._fit.numbers.alpha
+        return self._fit.estimates.alpha
 
     @property
     def gamma(self) -> float:
         """How much ridge there is, in the sense of the parametrization."""
-        return self._fit.numbers.gamma
+        return self._fit.estimates.gamma
 
     @property
     @available_if()
@@ -854,30 +854,30 @@ class RDASpec(ModelSpec[RDAFit]):
 
     search: PairChoice | None = None
 
-    def required_moments(self, fit: Fit[RDAFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[RDAFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None
 
-    def choice(self, fit: Fit[RDAFit]) -> str:
+    def choice(self, fit: FittedModel[RDAFit]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         if self.search is None:
             return ""
-        return "alpha and gamma" if fit.numbers.components_by is None else "the number of principal axes"
+        return "alpha and gamma" if fit.estimates.components_by is None else "the number of principal axes"
 
-    def refit_to_rows(self, fit: Fit[RDAFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[RDAFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
-        refit = replace(self.search, prior=fit.prior).refit(rows, fit.numbers.moments.spread)
+        refit = replace(self.search, prior=fit.prior).refit(rows, fit.estimates.moments.spread)
         return None if refit is None else refit.rule(fit.log_prior())
 
-    def shows_log_posteriors(self, fit: Fit[RDAFit]) -> bool:
+    def shows_log_posteriors(self, fit: FittedModel[RDAFit]) -> bool:
         """Return whether `decision_function` shows log posteriors and not scores of the rule."""
         return False
 
-    def has_marginals(self, fit: Fit[RDAFit]) -> bool:
+    def has_marginals(self, fit: FittedModel[RDAFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out, as that of `LDASpec`."""
-        return fit.numbers.components is None
+        return fit.estimates.components is None
 
     def marginal_rule(self, estimates: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of some columns, the others integrated out."""

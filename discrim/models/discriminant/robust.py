@@ -23,7 +23,7 @@ from discrim.errors import CollinearError, ConvergenceWarning, NotSupportedError
 from discrim.inference.error_rates import check_level
 from discrim.models.base.available import available_if
 from discrim.models.base.data_range import check_data_range
-from discrim.models.base.fit import Fit, Gaps
+from discrim.models.base.fit import FittedModel, Gaps
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.reading import Data, class_moments, listed
 
@@ -165,7 +165,7 @@ class RobustModel(FitComponent):
 
     @property
     def _model(self) -> Any:
-        return self._fit.numbers.covariance_model
+        return self._fit.estimates.covariance_model
 
     @property
     @available_if(lambda self: self._model.method == "t", 'fit with covariance="t"')
@@ -215,7 +215,9 @@ class RobustModel(FitComponent):
         codes = blocks.codes
         if data is not None:
             codes = response_codes(blocks.design, blocks.table, blocks.functions)
-        distance = row_distances(blocks, codes, self._fit.numbers.moments, _covariances(self._fit.numbers))
+        distance = row_distances(
+            blocks, codes, self._fit.estimates.moments, _covariances(self._fit.estimates)
+        )
         index = blocks.table.index
         cutoff = float(np.sqrt(chi2_isf(1 - level, len(self._fit.terms))))
         return pd.DataFrame(
@@ -234,15 +236,15 @@ class RobustModel(FitComponent):
         from discrim.core.discriminant.qda import fit_qda
 
         blocks = self._fit.drawn_rows('plot("distances")')
-        moments = class_moments(blocks, self._fit.numbers.moments.spread)
-        fit = fit_lda if isinstance(self._fit.numbers, LDAFit) else fit_qda
-        plain = fit(moments, self._fit.numbers.prior)
+        moments = class_moments(blocks, self._fit.estimates.moments.spread)
+        fit = fit_lda if isinstance(self._fit.estimates, LDAFit) else fit_qda
+        plain = fit(moments, self._fit.estimates.prior)
         return row_distances(blocks, blocks.codes, moments, _covariances(plain))
 
 
-def robust_rule(fit: Fit[Any], blocks: Blocks) -> Rule | None:
+def robust_rule(fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
     """The rule of a robust fit to other weights of the rows, the prior held; None where there is none."""
-    numbers = fit.numbers
+    numbers = fit.estimates
     start = class_moments(blocks, numbers.moments.spread)
     if numbers.refit(start) is None:
         return fit.spec.refit_to_moments(fit, start)

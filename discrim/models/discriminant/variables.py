@@ -24,7 +24,7 @@ from discrim.inference.effect_sizes import Simultaneous, difference_table, roy_p
 from discrim.inference.mean_differences import anova_table, distance_table
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import check_word, is_whole, listed, told
 from discrim.models.discriminant.covariance_descriptions import describe
 from discrim.models.discriminant.normal_results import NormalResults, moment_estimates
@@ -33,10 +33,10 @@ Null = Literal["theoretical", "empirical"]
 
 
 def anova(
-    fit: Fit[LDAFit], *, levene: str | None, adjust: str | None, level: float | None = None
+    fit: FittedModel[LDAFit], *, levene: str | None, adjust: str | None, level: float | None = None
 ) -> pd.DataFrame:
     """One row a column; see `LDAResults.anova`."""
-    moments = fit.numbers.by_column
+    moments = fit.estimates.by_column
     table = anova_table(moments, fit.terms, level)
     if levene is not None:
         check_word("levene", levene, ("mean", "median"))
@@ -127,15 +127,15 @@ def full_covariance(what: str, hint: str = "") -> Callable[[Any], None]:
 class ClassDifferences(NormalResults):
     """How far classes of one covariance are apart, and which columns tell them apart."""
 
-    _fit: Fit[LDAFit]
+    _fit: FittedModel[LDAFit]
 
     def _need_full(self, what: str, hint: str = "") -> None:
         """Raise NotSupportedError without a full covariance; `hint` is for more columns than rows."""
         self._need_moments(what)
-        if not self._fit.numbers.has_tests:
-            wide = self._fit.numbers.residual_df < len(self.terms)
+        if not self._fit.estimates.has_tests:
+            wide = self._fit.estimates.residual_df < len(self.terms)
             more = " (for which there are too few rows for so many columns)" if wide else ""
-            instead = describe(self._fit.numbers.covariance_model).full_hint
+            instead = describe(self._fit.estimates.covariance_model).full_hint
             raise NotSupportedError(f"{what} needs the full covariance.", hint=f"Fit {instead}{more}{hint}.")
 
     @available_if(full_covariance("distances()"))
@@ -161,7 +161,7 @@ class ClassDifferences(NormalResults):
             D2, F, df1, df2, p, and p_adjusted, D, low and high where they are asked for. All hold for normal
             classes with one covariance. A low limit of zero says that F is small for no distance at all.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         moments = numbers.moments
         nu = numbers.residual_df
         q = numbers.covariates
@@ -236,7 +236,7 @@ class ClassDifferences(NormalResults):
         """
         if adjust == "roy":
             self._need_full('differences(adjust="roy")')
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         names = self._fit.terms
         moments = numbers.by_column
         p = len(names)
@@ -261,8 +261,8 @@ class ClassDifferences(NormalResults):
         sd = np.sqrt(moments.squares.sum(axis=0) / numbers.residual_df) / moments.scale
         return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
 
-    @available_if(lambda self: lda.refuse_no_scores(self._fit.numbers.covariance))
-    @available_if(lambda self: self._fit.numbers.refuse_covariates("ranking()"))
+    @available_if(lambda self: lda.refuse_no_scores(self._fit.estimates.covariance))
+    @available_if(lambda self: self._fit.estimates.refuse_covariates("ranking()"))
     @displayed(score="z", q="p", HC="z")
     def ranking(
         self, by: By = "entropy", top: int | None = None, *, null: Null | None = None
@@ -330,7 +330,7 @@ class ClassDifferences(NormalResults):
         if null is not None:
             check_word("null", null, Null)
         fit = self._fit
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         p = len(fit.terms)
         if top is not None and not (is_whole(top) and 1 <= top <= p):
             raise DataError(

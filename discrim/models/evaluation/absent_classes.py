@@ -18,16 +18,16 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.rules.rules import Rule, RuleOfClasses
 from discrim.design.blocks import Blocks
 from discrim.design.rows import used_codes
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import listed
 
 
-def rule_of_present(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule | None:
+def rule_of_present(fit: FittedModel[Any], blocks: Blocks, *, held: bool = False) -> Rule | None:
     """Return the rule of a fit for other weights of its rows, which may lack classes; None without a rule.
 
     Parameters
     ----------
-    fit : Fit
+    fit : FittedModel
         Its prior is that of the refit, and is taken in proportion for the classes that are present.
     blocks : Blocks
         Rows with other weights, as of `Refits.refit`.
@@ -51,15 +51,15 @@ def rule_of_present(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rul
     return RuleOfClasses(rule, present, len(fit.classes))
 
 
-def _of_classes(fit: Fit[Any], blocks: Blocks, present: Codes) -> Fit[Any]:
+def _of_classes(fit: FittedModel[Any], blocks: Blocks, present: Codes) -> FittedModel[Any]:
     """The fit whose refits are to some of its classes."""
     prior = fit.prior[present]
     prior = prior / prior.sum() if prior.sum() > 0 else np.full(len(present), 1 / len(present))
-    numbers = fit.numbers
+    numbers = fit.estimates
     if hasattr(numbers, "of_classes"):
         numbers = numbers.of_classes(present)
-    numbers = replace(numbers, prior=prior, moments=fit.numbers.moments.classes(present))
-    return replace(fit, numbers=numbers, blocks=blocks, prior=prior, path=None, cache={}, selection=None)
+    numbers = replace(numbers, prior=prior, moments=fit.estimates.moments.classes(present))
+    return replace(fit, estimates=numbers, blocks=blocks, prior=prior, path=None, cache={}, selection=None)
 
 
 def absent_class_mask(

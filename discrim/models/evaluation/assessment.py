@@ -44,7 +44,7 @@ from discrim.inference.error_rates import Rates, check_level, confusion_table, c
 from discrim.inference.resampling import drawn_seed
 from discrim.inference.roc import against_rest
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import AS_FITTED, Fit, Gaps
+from discrim.models.base.fit import AS_FITTED, FittedModel, Gaps
 from discrim.models.base.labels import distinct, labelled
 from discrim.models.base.reading import check_flag, check_word, listed, told
 from discrim.models.base.scores import Decision, block_scores, scored
@@ -69,7 +69,7 @@ class LabelledRows(NamedTuple):
 
 
 def labelled_rows(
-    fit: Fit[Any], data: Any, gaps: Gaps, weights: Any, answer: Callable[[Blocks], NDArray[Any]]
+    fit: FittedModel[Any], data: Any, gaps: Gaps, weights: Any, answer: Callable[[Blocks], NDArray[Any]]
 ) -> LabelledRows:
     """Classes of the rows of a table, and what the fit says of them; a source is read part by part, once.
 
@@ -201,14 +201,14 @@ def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     )
 
 
-def confusion(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> pd.DataFrame:
+def confusion(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> pd.DataFrame:
     """Actual by predicted classes of new rows, or of the fit's; see `ClassifierResults.confusion`."""
     actual, predicted, weights = judged_codes(fit, data, method, plan)
     return confusion_table(actual, predicted, fit.classes, weights)
 
 
 def judged_codes(
-    fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
+    fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan
 ) -> tuple[Codes, Codes, Floats | None]:
     """Actual class, predicted class and weight of each row of a table."""
     check_word("method", method, Counting)
@@ -239,7 +239,7 @@ def judged_codes(
 class RowsJudged:
     """Apparent classes and any leave-one-out scores of a fit's rows, as something else reads these."""
 
-    def __init__(self, fit: Fit[Any]) -> None:
+    def __init__(self, fit: FittedModel[Any]) -> None:
         self._fit, self._blocks = fit, fit.rows("leave_one_out()").with_classes()
         self._rule, self._numerics = fit.rule_of(self._blocks), np.geterr()
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
@@ -283,14 +283,14 @@ class _ShownFirst(Iterable[Block]):
         return self._blocks.shown_to(self._see.pop() if self._see else None)
 
 
-def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
+def judged_scores(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
     """Actual class, scores (n, K) and weight of each row of a table, and its index."""
     actual, scores, weights, index = kept_scores(fit, data, method, plan)
     return LabelledRows(actual, scores.value(), weights, index)
 
 
 def kept_scores(
-    fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
+    fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan
 ) -> tuple[Codes, StoredValue[Floats], Floats | None, pd.Index]:
     """The same, with the scores kept where rows of the fit lie."""
     check_word("method", method, Counting)
@@ -314,7 +314,7 @@ def kept_scores(
     return blocks.codes, scores, row_weights(blocks), blocks.table.index
 
 
-def _cross_validated_scores(fit: Fit[Any], plan: JudgingPlan) -> StoredValue[Floats]:
+def _cross_validated_scores(fit: FittedModel[Any], plan: JudgingPlan) -> StoredValue[Floats]:
     """Scores (n, K) of the rows under the rules fitted without their fold.
 
     The fit caches the scores of folds with a seed, because several pictures show the same ones.
@@ -346,7 +346,7 @@ def _scores(rule: Rule, blocks: Blocks) -> Floats:
 class _Scoring:
     """Scores (m, K) of the rows of blocks that come one after another, as many as memory holds."""
 
-    def __init__(self, fit: Fit[Any]) -> None:
+    def __init__(self, fit: FittedModel[Any]) -> None:
         self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
 
     def __call__(self, blocks: Blocks) -> Floats:
@@ -362,7 +362,7 @@ def row_weights(blocks: Blocks) -> Floats | None:
 
 
 def error_rates(
-    fit: Fit[Any], methods: Sequence[ErrorMethod], data: Any, plan: JudgingPlan, *, by_class: bool
+    fit: FittedModel[Any], methods: Sequence[ErrorMethod], data: Any, plan: JudgingPlan, *, by_class: bool
 ) -> pd.DataFrame:
     """One row a method; see `ClassifierResults.error_rates`."""
     known: dict[str, Callable[[], Rates]] = {
@@ -416,14 +416,14 @@ def error_rates(
     return table
 
 
-def takes_long(fit: Fit[Any]) -> bool:
+def takes_long(fit: FittedModel[Any]) -> bool:
     """Whether to judge all rows of a fit is no matter of seconds."""
     classes = len(fit.classes)
     columns = max(len(fit.terms), FEW_COLUMNS)
     return fit.has_rows and float(fit.blocks.table.nrows) * classes * columns > LONG
 
 
-def leave_one_out_is_fast(fit: Fit[Any]) -> bool:
+def leave_one_out_is_fast(fit: FittedModel[Any]) -> bool:
     """Whether the rows are left out one by one in closed form, or are few enough for a refit each."""
     if (
         any(key in fit.cache for key in validation.LEFT_OUT_KEPT_AS.values())
@@ -438,12 +438,12 @@ def leave_one_out_is_fast(fit: Fit[Any]) -> bool:
         return False
 
 
-def has_chosen_columns(fit: Fit[Any]) -> bool:
+def has_chosen_columns(fit: FittedModel[Any]) -> bool:
     """Return whether the rows chose the columns of a fit; errors that hold this choice are far too small."""
     return fit.selection is not None and fit.selection.kind == "columns"
 
 
-def methods_to_judge(fit: Fit[Any]) -> tuple[Counting, ...]:
+def methods_to_judge(fit: FittedModel[Any]) -> tuple[Counting, ...]:
     """Methods by which a fit is judged on its own rows, the preferred one first.
 
     The rows are left out one by one if that is fast, else by folds. If the rows chose the columns, only folds
@@ -455,7 +455,7 @@ def methods_to_judge(fit: Fit[Any]) -> tuple[Counting, ...]:
     return "cv", "loo", "apparent"
 
 
-def choice_of(fit: Fit[Any], method: str, *, nested: bool = True) -> str:
+def choice_of(fit: FittedModel[Any], method: str, *, nested: bool = True) -> str:
     """Whether what the rows chose of a fit is "held" by a method, or made "anew"; empty without a choice."""
     if not fit.choice or method == NEW_ROWS:
         return ""
@@ -509,7 +509,7 @@ def _are_methods(given: Any) -> bool:
     return all(isinstance(name, str) and "." not in name and not names_files(name) for name in names)
 
 
-def _of_new_rows(fit: Fit[Any], data: Any, plan: JudgingPlan) -> Rates:
+def _of_new_rows(fit: FittedModel[Any], data: Any, plan: JudgingPlan) -> Rates:
     """Errors of the rows of a table; those that cannot be judged are counted in a warning."""
     decision = Decision(plan.costs)
     rows = labelled_rows(
@@ -517,22 +517,22 @@ def _of_new_rows(fit: Fit[Any], data: Any, plan: JudgingPlan) -> Rates:
     )
     judged = (rows.actual >= 0) & (rows.answer >= 0) & (True if rows.weights is None else rows.weights > 0)
     refuse_none(judged)
-    shares = fit.prior_values() if plan.prior is None and not fit.numbers.estimated_prior else plan.prior
+    shares = fit.prior_values() if plan.prior is None and not fit.estimates.estimated_prior else plan.prior
     refuse_no_share(rows.actual[judged], shares, fit.classes)
     warn_left_out(rows.actual, rows.answer >= 0, rows.table_index)
     return _rates(fit, *rows[:3], plan)
 
 
-def counted_rates(fit: Fit[Any], method: Counting, plan: JudgingPlan) -> Rates:
+def counted_rates(fit: FittedModel[Any], method: Counting, plan: JudgingPlan) -> Rates:
     """The error of the rows of a fit that a method predicts wrong."""
     return _rates(fit, *judged_codes(fit, None, method, plan), plan)
 
 
 def _rates(
-    fit: Fit[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: JudgingPlan
+    fit: FittedModel[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: JudgingPlan
 ) -> Rates:
     """The error rate of labels, weighted by the prior."""
-    sampled = plan.prior is None and fit.numbers.estimated_prior
+    sampled = plan.prior is None and fit.estimates.estimated_prior
     shares = fit.prior_values() if plan.prior is None else plan.prior
     if plan.costs is None and len(fit.classes) > MANY_CLASSES:
         return rates_of.counted_labels(actual, predicted, shares, weights, plan.level, sampled=sampled)
@@ -540,7 +540,7 @@ def _rates(
     return rates_of.counted(counts, shares, plan.costs, plan.level, sampled=sampled)
 
 
-def _posterior_based(fit: Fit[Any], plan: JudgingPlan, *, stratified: bool) -> Rates:
+def _posterior_based(fit: FittedModel[Any], plan: JudgingPlan, *, stratified: bool) -> Rates:
     if plan.costs is not None:
         raise NotSupportedError("The posterior-based error rates count errors.", hint="Leave out costs=.")
     fit.need_posteriors('method="posterior"')
@@ -551,9 +551,9 @@ def _posterior_based(fit: Fit[Any], plan: JudgingPlan, *, stratified: bool) -> R
     )
 
 
-def _of_normal_model(fit: Fit[Any], method: str, plan: JudgingPlan) -> Rates:
+def _of_normal_model(fit: FittedModel[Any], method: str, plan: JudgingPlan) -> Rates:
     """D, DS, O or OS of a linear discriminant analysis."""
-    numbers = fit.numbers
+    numbers = fit.estimates
     if not (isinstance(numbers, LDAFit) and numbers.has_distances and numbers.reduced() is None):
         raise NotSupportedError(
             f'method="{method}" is computed from normal classes with one full covariance.',
@@ -581,7 +581,7 @@ def _of_normal_model(fit: Fit[Any], method: str, plan: JudgingPlan) -> Rates:
     return parametric_errors.many_classes(whitened, moments.counts, nu, *rule, shrunk=shrunk, stretch=stretch)
 
 
-def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
+def _bootstrapped(fit: FittedModel[Any], plan: JudgingPlan) -> Rates:
     """The .632+ estimate; samples are drawn within classes, as the prior is held."""
     whole = fit
     fit = fit.choosing_anew()
@@ -630,11 +630,13 @@ def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
         prior,
         plan.costs,
         plan.level,
-        sampled=plan.prior is None and fit.numbers.estimated_prior,
+        sampled=plan.prior is None and fit.estimates.estimated_prior,
     )
 
 
-def _sampled(fit: Fit[Any], samples: BootstrapSamples) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
+def _sampled(
+    fit: FittedModel[Any], samples: BootstrapSamples
+) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
     """The next sample (n,), and positions and scores of the rows that it lacks, by the rule of the sample."""
     blocks = fit.blocks
     codes = samples.codes
@@ -681,7 +683,7 @@ class AssessedRows:
 
 
 def assessed(
-    fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPlan
+    fit: FittedModel[Any], data: Any, method: Counting | None, plan: JudgingPlan
 ) -> StoredValue[AssessedRows]:
     """The rows of a table, or of the fit, as it scores them; see `ClassifierResults.assess`.
 
@@ -704,7 +706,7 @@ def assessed(
         plan = replace(plan, seed=drawn_seed(plan.seed))
     actual, scores, weights, _ = left_out or kept_scores(fit, data, method, plan)
     shares = plan.prior
-    if shares is None and not fit.numbers.estimated_prior:
+    if shares is None and not fit.estimates.estimated_prior:
         shares = fit.prior_values()
     way = _way(fit, data, method, plan), method if data is None else "new", plan.folds
     codes = actual.astype(np.min_scalar_type(-len(fit.classes)))
@@ -746,7 +748,7 @@ def _with_scores(
     )
 
 
-def _way(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
+def _way(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
     if data is not None:
         return "new rows"
     if method == "apparent":
@@ -764,7 +766,7 @@ def _way(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
 WAYS = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "leaving out folds"}
 
 
-def classification(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> Classification:
+def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> Classification:
     """Judge rows of known class; see `ClassifierResults.classification`."""
     fit.need_posteriors("classification()")
     actual, scores, weights, index = judged_scores(fit, data, method, plan)

@@ -26,7 +26,7 @@ from discrim.core.rules.rules import CalibratedRule, Rule, logs_of_prior
 from discrim.design.rows import used_codes
 from discrim.errors import NotSupportedError, PriorError
 from discrim.inference.calibration import JudgedRows
-from discrim.models.base.fit import CALIBRATOR, Fit
+from discrim.models.base.fit import CALIBRATOR, FittedModel
 from discrim.models.base.reading import listed, prior_vector
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask
@@ -37,7 +37,7 @@ SEED = 0
 """How rows are left out where they are more, or chose the columns."""
 
 
-def calibrator_of(fit: Fit[Any]) -> Calibrator:
+def calibrator_of(fit: FittedModel[Any]) -> Calibrator:
     """The map from scores of the fit's rule to calibrated log posteriors, which the fit keeps.
 
     A NotSupportedError says that the fit has neither the map nor the rows to make it from.
@@ -50,7 +50,7 @@ def calibrator_of(fit: Fit[Any]) -> Calibrator:
     return kept
 
 
-def left_out_sample(fit: Fit[Any]) -> tuple[Floats, Codes, Floats]:
+def left_out_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
     """Scores (n, K) of the rows of a fit that are left out, their classes (n,), and what each counts (n,)."""
     blocks = fit.rows(
         'method="calibrated"',
@@ -63,14 +63,14 @@ def left_out_sample(fit: Fit[Any]) -> tuple[Floats, Codes, Floats]:
     lone = absent_class_mask(codes, blocks.weights, len(fit.classes), fold_ids)
     codes = np.where(np.isnan(scores).any(axis=1) | lone, -1, codes)
     weights = np.ones(len(codes)) if blocks.weights is None else np.nan_to_num(blocks.weights)
-    if fit.prior_in_refits != "none" and not fit.numbers.estimated_prior:
+    if fit.prior_in_refits != "none" and not fit.estimates.estimated_prior:
         known = codes >= 0
         judged = JudgedRows(codes[known], weights[known], len(fit.classes), fit.prior_values(), None)
         weights[known] = judged.shares()
     return scores, codes, weights
 
 
-def _left_out(fit: Fit[Any]) -> tuple[Floats, Codes | None]:
+def _left_out(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
     """Scores (n, K) by rules without each row or its fold (n,); missing where there is none."""
     if fit.selection is not None and fit.selection.kind == "model":
         # Scores of other models are on other scales.
@@ -92,7 +92,7 @@ def _left_out(fit: Fit[Any]) -> tuple[Floats, Codes | None]:
         raise
 
 
-def _leaves_rows_out(fit: Fit[Any]) -> bool:
+def _leaves_rows_out(fit: FittedModel[Any]) -> bool:
     """Whether single rows are left out in closed form, or are few."""
     if (
         any(kept in fit.cache for kept in validation.LEFT_OUT_KEPT_AS.values())
@@ -107,7 +107,7 @@ def _leaves_rows_out(fit: Fit[Any]) -> bool:
         return False
 
 
-def posterior_rule(fit: Fit[Any], what: str, prior: Any, method: str, convention: str | None) -> Rule:
+def posterior_rule(fit: FittedModel[Any], what: str, prior: Any, method: str, convention: str | None) -> Rule:
     """The rule whose scores are log posteriors by a method; `what` asks for them."""
     if method != "calibrated":
         fit.need_posteriors(what)
@@ -120,7 +120,7 @@ def posterior_rule(fit: Fit[Any], what: str, prior: Any, method: str, convention
     return calibrated_rule(fit, prior)
 
 
-def calibrated_rule(fit: Fit[Any], prior: Any = None) -> CalibratedRule:
+def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
     """The rule whose scores are calibrated log posteriors under a prior, in any form that a verb takes."""
     shift = np.zeros(len(fit.classes))
     if prior is not None:
@@ -137,6 +137,6 @@ def calibrated_rule(fit: Fit[Any], prior: Any = None) -> CalibratedRule:
     return CalibratedRule(fit.rule(), calibrator_of(fit), shift)
 
 
-def own_prior(fit: Fit[Any]) -> Floats:
+def own_prior(fit: FittedModel[Any]) -> Floats:
     """The prior (K,) that calibrated posteriors are under: that of the fit, or the shares of its rows."""
     return fit.counts / fit.counts.sum() if fit.prior_in_refits == "none" else fit.prior_values()

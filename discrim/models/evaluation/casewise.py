@@ -14,7 +14,7 @@ from discrim.core.rules.rules import best_class, posteriors
 from discrim.design.blocks import Blocks
 from discrim.design.matrix import response_codes
 from discrim.errors import NotSupportedError
-from discrim.models.base.fit import Fit, Gaps
+from discrim.models.base.fit import FittedModel, Gaps
 from discrim.models.base.reading import check_word
 from discrim.models.base.scores import scored
 from discrim.models.evaluation.assessment import JudgingPlan, judged_scores
@@ -22,7 +22,7 @@ from discrim.models.evaluation.single_rows import has_law, typical_rows
 from discrim.models.evaluation.validation import refuse_many_scores
 
 
-def check_distances(fit: Fit[Any]) -> None:
+def check_distances(fit: FittedModel[Any]) -> None:
     """Raise NotSupportedError if the distances to the classes have no known distribution."""
     if not has_law(fit, "chi2"):
         raise NotSupportedError(
@@ -34,10 +34,10 @@ def check_distances(fit: Fit[Any]) -> None:
 
 def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool | None) -> pd.DataFrame:
     """Rows of a table, or of the fit; see `NewRows.casewise`."""
-    fit: Fit[Any] = results._fit
+    fit: FittedModel[Any] = results._fit
     check_word("method", method, ("apparent", "loo"))
     left_out = method == "loo"
-    if left_out and not fit.numbers.has_distances:
+    if left_out and not fit.estimates.has_distances:
         raise NotSupportedError(
             'method="loo" has no distances without each row of a robust covariance.',
             hint='Use leave_one_out(), which has the posteriors, or method="apparent".',
@@ -52,11 +52,11 @@ def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool
     else:
         blocks = fit.new_rows(data, gaps)
         actual, scores = _new_rows(fit, blocks)
-    axes = results.transform(blocks) if isinstance(fit.numbers, LDAFit) and not left_out else None
+    axes = results.transform(blocks) if isinstance(fit.estimates, LDAFit) and not left_out else None
     return _table(fit, blocks, actual, scores, axes, left_out=left_out)
 
 
-def _new_rows(fit: Fit[Any], blocks: Blocks) -> tuple[Codes, Floats]:
+def _new_rows(fit: FittedModel[Any], blocks: Blocks) -> tuple[Codes, Floats]:
     """Actual classes (n,) of new rows, where they have the response, and their scores (n, K)."""
     n = blocks.table.nrows
     k = len(fit.classes)
@@ -70,10 +70,10 @@ def _new_rows(fit: Fit[Any], blocks: Blocks) -> tuple[Codes, Floats]:
     return actual, scores
 
 
-def _distances(fit: Fit[Any], blocks: Blocks, axes: pd.DataFrame | None, *, left_out: bool) -> Floats:
+def _distances(fit: FittedModel[Any], blocks: Blocks, axes: pd.DataFrame | None, *, left_out: bool) -> Floats:
     """Squared distances (n, K) to the centroids: by canonical variates where there are any."""
     d2 = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
-    numbers = fit.numbers
+    numbers = fit.estimates
     if axes is None:
         for place, values in typical_rows(fit, blocks, lambda d2, *_: d2, seen=left_out):
             d2[place] = values.T
@@ -86,7 +86,13 @@ def _distances(fit: Fit[Any], blocks: Blocks, axes: pd.DataFrame | None, *, left
 
 
 def _table(
-    fit: Fit[Any], blocks: Blocks, actual: Codes, scores: Floats, axes: pd.DataFrame | None, *, left_out: bool
+    fit: FittedModel[Any],
+    blocks: Blocks,
+    actual: Codes,
+    scores: Floats,
+    axes: pd.DataFrame | None,
+    *,
+    left_out: bool,
 ) -> pd.DataFrame:
     d2 = _distances(fit, blocks, axes, left_out=left_out)
     p = posteriors(scores)

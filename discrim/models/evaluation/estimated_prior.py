@@ -29,7 +29,7 @@ from discrim.inference.class_shares import (
 from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
 from discrim.models.base.displayed import Shown, displayed, number
-from discrim.models.base.fit import Fit, Gaps
+from discrim.models.base.fit import FittedModel, Gaps
 from discrim.models.base.reading import check_number, check_whole, check_word, listed
 from discrim.models.base.scores import scored
 from discrim.models.evaluation.validation import BootstrapSamples, refuse_many_scores
@@ -92,7 +92,7 @@ class _Batch(NamedTuple):
 
 
 def estimated_prior(
-    fit: Fit[Any], data: Any, search: SharesSearch, gaps: Gaps, weights: Any
+    fit: FittedModel[Any], data: Any, search: SharesSearch, gaps: Gaps, weights: Any
 ) -> PriorEstimate:
     """Class shares of the rows of a table; see `ClassifierResults.estimate_prior`."""
     fit.need_posteriors("estimate_prior()")
@@ -113,7 +113,7 @@ def estimated_prior(
     )
 
 
-def _refuse_bootstrap(fit: Fit[Any], data: Any, gaps: Gaps) -> None:
+def _refuse_bootstrap(fit: FittedModel[Any], data: Any, gaps: Gaps) -> None:
     """Raise where the fit cannot be made again, or the batch not read again."""
     fit.rows('interval="bootstrap"', 'use interval="profile"')
     if not isinstance(rows_given(data), TableSource):
@@ -129,7 +129,7 @@ def _refuse_bootstrap(fit: Fit[Any], data: Any, gaps: Gaps) -> None:
 
 
 def _drawn(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     data: Any,
     gaps: Gaps,
     weights: Any,
@@ -164,7 +164,7 @@ def _drawn(
 
 
 def _scores(
-    fit: Fit[Any], rule: Rule, data: Any, gaps: Gaps, weights: Any
+    fit: FittedModel[Any], rule: Rule, data: Any, gaps: Gaps, weights: Any
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """Scores (m, K) of the rows of a table or a source, and their weights, piece by piece."""
     source = rows_given(data)

@@ -25,7 +25,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.inference import resampling
 from discrim.inference.calibration import JudgedRows
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import check_whole, class_moments, is_whole, told
 from discrim.models.evaluation.assessment import row_weights
 from discrim.models.evaluation.validation import fold_scores
@@ -221,7 +221,7 @@ def check_permutations(permutations: Any, within: Any) -> None:
         )
 
 
-def permuted_hit_rates(fit: Fit[Any], seen: float, design: Permuting) -> Permutations:
+def permuted_hit_rates(fit: FittedModel[Any], seen: float, design: Permuting) -> Permutations:
     """Hit rates of shuffled labels beside the one seen."""
     blocks = fit.rows("permutations=")
     used = used_codes(blocks)
@@ -260,7 +260,7 @@ def permuted_hit_rates(fit: Fit[Any], seen: float, design: Permuting) -> Permuta
     return Permutations(series, seen, pvalue, least, labellings, words, redrawn, design.seed)
 
 
-def _shuffle(fit: Fit[Any], used: Codes, design: Permuting) -> tuple[resampling.Shuffle, str]:
+def _shuffle(fit: FittedModel[Any], used: Codes, design: Permuting) -> tuple[resampling.Shuffle, str]:
     """What exchanges labels, by the design that groups= and within= describe, and its name."""
     table = fit.blocks.table
     known = used >= 0
@@ -329,22 +329,22 @@ def _refuse_nested_folds(design: Permuting, codes: Codes, known: NDArray[np.bool
 
 
 def _hit_rate(
-    fit: Fit[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
+    fit: FittedModel[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
 ) -> float:
     """Hit rate of labels (n,), -1 where the fit does not use the row, on folds dealt by them."""
     blocks = fit.blocks.with_codes(codes)
     used = codes >= 0
     refitted = replace(fit, blocks=blocks, path=None, cache={})
     counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
-    if fit.numbers.estimated_prior and fit.prior_in_refits != "none":
+    if fit.estimates.estimated_prior and fit.prior_in_refits != "none":
         refitted = refitted.under(counts / counts.sum())
     dealt = _folds(fit, codes, members, design, rng)
     required = fit.refits.required_moments(fit)
     if len(design.labels) == int(used.sum()) and required is not None:
         # Rows left out one by one are so in closed form, by the numbers of these labels.
-        numbers = fit.numbers.refit(class_moments(blocks, required))
+        numbers = fit.estimates.refit(class_moments(blocks, required))
         if numbers is not None:
-            refitted = replace(refitted, numbers=replace(numbers, prior=refitted.prior))
+            refitted = replace(refitted, estimates=replace(numbers, prior=refitted.prior))
     labels = design.labels
     nested = design.nested
     refit_prior = design.refit_prior
@@ -358,7 +358,7 @@ def _hit_rate(
 
 
 def _folds(
-    fit: Fit[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
+    fit: FittedModel[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
 ) -> Codes:
     """Folds (R, n) of shuffled labels, -1 for rows that are not used."""
     if design.folds is not None:
@@ -377,10 +377,10 @@ def _weights(blocks: Blocks) -> Floats:
     return np.ones(len(blocks.codes)) if weights is None else weights
 
 
-def _rate(fit: Fit[Any], codes: Codes, predicted: Codes) -> float:
+def _rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> float:
     """Hit rate (weighted by a prior that was given) of labels (R, n), the mean over repeats."""
     judged = (codes >= 0) & (predicted >= 0).all(axis=0)
-    prior = None if fit.numbers.estimated_prior else fit.prior_values()
+    prior = None if fit.estimates.estimated_prior else fit.prior_values()
     shares = JudgedRows(codes[judged], _weights(fit.blocks)[judged], len(fit.classes), prior, None).shares()
     right = (predicted[:, judged] == codes[judged]).mean(axis=0)
     return float(shares @ right / shares.sum()) if len(right) else np.nan

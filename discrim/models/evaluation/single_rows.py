@@ -52,7 +52,7 @@ from discrim.inference.conformal import Reference, SetScore, least_rows, miss_sh
 from discrim.inference.error_rates import check_level
 from discrim.inference.parametric_errors import ScoreCovariance
 from discrim.inference.resampling import RunningInterval, generator
-from discrim.models.base.fit import AS_FITTED, Fit, Gaps
+from discrim.models.base.fit import AS_FITTED, FittedModel, Gaps
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_flag, check_word, listed, refuse_little_weight
 from discrim.models.base.scores import scored
@@ -87,7 +87,7 @@ def scores_by_class(known: CalibrationRows, n_classes: int) -> list[Reference]:
 
 
 def calibration_rows(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     data: Any,
     values: Callable[[Blocks], Iterator[tuple[slice, Floats]]],
     *,
@@ -178,7 +178,7 @@ class SetPlan:
     seed: int | None = None
     gaps: Gaps = AS_FITTED
 
-    def checked(self, fit: Fit[Any], data: Any) -> SetPlan:
+    def checked(self, fit: FittedModel[Any], data: Any) -> SetPlan:
         """The same with what is left open, or an error that names the option at fault."""
         check_level(self.level)
         check_word("by", self.by, ("class",), optional=True)
@@ -237,7 +237,7 @@ class Calibrated:
         """The calibration rows that class k is held against."""
         return self.references[k if len(self.references) > 1 else 0]
 
-    def sets(self, fit: Fit[Any], blocks: Blocks) -> pd.DataFrame:
+    def sets(self, fit: FittedModel[Any], blocks: Blocks) -> pd.DataFrame:
         """Sets of new rows."""
         k = len(fit.classes)
         refuse_many_scores(blocks.table.nrows, k, "Prediction sets")
@@ -252,7 +252,7 @@ class Calibrated:
             best[place] = best_class(scores)
         return self.frame(fit, blocks, p, best)
 
-    def frame(self, fit: Fit[Any], blocks: Blocks, p: Floats, best: NDArray[np.intp]) -> pd.DataFrame:
+    def frame(self, fit: FittedModel[Any], blocks: Blocks, p: Floats, best: NDArray[np.intp]) -> pd.DataFrame:
         """P-values (n, K) as a table of sets; of a row that misses a value, missing."""
         missing = np.asarray(np.isnan(p).any(axis=1))
         inside = p > miss_share(self.plan.level)
@@ -299,7 +299,7 @@ class LeftOut:
             self.strange[used, codes], codes, None if self.weights is None else self.weights[used]
         )
 
-    def sets(self, fit: Fit[Any], calibration: Calibrated) -> pd.DataFrame:
+    def sets(self, fit: FittedModel[Any], calibration: Calibrated) -> pd.DataFrame:
         """Sets of these rows, each by the calibration of the others."""
         n, k = self.strange.shape
         at = np.maximum(self.codes, 0)
@@ -318,7 +318,7 @@ class LeftOut:
         return calibration.frame(fit, self.blocks, p, best_class(self.scores))
 
 
-def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None]:
+def calibrated(fit: FittedModel[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None]:
     """Calibration by a checked plan, and the rows of the fit left out where these are what it is by."""
     k = len(fit.classes)
     if plan.prior is not None:
@@ -348,7 +348,7 @@ def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None
     return Calibrated(plan, references, possible, _notes(fit, plan, counts)), left_out
 
 
-def _left_out(fit: Fit[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
+def _left_out(fit: FittedModel[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
     """The rows of the fit under rules that did not see them, with a prior (K,)."""
     way_out = f"a table of rows that it has not seen, with the response, {fit.blocks.design.response!r}."
     if not fit.has_rows:
@@ -372,7 +372,7 @@ def _left_out(fit: Fit[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
     return LeftOut(blocks, scores, strange, used_codes(blocks), weights, shares)
 
 
-def _moved(fit: Fit[Any], prior: Floats) -> Floats:
+def _moved(fit: FittedModel[Any], prior: Floats) -> Floats:
     """What the scores (m, K) of the fit gain under another prior (K,)."""
     none = np.flatnonzero((fit.prior_values() == 0) & (prior > 0))
     if len(none):
@@ -386,7 +386,7 @@ def _moved(fit: Fit[Any], prior: Floats) -> Floats:
 
 
 def _pieces(
-    fit: Fit[Any], plan: SetPlan, rng: np.random.Generator | None, blocks: Blocks
+    fit: FittedModel[Any], plan: SetPlan, rng: np.random.Generator | None, blocks: Blocks
 ) -> Iterator[tuple[slice, Floats]]:
     for place, scores in scored(blocks, fit.rule_of(blocks, plan.prior), len(fit.classes)):
         yield place, _strange(scores, plan, rng)[0]
@@ -401,7 +401,7 @@ def _strange(scores: Floats, plan: SetPlan, rng: np.random.Generator | None) -> 
     return strangeness(scores, score, draws[:, 0]), draws[:, 1]
 
 
-def _notes(fit: Fit[Any], plan: SetPlan, counts: Floats) -> dict[str, Any]:
+def _notes(fit: FittedModel[Any], plan: SetPlan, counts: Floats) -> dict[str, Any]:
     within = " within each class" if plan.by == "class" else ""
     said = PROMISES[str(plan.method)].format(level=plan.level, within=within)
     if plan.by is None and plan.prior is not None:
@@ -416,7 +416,7 @@ def _notes(fit: Fit[Any], plan: SetPlan, counts: Floats) -> dict[str, Any]:
     }
 
 
-def set_answer(fit: Fit[Any], data: Any, plan: SetPlan) -> Callable[[Any, Any], pd.DataFrame]:
+def set_answer(fit: FittedModel[Any], data: Any, plan: SetPlan) -> Callable[[Any, Any], pd.DataFrame]:
     """What gives the sets of rows, from results and a table; see `ClassifierResults.predict_set`."""
     plan = plan.checked(fit, data)
     calibration, left_out = calibrated(fit, plan)
@@ -447,10 +447,10 @@ class Measure:
     kind: Kind
     whole: WholeLaw | LawOnAxes | None = None
 
-    def of_new(self, fit: Fit[Any], blocks: Blocks) -> Iterator[tuple[slice, Floats]]:
+    def of_new(self, fit: FittedModel[Any], blocks: Blocks) -> Iterator[tuple[slice, Floats]]:
         """Values (m, K) of rows that the fit has not seen, piece by piece."""
         if self.kind in ("distance", "common"):
-            numbers = fit.numbers
+            numbers = fit.estimates
             distances = numbers.unbiased_distances()[0] if self.kind == "distance" else numbers.distances()
             for place, x, _ in blocks.every_row():
                 yield place, self._relative(distances.squared(x).T, x, None)
@@ -471,7 +471,7 @@ class Measure:
             return values
         return values - (self.whole.squared(x) if left_out is None else left_out)[:, None]
 
-    def of_own(self, fit: Fit[Any]) -> Floats:
+    def of_own(self, fit: FittedModel[Any]) -> Floats:
         """Values (n, K) of the rows of the fit, each under what is fitted without it."""
         blocks = fit.rows("typicality()", "pass calibration=, a table of rows with their response")
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
@@ -484,16 +484,16 @@ class Measure:
             equal = fit.under(np.full(k, 1.0 / k))
         left_out: Any = None
         out = np.full((blocks.table.nrows, k), np.nan)
-        if isinstance(fit.numbers, NaiveBayesFit):
+        if isinstance(fit.estimates, NaiveBayesFit):
             out[:] = -2.0 * (left_out_scores(equal, False) - equal.log_prior())
         elif self.kind != "distance":
             if (
-                getattr(fit.numbers, "covariance_model", None) is not None
-                and fit.numbers.covariance_model.traits.is_robust
+                getattr(fit.estimates, "covariance_model", None) is not None
+                and fit.estimates.covariance_model.traits.is_robust
             ):
                 raise NotSupportedError(
                     "Distances of rows left out would take a new search for each row with "
-                    f'covariance="{fit.numbers.method}".',
+                    f'covariance="{fit.estimates.method}".',
                     hint="Fit without covariance=.",
                 )
             # In closed form alone: scores by a refit may be in other units, which change densities.
@@ -506,7 +506,7 @@ class Measure:
         for rows, x, codes, weights in used_rows(blocks):
             with np.errstate(over="ignore", invalid="ignore"):
                 if self.kind == "distance":
-                    d2, left, _ = fit.numbers.left_out_distances(x, codes, weights)
+                    d2, left, _ = fit.estimates.left_out_distances(x, codes, weights)
                     values = d2.T
                     at = np.arange(len(x))
                     # Without the row its class has no covariance, or the row was alone in it.
@@ -521,12 +521,12 @@ class Measure:
         return out
 
 
-def _by_scores(fit: Fit[Any], scores: Floats) -> Floats:
+def _by_scores(fit: FittedModel[Any], scores: Floats) -> Floats:
     return strangeness(scores, "lac" if fit.has_posteriors else "margin")
 
 
-def _kind(fit: Fit[Any]) -> Kind:
-    numbers = fit.numbers
+def _kind(fit: FittedModel[Any]) -> Kind:
+    numbers = fit.estimates
     if getattr(numbers, "has_distances", False):
         return "distance"
     if isinstance(numbers, LDAFit | NearestCentroidFit):
@@ -538,7 +538,7 @@ def _kind(fit: Fit[Any]) -> Kind:
     return "scores"
 
 
-def distance_measure(fit: Fit[Any], *, relative: bool) -> Measure:
+def distance_measure(fit: FittedModel[Any], *, relative: bool) -> Measure:
     """Return how the distances of observations to the classes are measured.
 
     Raises NotSupportedError if relative distances are asked for and the fit has none.
@@ -546,11 +546,11 @@ def distance_measure(fit: Fit[Any], *, relative: bool) -> Measure:
     kind = _kind(fit)
     if not relative:
         return Measure(kind)
-    adjusts = getattr(fit.numbers, "covariates", 0) > 0
+    adjusts = getattr(fit.estimates, "covariates", 0) > 0
     whole: WholeLaw | LawOnAxes | None = None
     if kind != "scores" and not adjusts:
-        moments = fit.numbers.moments
-        axes = getattr(fit.numbers, "within_axes", None)
+        moments = fit.estimates.moments
+        axes = getattr(fit.estimates, "within_axes", None)
         whole = whole_law(moments) if axes is None else LawOnAxes.of(axes.scores(moments))
     if whole is None:
         why = (
@@ -574,7 +574,7 @@ class Ranks:
     measure: Measure
     references: list[Reference]
 
-    def of_new(self, fit: Fit[Any], blocks: Blocks) -> Floats:
+    def of_new(self, fit: FittedModel[Any], blocks: Blocks) -> Floats:
         """P-values (n, K) of rows that the fit has not seen."""
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
         out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
@@ -598,7 +598,7 @@ class Ranks:
         return out
 
 
-def ranked(fit: Fit[Any], method: str) -> Ranks:
+def ranked(fit: FittedModel[Any], method: str) -> Ranks:
     """Ranks among the rows of the fit left out, for labels of rows unlike any class."""
     way_out = (
         f'Call typicality(data, method="{method}", calibration=), with a table of rows that the fit has not '
@@ -608,7 +608,7 @@ def ranked(fit: Fit[Any], method: str) -> Ranks:
 
 
 def _ranked(
-    fit: Fit[Any], method: str, calibration: Any, gaps: Gaps, way_out: str
+    fit: FittedModel[Any], method: str, calibration: Any, gaps: Gaps, way_out: str
 ) -> tuple[Ranks, Floats | None, CalibrationRows, NDArray[np.intp]]:
     measure = distance_measure(fit, relative=method == "relative")
     k = len(fit.classes)
@@ -633,7 +633,7 @@ def _ranked(
 
 
 def rank_typicality(
-    fit: Fit[Any], data: Any, method: str, calibration: Any = None, gaps: Gaps = AS_FITTED
+    fit: FittedModel[Any], data: Any, method: str, calibration: Any = None, gaps: Gaps = AS_FITTED
 ) -> pd.DataFrame:
     """P-values of new rows, or of the fit's own by the others; see `ClassifierResults.typicality`."""
     if data is None and calibration is not None:
@@ -649,7 +649,7 @@ def rank_typicality(
     return pd.DataFrame(p, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
-def relative_distances(fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.DataFrame:
+def relative_distances(fit: FittedModel[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.DataFrame:
     """Relative distances of new rows, or of the fit's own left out; see `ClassifierResults`."""
     measure = distance_measure(fit, relative=True)
     if data is None:
@@ -675,7 +675,7 @@ HELD = 2**21
 
 
 def typicality(
-    fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED, method: str = "exact", calibration: Any = None
+    fit: FittedModel[Any], data: Any, gaps: Gaps = AS_FITTED, method: str = "exact", calibration: Any = None
 ) -> pd.DataFrame:
     """P(D2 >= d2 | class) of new rows, or of the fit's own by the others; see `ClassifierResults`."""
     if method in ("relative", "conformal"):
@@ -689,7 +689,9 @@ def typicality(
     return pd.DataFrame(typical, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
-def typicality_of_new(fit: Fit[Any], method: str, bound: float) -> Callable[[Fit[Any], Blocks], Floats]:
+def typicality_of_new(
+    fit: FittedModel[Any], method: str, bound: float
+) -> Callable[[FittedModel[Any], Blocks], Floats]:
     """What gives the typicality (n, K) of rows; a warning says that no rank is ever below the bound."""
     if method in ("relative", "conformal"):
         of_new = ranked(fit, method).of_new
@@ -721,7 +723,7 @@ def unlike_all(typical: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]
     return np.asarray(labelled & (typical < bound).all(axis=1))
 
 
-def _by_law(fit: Fit[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats:
+def _by_law(fit: FittedModel[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats:
     law = _law(fit, method)
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
@@ -732,19 +734,19 @@ def _by_law(fit: Fit[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats
     return out.T
 
 
-def is_searched(fit: Fit[Any]) -> bool:
+def is_searched(fit: FittedModel[Any]) -> bool:
     """Whether the covariance is robust, and not one of moments."""
-    covariance_model = getattr(fit.numbers, "covariance_model", None)
+    covariance_model = getattr(fit.estimates, "covariance_model", None)
     return covariance_model is not None and not covariance_model.traits.is_moment_estimate
 
 
-def has_law(fit: Fit[Any], method: str) -> bool:
+def has_law(fit: FittedModel[Any], method: str) -> bool:
     """Whether the squared distances to the classes have a law by a method of `typicality`."""
-    has: bool = getattr(fit.numbers, "has_distances", False)
+    has: bool = getattr(fit.estimates, "has_distances", False)
     return has or (method == "chi2" and is_searched(fit))
 
 
-def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
+def _law(fit: FittedModel[Any], method: str) -> Callable[..., Floats]:
     """From distances (K, m), counts, degrees of freedom and p to what is at least as far; or a refusal."""
     searched = is_searched(fit)
     if not has_law(fit, method):
@@ -764,11 +766,11 @@ def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
 
 
 def typical_rows(
-    fit: Fit[Any], blocks: Blocks, law: Callable[..., Floats], *, seen: bool
+    fit: FittedModel[Any], blocks: Blocks, law: Callable[..., Floats], *, seen: bool
 ) -> Iterator[tuple[Any, Floats]]:
     """Typicality (K, m) of some rows and where they are, block by block; those seen by the fit left out."""
     p = len(fit.terms)
-    numbers = fit.numbers
+    numbers = fit.estimates
     if seen and numbers.has_distances:
         for rows, x, codes, weights in used_rows(blocks):
             d2, left, free = numbers.left_out_distances(x, codes, weights)
@@ -780,14 +782,14 @@ def typical_rows(
         yield place, law(distances.squared(x), counts[:, None], free[:, None], p)
 
 
-def _refuse_light(fit: Fit[Any], least: int, what: str) -> None:
+def _refuse_light(fit: FittedModel[Any], least: int, what: str) -> None:
     """Raise where the weights of a class leave its covariance too few degrees of freedom."""
-    if isinstance(fit.numbers, QDAFit):
+    if isinstance(fit.estimates, QDAFit):
         refuse_little_weight(fit.counts, fit.classes, least, what)
 
 
 def posterior_intervals(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     data: Any,
     method: str,
     level: float,
@@ -800,7 +802,7 @@ def posterior_intervals(
     blocks = fit.new_rows(data, Gaps(unseen))
     refuse_many_scores(3 * blocks.table.nrows, len(fit.classes), "Posteriors and two ends of intervals")
     if method == "delta":
-        if not (fit.numbers.has_distances or isinstance(fit.numbers, LogisticFit)):
+        if not (fit.estimates.has_distances or isinstance(fit.estimates, LogisticFit)):
             raise NotSupportedError(
                 'method="delta" needs normal classes with full covariances, which '
                 f"{fit.title_in_sentence} as it was fitted does not have.",
@@ -810,7 +812,7 @@ def posterior_intervals(
         rule = fit.rule()
         covariance = _score_covariance(fit)
         # Numbers that a row takes for its covariances.
-        numbers = len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit.numbers, LogisticFit) else 1)
+        numbers = len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit.estimates, LogisticFit) else 1)
         parts = []
         step = max(HELD // numbers, 1)
         with Progress(blocks.table.nrows, "posterior intervals") as progress:
@@ -833,12 +835,12 @@ def posterior_intervals(
     )
 
 
-def _score_covariance(fit: Fit[Any]) -> Callable[[Floats], ScoreCovariance]:
+def _score_covariance(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovariance]:
     """From rows x (m, p) to the covariances of their scores."""
-    if isinstance(fit.numbers, LogisticFit):
-        of_rows = fit.numbers.score_covariances()
+    if isinstance(fit.estimates, LogisticFit):
+        of_rows = fit.estimates.score_covariances()
         return lambda x: ScoreCovariance(*of_rows(x))
-    numbers: MomentsFit = fit.numbers
+    numbers: MomentsFit = fit.estimates
     unbiased, free = numbers.unbiased_distances()
     # What counts is the relative noise of a covariance, and that of the divisor N is the same.
     distances = numbers.distances()
@@ -857,7 +859,9 @@ def _score_covariance(fit: Fit[Any]) -> Callable[[Floats], ScoreCovariance]:
     )
 
 
-def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, seed: int | None) -> Floats:
+def _bootstrapped(
+    fit: FittedModel[Any], blocks: Blocks, level: float, replicates: int, seed: int | None
+) -> Floats:
     """Posteriors (n, K) with the percentiles of those under fits to rows drawn again."""
     samples = BootstrapSamples(fit.rows('method="bootstrap"'), replicates, seed)
     k = len(fit.classes)
@@ -874,7 +878,7 @@ def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, 
             # A rule may hold its rows: it is used and forgotten.
             rule, _ = samples.rule(fit)
             shift = np.zeros(k)
-            if fit.numbers.estimated_prior:
+            if fit.estimates.estimated_prior:
                 # The shares of the classes are as uncertain as their rows.
                 with np.errstate(divide="ignore"):
                     drawn = np.log(

@@ -58,7 +58,7 @@ from discrim.errors import (
 from discrim.inference.error_rates import as_good
 from discrim.inference.resampling import check_folds, deal, deal_groups, dealt_codes, drawn_seed, generator
 from discrim.models.base import reading
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import SelectRule
 from discrim.models.base.refits import moment_folds
 from discrim.models.base.scores import Decision, warn_impossible
@@ -152,7 +152,7 @@ IN_TURN = 2.0
 """Rows of a class that folds dealt in turn may lack at most to have all classes in proportion."""
 
 
-def refits_prior(fit: Fit[Any], refit_prior: bool | None) -> bool:
+def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
     """Whether rules without some rows estimate the prior anew; one that was given is held in any case."""
     if refit_prior is not None and not isinstance(refit_prior, bool):
         raise DataError(
@@ -163,16 +163,16 @@ def refits_prior(fit: Fit[Any], refit_prior: bool | None) -> bool:
         if refit_prior is False:
             fit.need_posteriors("refit_prior=False")
         return False
-    if not fit.numbers.estimated_prior:
+    if not fit.estimates.estimated_prior:
         return False
     return fit.prior_in_refits == "refitted" if refit_prior is None else refit_prior
 
 
-def prior_of_rest(fit: Fit[Any], refit_prior: bool | None) -> str:
+def prior_of_rest(fit: FittedModel[Any], refit_prior: bool | None) -> str:
     """What becomes of the prior in rules without some rows, in words; empty where there is none."""
     if fit.prior_in_refits == "none":
         return ""
-    if not fit.numbers.estimated_prior:
+    if not fit.estimates.estimated_prior:
         return "given"
     return "refitted" if refits_prior(fit, refit_prior) else "held"
 
@@ -208,7 +208,7 @@ LEFT_OUT_KEPT_AS = {False: "left out", True: "left out, prior too"}
 """What a fit keeps leave-one-out scores as: the prior held, or estimated anew."""
 
 
-def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
+def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> Floats:
     """Leave-one-out scores (n, K) of the fit's table; unused rows, and rows without a rule, are missing."""
     blocks = fit.rows("leave_one_out()")
     anew = refits_prior(fit, refit_prior)
@@ -217,13 +217,13 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
         return kept
     table = LeftOutTable(fit, blocks, anew=anew)
     with Progress(blocks.table.nrows, "rows left out") as progress:
-        for block in _blocks_left_out(blocks, stored=getattr(fit.numbers, "takes_stored", False)):
+        for block in _blocks_left_out(blocks, stored=getattr(fit.estimates, "takes_stored", False)):
             table.add(block)
             progress(len(block[1]))
     return table.finished()
 
 
-def kept_left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> StoredValue[Floats]:
+def kept_left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> StoredValue[Floats]:
     """The same, kept where the rows lie."""
     blocks = fit.rows("leave_one_out()")
     anew = refits_prior(fit, refit_prior)
@@ -278,7 +278,7 @@ def _blocks_left_out(blocks: Blocks, *, stored: bool) -> Iterable[UsedRows | rea
 class _LeftOutScores:
     """Scores of rows of a fit without each, the prior held, or estimated without the row, too."""
 
-    def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
+    def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, anew: bool) -> None:
         self._fit = fit
         self._blocks = blocks
         self._anew = anew
@@ -323,7 +323,7 @@ class _LeftOutScores:
 class LeftOutTable(_LeftOutScores):
     """Leave-one-out scores of all rows, which come block by block."""
 
-    def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
+    def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, anew: bool) -> None:
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Leave-one-out")
         super().__init__(fit, blocks, anew=anew)
         self._out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
@@ -384,7 +384,7 @@ def refuse_many_scores(rows: int, n_classes: int, what: str) -> None:
     )
 
 
-def scores_by_refit(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> Floats:
+def scores_by_refit(fit: FittedModel[Any], blocks: Blocks, row: int, *, anew: bool) -> Floats:
     """Scores (K,) of a row by a refit without it; missing where there is none."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     left = min(1.0, weights[row])
@@ -400,7 +400,7 @@ def scores_by_refit(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> F
     )
 
 
-def deal_folds(fit: Fit[Any], folds: int, seed: int | None) -> Codes:
+def deal_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
     """Fold (n,) of each row of the fit's table, -1 for rows that are not used.
 
     The rows of each class are shuffled and dealt in turn, so that folds hold the classes in proportion. They
@@ -440,7 +440,7 @@ def folds_without_class(blocks: Blocks, dealt: Codes, folds: int) -> NDArray[np.
 
 
 def _no_rule(
-    fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, labels: Sequence[Any]
+    fit: FittedModel[Any], blocks: Blocks, dealt: Codes, fold: int, labels: Sequence[Any]
 ) -> NotSupportedError:
     """The error of a fold without which there is no rule: what is the matter, and the way out."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
@@ -464,13 +464,13 @@ def _no_rule(
     )
 
 
-def fold_scores(fit: Fit[Any], dealt: Codes, folds: int, **options: Any) -> Floats:
+def fold_scores(fit: FittedModel[Any], dealt: Codes, folds: int, **options: Any) -> Floats:
     """Scores (n, K) of each row under the rule fitted without its fold, here; as `kept_fold_scores`."""
     return kept_fold_scores(fit, dealt, folds, **options).value()
 
 
 def kept_fold_scores(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     dealt: Codes,
     folds: int,
     *,
@@ -532,7 +532,9 @@ def kept_fold_scores(
     return StoredValue(out.T)
 
 
-def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | None) -> Floats | None:
+def _each_left_out(
+    fit: FittedModel[Any], dealt: Codes, folds: int, refit_prior: bool | None
+) -> Floats | None:
     """Scores (n, K) where each fold is one row, in closed form; None where there is none, or not for all."""
     refits = fit.refits
     used = np.flatnonzero(dealt >= 0)
@@ -543,7 +545,7 @@ def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | 
         return None
     if refits.required_moments(fit) is None or refits.drops_columns(fit) or refits.choice(fit):
         return None
-    if getattr(fit.numbers, "standardize", False):
+    if getattr(fit.estimates, "standardize", False):
         # Leave-one-out holds the standard deviations, and a fit without the fold learns them.
         return None
     try:
@@ -624,14 +626,16 @@ def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
     return np.asarray(counts.sum(axis=0) - counts, dtype=np.float64)
 
 
-def _rule_without(fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool) -> Rule | None:
+def _rule_without(
+    fit: FittedModel[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool
+) -> Rule | None:
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     less = blocks.with_weights(np.where(dealt == fold, 0.0, base))
     return rule_of_present(fit, less, held=not nested and bool(fit.refits.choice(fit)))
 
 
 def _score_called(
-    fits: Sequence[Fit[Any]],
+    fits: Sequence[FittedModel[Any]],
     dealt: Codes,
     labels: Sequence[Any],
     out: Floats,
@@ -653,7 +657,7 @@ def _score_called(
 
 
 def _score_transformed(
-    fits: Sequence[Fit[Any]],
+    fits: Sequence[FittedModel[Any]],
     dealt: Codes,
     labels: Sequence[Any],
     out: Floats,
@@ -736,7 +740,7 @@ class _LabelsLeftOut:
         return codes
 
 
-def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) -> Codes | None:
+def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool | None) -> Codes | None:
     """Class (n,) of each row by the rule without it, -1 where there is none; None where scores are at hand.
 
     Of rows on workers these go through it there, and labels alone come back.
@@ -755,7 +759,7 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
     without = _LeftOutScores(fit, blocks, anew=anew)
     if not callable(without.scores):
         return None
-    stored = getattr(fit.numbers, "takes_stored", False)
+    stored = getattr(fit.estimates, "takes_stored", False)
     codes = blocks.per_row(_LabelsLeftOut(without.scores, stored, decision, without.counts))
     lone = without.rows_with_unique_level(codes != -1)
     again = np.setdiff1d(np.flatnonzero(codes == UNDECIDED), lone)
@@ -808,7 +812,7 @@ class BootstrapSamples:
                 drawn[rows] = self.rng.multinomial(round(weights.sum()), weights / weights.sum())
         return drawn
 
-    def rule(self, fit: Fit[Any]) -> tuple[Rule, Floats]:
+    def rule(self, fit: FittedModel[Any]) -> tuple[Rule, Floats]:
         """The rule of the next sample that has one, and the sample."""
         return self.fitted(partial(fit.refits.refit, fit))
 

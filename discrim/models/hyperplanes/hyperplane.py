@@ -29,7 +29,7 @@ from discrim.design.rows import GatheredRows, used_codes
 from discrim.errors import DataError, NotSupportedError, PrecisionWarning, SeparationError, warn_user
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed, shown_briefly
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.reading import Data, NaAction, listed, with_ways_out
 from discrim.models.results import geometry
@@ -271,7 +271,7 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
 class HyperplaneResults(SeparatingLines):
     """A fitted separating hyperplane, x'coef + intercept = 0."""
 
-    _fit: Fit[HyperplaneFit]
+    _fit: FittedModel[HyperplaneFit]
 
     @property
     def coef(self) -> pd.Series:
@@ -279,19 +279,19 @@ class HyperplaneResults(SeparatingLines):
 
         Indexed by term.
         """
-        return pd.Series(self._fit.numbers.plane.coef, index=self.terms, name="coef", copy=True)
+        return pd.Series(self._fit.estimates.plane.coef, index=self.terms, name="coef", copy=True)
 
     @property
     def intercept(self) -> float:
         """Value of the plane at zero."""
-        plane = self._fit.numbers.plane
-        origin = self._fit.numbers.origin
+        plane = self._fit.estimates.plane
+        origin = self._fit.estimates.origin
         return plane.intercept - float(origin @ plane.coef)
 
     @property
     def margin(self) -> float:
         """Distance from the plane to the nearest rows, ``1 / |coef|``."""
-        return self._fit.numbers.plane.margin
+        return self._fit.estimates.plane.margin
 
     @property
     @available_if(needs_rows("support"))
@@ -305,7 +305,7 @@ class HyperplaneResults(SeparatingLines):
     def _support_positions(self) -> Codes:
         """Positions of the support points in the table."""
         used = np.flatnonzero(used_codes(self._fit.rows("support")) >= 0)
-        return used[self._fit.numbers.plane.support]
+        return used[self._fit.estimates.plane.support]
 
     @property
     @available_if(needs_rows("multipliers"))
@@ -314,7 +314,7 @@ class HyperplaneResults(SeparatingLines):
 
         Positive numbers; coef is the sum of y multiplier x over the support points.
         """
-        values = self._fit.numbers.plane.multipliers
+        values = self._fit.estimates.plane.multipliers
         if not (np.isfinite(values) & (values > 0)).all():
             warn_user(
                 "The multipliers change with the square of the columns' units, and are out of the "
@@ -349,7 +349,7 @@ class HyperplaneResults(SeparatingLines):
 
         Largest relative violation of the conditions of Karush, Kuhn and Tucker.
         """
-        return self._fit.numbers.plane.residual
+        return self._fit.estimates.plane.residual
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
@@ -360,7 +360,7 @@ class HyperplaneResults(SeparatingLines):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        support = len(self._fit.numbers.plane.support)
+        support = len(self._fit.estimates.plane.support)
         return pd.DataFrame([self._sizes() | {"margin": self.margin, "support": support, "kkt": self.kkt}])
 
 
@@ -371,12 +371,12 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
     title = "Optimal separating hyperplane"
     results_class = HyperplaneResults
 
-    def leave_one_out(self, fit: Fit[HyperplaneFit]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[HyperplaneFit]) -> LeftOut:
         """Return the scores of rows outside the margin, any of which the plane does without.
 
         The scores of support points are missing, so that each is left out by a refit.
         """
-        points = len(fit.numbers.plane.support)
+        points = len(fit.estimates.plane.support)
         columns = min(len(fit.terms), int(fit.nobs))
         if points**2 * columns * (points**2 + fit.nobs) > MOST_PRODUCTS:
             raise NotSupportedError(

@@ -18,7 +18,7 @@ from discrim.design.levels import unique_level_mask
 from discrim.design.rows import gathered_rows
 from discrim.errors import ConvergenceWarning, DataError, NoSeparationWarning, warn_user
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import NOTHING, Fit
+from discrim.models.base.fit import NOTHING, FittedModel
 from discrim.models.base.reading import Data, NaAction, check_whole, is_number, listed, told, with_ways_out
 from discrim.models.base.refits import verb_options
 from discrim.models.results import geometry
@@ -248,9 +248,9 @@ def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
 class PerceptronResults(SeparatingLines):
     """A fitted perceptron."""
 
-    _fit: Fit[PerceptronFit]
+    _fit: FittedModel[PerceptronFit]
 
-    def __init__(self, fit: Fit[PerceptronFit]) -> None:
+    def __init__(self, fit: FittedModel[PerceptronFit]) -> None:
         super().__init__(fit)
         two = len(self.classes) == 2
         self._planes = pd.Index([self.classes[1]] if two else self.classes, name="plane")
@@ -262,7 +262,7 @@ class PerceptronResults(SeparatingLines):
         With two classes there is one plane, for the second; else one for each class against the rest. Values
         are positive on the side of the class.
         """
-        return pd.DataFrame(self._fit.numbers.coef[1:], index=self.terms, columns=self._planes, copy=True)
+        return pd.DataFrame(self._fit.estimates.coef[1:], index=self.terms, columns=self._planes, copy=True)
 
     @property
     def intercept(self) -> pd.Series:
@@ -270,7 +270,7 @@ class PerceptronResults(SeparatingLines):
 
         Indexed by plane.
         """
-        return pd.Series(self._fit.numbers.coef[0], index=self._planes, name="intercept", copy=True)
+        return pd.Series(self._fit.estimates.coef[0], index=self._planes, name="intercept", copy=True)
 
     @property
     @displayed()
@@ -282,10 +282,10 @@ class PerceptronResults(SeparatingLines):
         negative for a row on the wrong side).
         """
         names = ["separable", "converged", "passes", "updates", "errors", "margin"]
-        table = pd.DataFrame(self._fit.numbers.planes[:, :6], index=self._planes, columns=names)
+        table = pd.DataFrame(self._fit.estimates.planes[:, :6], index=self._planes, columns=names)
         table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:5], "int64"))
         with np.errstate(divide="ignore", over="ignore"):
-            bound = np.where(table["separable"], self._fit.numbers.planes[:, 6] ** -2.0, np.nan)
+            bound = np.where(table["separable"], self._fit.estimates.planes[:, 6] ** -2.0, np.nan)
         table.insert(4, "bound", bound)
         return table
 
@@ -315,16 +315,16 @@ class PerceptronResults(SeparatingLines):
         Rosenblatt's criterion, the sum of the sizes of the values of the rows on the wrong side. The loss is
         missing in a file of a release that did not compute it.
         """
-        numbers = self._fit.numbers.history.astype(np.int64)
+        numbers = self._fit.estimates.history.astype(np.int64)
         arrays = [self._planes[numbers[:, 0]], numbers[:, 1]]
         index = pd.MultiIndex.from_arrays(arrays, names=["plane", "pass"])
         table = pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
-        return table.assign(loss=self._fit.numbers.losses)
+        return table.assign(loss=self._fit.estimates.losses)
 
     @property
     def start(self) -> pd.DataFrame | None:
         """Coefficients at the beginning, the constant first; None where they were zeros."""
-        begin = self._fit.numbers.start
+        begin = self._fit.estimates.start
         if begin is None:
             return None
         return pd.DataFrame(begin, index=["constant", *self.terms], columns=self._planes)
@@ -341,7 +341,7 @@ class PerceptronResults(SeparatingLines):
         """One row for the fit."""
         row = self._sizes() | {"separable": self.separable, "converged": self.converged}
         row |= {"updates": self.updates, "passes": self.planes["passes"].max()}
-        return pd.DataFrame([row | {"step": self._fit.numbers.step}])
+        return pd.DataFrame([row | {"step": self._fit.estimates.step}])
 
 
 class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
@@ -353,13 +353,13 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
     leave_one_out_cost = 1000
     file_options = MappingProxyType({"step": (float,), "seed": (int, NOTHING)})
 
-    def leave_one_out(self, fit: Fit[PerceptronFit]) -> Floats:
+    def leave_one_out(self, fit: FittedModel[PerceptronFit]) -> Floats:
         """Return the scores of rows by runs without each; missing if columns would be left out as well."""
         super().leave_one_out(fit)
         blocks = fit.rows("leave_one_out()")
         rows = gathered_rows(blocks)
-        with Progress(sum(fit.numbers.passes), "passes without each row, at most") as progress:
-            scores = fit.numbers.left_out(rows.x, rows.codes, lambda: progress(1))
+        with Progress(sum(fit.estimates.passes), "passes without each row, at most") as progress:
+            scores = fit.estimates.left_out(rows.x, rows.codes, lambda: progress(1))
         is_used = np.zeros(blocks.table.nrows, dtype=bool)
         is_used[rows.positions] = True
         has_unique_level = unique_level_mask(blocks.design, blocks.table, is_used, blocks.functions)

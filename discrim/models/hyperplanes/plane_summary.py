@@ -15,7 +15,7 @@ from discrim.report.tables import Sections
 if TYPE_CHECKING:
     from discrim.core.hyperplanes.hyperplane import HyperplaneFit
     from discrim.core.hyperplanes.perceptron import PerceptronFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.hyperplanes.hyperplane import HyperplaneResults
     from discrim.models.hyperplanes.perceptron import PerceptronResults
 
@@ -26,9 +26,9 @@ MOST_SUPPORT = 30
 """Support points that a summary prints."""
 
 
-def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Pairs:
-    seed = fit.numbers.seed
-    start = fit.numbers.start
+def _perceptron_header(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pairs:
+    seed = fit.estimates.seed
+    start = fit.estimates.start
     order = "of the table" if seed is None else f"shuffled, seed {seed}"
     begun = []
     if start is not None:
@@ -39,7 +39,7 @@ def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> P
         *headers.row_items(fit),
         *headers.size_items(fit),
         HeaderItem("Order of rows", order, order),
-        HeaderItem("Step", fit.numbers.step, f"{fit.numbers.step:g}"),
+        HeaderItem("Step", fit.estimates.step, f"{fit.estimates.step:g}"),
         *begun,
         HeaderItem("Separable", results.separable, "yes" if results.separable else "no"),
         HeaderItem("Converged", results.converged, "yes" if results.converged else "no"),
@@ -57,12 +57,12 @@ def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> P
     return Pairs(results.formula, items, " ".join(said))
 
 
-def _classes(results: PerceptronResults | HyperplaneResults, fit: Fit[Any]) -> Section:
+def _classes(results: PerceptronResults | HyperplaneResults, fit: FittedModel[Any]) -> Section:
     table = pd.DataFrame({"share": results.prior, "rows": results.counts})
     return Section("Classes", table, {"share": "share", "rows": "count"}, source="fit.counts")
 
 
-def _planes(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Section:
+def _planes(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
     table = results.planes.rename_axis(index=None)
     for name in ("separable", "converged"):
         table[name] = table[name].map({True: "yes", False: "no"})
@@ -76,9 +76,9 @@ def _planes(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Section:
     return Section("Planes", table, formats, note=note, source="fit.planes, fit.history")
 
 
-def _perceptron_coefficients(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Section:
+def _perceptron_coefficients(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
-    moments = fit.numbers.moments
+    moments = fit.estimates.moments
     within = 1e-4 * headers.score_spread(moments, results.coef.to_numpy())
     errors = headers.coefficient_errors(headers.score_sizes(moments), within)
     title = "Coefficients, positive on the side of the class"
@@ -93,13 +93,13 @@ perceptron_sections: Sections = {"header": _perceptron_header, "classes": _class
 """Sections of a perceptron, in their order."""
 
 
-def _hyperplane_header(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Pairs:
+def _hyperplane_header(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Pairs:
     boundary = results.boundary()
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         HeaderItem("Margin", results.margin, f"{results.margin:.6g}", key="margin", brief="margin"),
-        HeaderItem("Support points", len(fit.numbers.plane.support), str(len(fit.numbers.plane.support))),
+        HeaderItem("Support points", len(fit.estimates.plane.support), str(len(fit.estimates.plane.support))),
         HeaderItem("KKT residual", results.kkt, f"{results.kkt:.1e}"),
         HeaderItem("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
         *headers.error_items(fit),
@@ -107,26 +107,26 @@ def _hyperplane_header(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> P
     return headers.header(fit, items)
 
 
-def _hyperplane_coefficients(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Section:
+def _hyperplane_coefficients(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
     estimates = pd.concat([pd.Series({"constant": results.intercept}), results.coef])
     table = pd.DataFrame({"coef": estimates, "of length one": estimates * results.margin})
     title = f"Plane, positive on the side of {results.classes[1]}"
-    sizes = headers.score_sizes(fit.numbers.moments)
+    sizes = headers.score_sizes(fit.estimates.moments)
     note = "With coef the support points have the values 1 and -1; with length one, values are distances. "
     note += headers.holds_note("values", table[["coef"]], sizes, headers.SCORES)
     errors = np.outer(headers.coefficient_errors(sizes, headers.SCORES), [1.0, results.margin])
     return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")
 
 
-def _support(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Section:
+def _support(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
     positions = results._support_positions()[:MOST_SUPPORT]
     columns = {
         "class": fit.labels_of(fit.blocks).iloc[positions].astype(str).to_numpy(),
-        "multiplier": fit.numbers.plane.multipliers[:MOST_SUPPORT],
+        "multiplier": fit.estimates.plane.multipliers[:MOST_SUPPORT],
         "distance": results.boundary().distance().iloc[positions].to_numpy(),
     }
     table = pd.DataFrame(columns, index=results.support[:MOST_SUPPORT])
-    left = len(fit.numbers.plane.support) - len(table)
+    left = len(fit.estimates.plane.support) - len(table)
     note = f"{left} more support points: fit.multipliers." if left else ""
     return Section(
         "Support points", table, {"class": "text"}, note=note, source="fit.support, fit.multipliers"
@@ -137,7 +137,7 @@ hyperplane_brief: Sections = {"classes": _classes, "coefficients": _hyperplane_c
 """The short form: the plane."""
 
 
-def hyperplane_sections(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Sections:
+def hyperplane_sections(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Sections:
     """Sections of a separating hyperplane, in their order."""
     support: Sections = {"support": _support} if fit.has_rows else {}
     return {"header": _hyperplane_header, **hyperplane_brief, **support}

@@ -15,7 +15,7 @@ from discrim.models.plots.planes import draw_ground, ground_of, regions, told_he
 from discrim.report.plots import planes as plane_plots
 
 if TYPE_CHECKING:
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
@@ -25,7 +25,9 @@ MOST_MOVES = 4
 
 
 @plot("distances", "signed distances of the rows of two classes")
-def distances(results: Any, fit: Fit[Any], options: PictureOptions, margin: float | None = None) -> Axes:
+def distances(
+    results: Any, fit: FittedModel[Any], options: PictureOptions, margin: float | None = None
+) -> Axes:
     """Signed distances of the rows of two classes to the plane between them."""
     if len(fit.classes) > 2:
         raise NotSupportedError(
@@ -41,7 +43,7 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions, margin: floa
 
 
 @plot("distances", "signed distances of the rows, with the margin")
-def margin_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def margin_distances(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Signed distances of the rows, with the margin."""
     return distances(results, fit, options, margin=results.margin)
 
@@ -52,7 +54,7 @@ def margin_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Ax
     takes=("columns", "at"),
     default_if=reads_two_columns,
 )
-def margin(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def margin(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """The plane of two columns with the line, its margin, and the support points."""
     ground = ground_of(fit, options)
     if len(ground.columns) != 2:
@@ -71,13 +73,13 @@ def margin(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 @plot("history", "errors of the perceptron after each pass", data=False)
-def history(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def history(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Errors of a perceptron after each pass."""
     # Labels that are booleans would choose rows.
     errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
     fewest = results.planes["errors"].tolist()
     classes = list(results.classes)
-    kept = list(fit.numbers.kept) or [None] * len(fewest)
+    kept = list(fit.estimates.kept) or [None] * len(fewest)
     first = classes.index(errors.columns[0])
     signs = options.signs(classes)
     return plane_plots.passes(
@@ -90,7 +92,7 @@ def history(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     "the first lines of the perceptron, each with the row that moves it, and the line kept",
     data=False,
 )
-def updates(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def updates(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
     if len(fit.classes) > 2 or len(fit.terms) != 2:
         raise NotSupportedError(
@@ -99,7 +101,7 @@ def updates(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
             hint="Use kind='history'.",
         )
     rows = gathered_rows(fit.drawn_rows())
-    numbers = fit.numbers
+    numbers = fit.estimates
     begin = None if numbers.start is None else numbers.start[:, 0]
     moved, after = first_moves(
         rows.x, rows.codes == 1, step=numbers.step, seed=numbers.seed, most=MOST_MOVES, start=begin

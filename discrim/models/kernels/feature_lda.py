@@ -39,7 +39,7 @@ from discrim.core.rules.rules import PartRule, Rule
 from discrim.design.blocks import Blocks
 from discrim.errors import DataError, warn_user
 from discrim.models.base import reading
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.subspace import KernelFeatures, Landmarks, RandomFeatures
 
 SAMPLED = 5_000
@@ -185,7 +185,9 @@ def say_fewer(fit: FeatureLDAFit, asked: int) -> None:
         )
 
 
-def refitted_by_plan(plan: FeaturePlan | None, fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
+def refitted_by_plan(
+    plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], blocks: Blocks
+) -> Rule | None:
     """The rule of other rows, with features, kernel and ridge found anew, from the columns that vary."""
     moments = _enough_moments(blocks)
     if moments is None or plan is None:
@@ -198,17 +200,17 @@ def refitted_by_plan(plan: FeaturePlan | None, fit: Fit[FeatureLDAFit], blocks: 
         blocks = blocks.columns(keep.tolist())
         moments = moments.columns(keep)
     try:
-        made = fit_by_features(blocks, moments, fit.numbers.prior, plan)
+        made = fit_by_features(blocks, moments, fit.estimates.prior, plan)
     except DataError:
         return None
     rule = made.numbers.rule(fit.log_prior())
     return rule if whole else PartRule(rule, keep)
 
 
-def refitted_with_features(fit: Fit[FeatureLDAFit], blocks: Blocks) -> Rule | None:
+def refitted_with_features(fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows with the features, the ridge and the map to posteriors of the fit."""
     moments = _enough_moments(blocks)
-    numbers = fit.numbers
+    numbers = fit.estimates
     if moments is None:
         return None
     features = numbers.indicators.features

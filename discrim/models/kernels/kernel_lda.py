@@ -33,7 +33,7 @@ from discrim.inference.resampling import generator
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import NOTHING, Fit, Gaps, ModelSpec
+from discrim.models.base.fit import NOTHING, FittedModel, Gaps, ModelSpec
 from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes
 from discrim.models.base.refits import held_path, text_of, verb_options
 from discrim.models.evaluation.assessment import labelled_rows, refuse_none
@@ -317,7 +317,7 @@ def _line(tried: TriedKernel, chosen: Chosen) -> dict[str, Any]:
 
 def _feature_fit(
     made: FittedByFeatures, blocks: Blocks, options: Mapping[str, Any], plan: FeaturePlan
-) -> Fit[FeatureLDAFit]:
+) -> FittedModel[FeatureLDAFit]:
     """Return a kernel discriminant analysis by features, with the candidates of its choice."""
     numbers, chosen, ridges = made
     feature_lda.say_fewer(numbers, plan.features.n)
@@ -350,9 +350,9 @@ def _choice(options: Mapping[str, Any]) -> str:
     return " and ".join(f"the {name}" for name in names) if len(names) < 3 else "the kernel with its options"
 
 
-def _refitted_rule(search: Search | None, fit: Fit[KernelLDAFit], blocks: Blocks) -> Rule | None:
+def _refitted_rule(search: Search | None, fit: FittedModel[KernelLDAFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows, with a search made anew, or with kernel, scale, width and ridge held."""
-    numbers = fit.numbers
+    numbers = fit.estimates
     moments = reading.class_moments(blocks, "diagonal")
     if not (moments.counts > 0).all() or moments.total <= moments.n_classes:
         return None
@@ -372,7 +372,9 @@ def _refitted_rule(search: Search | None, fit: Fit[KernelLDAFit], blocks: Blocks
     return refit.rule(fit.log_prior())
 
 
-def _importance(fit: Fit[Any], data: Data | None, repeats: int, rng: np.random.Generator) -> pd.DataFrame:
+def _importance(
+    fit: FittedModel[Any], data: Data | None, repeats: int, rng: np.random.Generator
+) -> pd.DataFrame:
     """Mean rises of losses by term, each permuted so many times."""
     judged = _rows_to_permute(fit, data)
     terms = _terms(fit.blocks)
@@ -424,9 +426,9 @@ class _Judged:
         return [mean[0], errors[0], mean[1], errors[1]]
 
 
-def _rows_to_permute(fit: Fit[Any], data: Data | None) -> _Judged:
+def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _Judged:
     """The rows of the fit, each to be judged without it, or those of a table."""
-    numbers = fit.numbers
+    numbers = fit.estimates
     log_prior = fit.log_prior()
     if data is None:
         fit.rows("importance()", "pass data=")
@@ -467,7 +469,7 @@ class KernelLDAResults(VariateResults):
         Class means.
     """
 
-    _fit: Fit[KernelLDAFit | FeatureLDAFit]
+    _fit: FittedModel[KernelLDAFit | FeatureLDAFit]
 
     @property
     def components(self) -> int | None:
@@ -475,14 +477,14 @@ class KernelLDAResults(VariateResults):
 
         Number of features that stand for the kernel of all rows; None if the kernel is that of all rows.
         """
-        return self._fit.numbers.components
+        return self._fit.estimates.components
 
     @property
     def kernel(self) -> str:
         """Name of the kernel; that of the function, where it is one of your own."""
-        function = self._fit.numbers.kernel.function
+        function = self._fit.estimates.kernel.function
         return (
-            self._fit.numbers.kernel_name
+            self._fit.estimates.kernel_name
             if function is None
             else getattr(function, "__name__", text_of(function))
         )
@@ -490,18 +492,18 @@ class KernelLDAResults(VariateResults):
     @property
     def scale(self) -> str:
         """What the coordinates of columns of numbers are."""
-        return self._fit.numbers.scale
+        return self._fit.estimates.scale
 
     @property
     def width(self) -> float:
         """Width of the kernel, in coordinates; missing where it has none."""
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         return numbers.width if Search.has_width(numbers.kernel_name) else np.nan
 
     @property
     def ridge(self) -> float:
         """The penalty on the fitted function."""
-        return self._fit.numbers.ridge
+        return self._fit.estimates.ridge
 
     @property
     @available_if()
@@ -570,7 +572,7 @@ class KernelLDAResults(VariateResults):
         """One row for the fit."""
         row = {"axes": len(self._names), "kernel": self.kernel, "scale": self.scale, "width": self.width}
         row |= {"components": self.components}
-        calibrated = self._fit.numbers.calibrator is not None
+        calibrated = self._fit.estimates.calibrator is not None
         return pd.DataFrame([self._sizes() | row | {"ridge": self.ridge, "calibrated": calibrated}])
 
 
@@ -599,32 +601,32 @@ class KernelLDASpec(ModelSpec[Any]):
     def fit(
         self, estimates: KernelLDAFit | FeatureLDAFit, rows: Blocks, arguments: Mapping[str, Any],
         **options: Any,
-    ) -> Fit[Any]:  # fmt: skip
+    ) -> FittedModel[Any]:  # fmt: skip
         """Return a fitted model, by features if the estimates are; see `ModelSpec.fit`."""
         if isinstance(estimates, FeatureLDAFit) and not isinstance(self, FeatureLDASpec):
             return FeatureLDASpec().fit(estimates, rows, arguments, **options)
         return super().fit(estimates, rows, arguments, **options)
 
-    def likelihood_of(self, fit: Fit[Any]) -> str:
+    def likelihood_of(self, fit: FittedModel[Any]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"
 
-    def required_moments(self, fit: Fit[Any]) -> None:
+    def required_moments(self, fit: FittedModel[Any]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: Fit[Any]) -> str:
+    def choice(self, fit: FittedModel[Any]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         return "" if self.search is None else _choice(fit.options)
 
-    def refit_to_rows(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
         return _refitted_rule(self.search, fit, rows)
 
-    def refit_with_fixed(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows that keeps kernel, scale, width and ridge."""
         return _refitted_rule(None, fit, rows)
 
-    def informative(self, fit: Fit[Any]) -> Sequence[int]:
+    def informative(self, fit: FittedModel[Any]) -> Sequence[int]:
         """Return all columns: one that is constant in a fold has no coordinate, and is not left out."""
         return range(len(fit.blocks.terms))
 
@@ -666,18 +668,18 @@ class FeatureLDASpec(KernelLDASpec):
     search: FeaturePlan | None = None
     is_chosen: bool = False
 
-    def choice(self, fit: Fit[Any]) -> str:
+    def choice(self, fit: FittedModel[Any]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         return _choice(fit.options) if self.is_chosen else ""
 
-    def refit_to_rows(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with features, kernel and ridge found again."""
         return refitted_by_plan(self.search, fit, rows)
 
-    def refit_with_fixed(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows that keeps features, kernel and ridge."""
         return refitted_with_features(fit, rows)
 
-    def recode(self, fit: Fit[Any], rows: Blocks, *, fixed: bool) -> tuple[Fit[Any], Blocks]:
+    def recode(self, fit: FittedModel[Any], rows: Blocks, *, fixed: bool) -> tuple[FittedModel[Any], Blocks]:
         """Adapt a fit to rows that lack levels of the fit; fixed features are functions of its columns."""
         return fit, replace(rows, design=fit.blocks.design, keep=fit.blocks.keep) if fixed else rows

@@ -14,7 +14,7 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.kernels.kernel_lda import KernelLDAFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.kernels.kernel_lda import KernelLDAResults
 
 
@@ -27,15 +27,15 @@ INTERPOLATED = 0.999
 LOSSES = {"squared": "squared error", "log_loss": "log loss", "error": "error rate"}
 
 
-def kernel_lda_sections(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Sections:
+def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Sections:
     """Sections of a kernel discriminant analysis, in their order."""
     parts: Sections = {"header": _header, "classes": variate_classes, "axes": _axes}
     parts |= {"centroids": variate_centroids}
     return parts if fit.path is None else parts | {"path": _path}
 
 
-def _header(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Pairs:
-    numbers = fit.numbers
+def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
+    numbers = fit.estimates
     width = "none" if np.isnan(results.width) else f"{results.width:.4g}"
     posteriors = f"calibrated, {numbers.map_kind}" if numbers.map_kind else "normal classes"
     name = f"{results.kernel}, degree {numbers.degree}" if results.kernel == "polynomial" else results.kernel
@@ -75,12 +75,12 @@ def _header(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Pairs:
     return headers.header(fit, items, note)
 
 
-def _axes(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
+def _axes(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
     """The axes, and what of them is found again in rows left out."""
-    if fit.numbers.kind or fit.numbers.left is None:
+    if fit.estimates.kind or fit.estimates.left is None:
         return variate_axes(results, fit)
     columns = {"squared correlation": results.values, "share": results.explained}
-    table = pd.DataFrame(columns).assign(predicted=fit.numbers.predicted())
+    table = pd.DataFrame(columns).assign(predicted=fit.estimates.predicted())
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     note = (
         "Squared correlation: the mean product of class scores and fitted values, which the ridge lowers. "
@@ -95,7 +95,7 @@ def _axes(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
     return Section("Axes", table, formats, note=note, source="fit.values, fit.explained")
 
 
-def _path(results: KernelLDAResults, fit: Fit[KernelLDAFit]) -> Section:
+def _path(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
     path = results.path
     best = path.sort_values("loss", kind="stable").index[:MOST_TRIED]
     shown = path.loc[sorted({*best, *path.index[path["chosen"]]})]

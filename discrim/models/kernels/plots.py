@@ -14,7 +14,7 @@ from discrim.report.plots.points import name_lines
 from discrim.report.plots.style import SIGNS, ink, log_axis, new_axes, numbers, set_title
 
 if TYPE_CHECKING:
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
@@ -24,7 +24,7 @@ MOST_BARS = 30
 
 
 @plot("path", "loss of rows left out by width of the kernel", data=False, colors=False, default_if=was_chosen)
-def kernel_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def kernel_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Loss of rows left out by width of the kernel, with the best ridge of each."""
     path = results.path
     axes, _ = new_axes(options.ax)
@@ -52,7 +52,7 @@ def kernel_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 @plot(
     "importance", "rise of the log loss of rows left out where a term is permuted", data=False, colors=False
 )
-def importance(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def importance(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Rises of the log loss as horizontal bars with their standard errors, the largest first."""
     table = results.importance()
     shown = table.head(MOST_BARS)

@@ -89,7 +89,7 @@ class MLMResults(Shown):
         self.terms = pd.Index(model.labels)
         self.responses = model.responses
         self.nobs = model.total
-        self.df_resid = model.numbers.df
+        self.df_resid = model.estimates.df
 
     @displayed()
     def manova(self, term: str | None = None, type: int | str = 2) -> pd.DataFrame:
@@ -138,7 +138,7 @@ class MLMResults(Shown):
         """
         check_word("test", test, Statistic)
         self._model.need_error()
-        numbers = self._model.numbers
+        numbers = self._model.estimates
         rows = {label: row_of_test(numbers, self._hypothesis(label, type), test) for label in self.terms}
         return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -155,7 +155,7 @@ class MLMResults(Shown):
             Type of the sums of squares; see the page on shared arguments.
         """
         self._model.need_error()
-        numbers = self._model.numbers
+        numbers = self._model.estimates
         rows = {label: partial_etas(numbers, self._hypothesis(label, type)) for label in self.terms}
         return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -178,7 +178,7 @@ class MLMResults(Shown):
             F, df1, df2, p, partial_R2: the term's share in its own and the residual sum of squares. With a
             level also omega2, low and high, whose limits assume normal residuals of one variance.
         """
-        error = (self._model.numbers.error**2).sum(axis=0)
+        error = (self._model.estimates.error**2).sum(axis=0)
         tables = {}
         for label in self.terms:
             hypothesis = self._hypothesis(label, type)
@@ -365,7 +365,7 @@ class MLMResults(Shown):
                 hint="Write equations whose right side is zero for every response.",
             )
         origin = self._model.origin[self._model.n_model - 1 :] / self._model.unit
-        contrast = self._model.numbers.contrast(self._model.shifted_back(combinations), origin)
+        contrast = self._model.estimates.contrast(self._model.shifted_back(combinations), origin)
         if contrast.df < contrast.columns:
             raise DataError(
                 f"The hypothesis {hypothesis[:80]!r} has equations that follow from others, or from none.",
@@ -379,7 +379,7 @@ class MLMResults(Shown):
         self._need_full_rank(".params")
         model = self._model
         m = self._model.n_model
-        coefficients = model.numbers.coefficients()
+        coefficients = model.estimates.coefficients()
         coefficients[1:] /= model.model_unit[:, None]
         coefficients *= model.unit
         coefficients[0] += model.origin[m - 1 :] - model.origin[: m - 1] @ coefficients[1:]
@@ -389,7 +389,7 @@ class MLMResults(Shown):
     @property
     def cov_resid(self) -> pd.DataFrame:
         """Covariance of the residuals, divisor `df_resid`; infinite or zero outside the range of float64."""
-        error = self._model.numbers.error * (self._model.unit / np.sqrt(self.df_resid))
+        error = self._model.estimates.error * (self._model.unit / np.sqrt(self.df_resid))
         with np.errstate(over="ignore", under="ignore"):
             return pd.DataFrame(error.T @ error, index=self.responses, columns=self.responses)
 
@@ -433,7 +433,7 @@ class MLMResults(Shown):
         params = self.params
         level = 0.95
         m = self._model.n_model
-        inverse = solve_triangular(self._model.numbers.x[:m], np.eye(m))
+        inverse = solve_triangular(self._model.estimates.x[:m], np.eye(m))
         inverse = self._model.shifted_back(np.eye(m)) @ inverse
         length = np.sqrt((inverse**2).sum(axis=1))
         sd = np.sqrt(np.diagonal(self.cov_resid))
@@ -451,9 +451,9 @@ class MLMResults(Shown):
         """One row: rows, degrees of freedom, log-likelihood, AIC and BIC of normal residuals."""
         n = self.nobs
         p = len(self.responses)
-        rank = self._model.numbers.rank
+        rank = self._model.estimates.rank
         if self._model.has_error:
-            log_det = 2 * np.log(np.abs(np.diagonal(self._model.numbers.error))).sum()
+            log_det = 2 * np.log(np.abs(np.diagonal(self._model.estimates.error))).sum()
         else:
             # The likelihood has no maximum.
             log_det = np.nan
@@ -521,7 +521,7 @@ class MLMResults(Shown):
 
     def _table(self, hypothesis: Hypothesis) -> pd.DataFrame:
         self._model.need_error()
-        return hypothesis_table(self._model.numbers, hypothesis)
+        return hypothesis_table(self._model.estimates, hypothesis)
 
     def _need_full_rank(self, what: str) -> None:
         lacking = self._model.lacking()

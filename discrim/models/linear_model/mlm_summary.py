@@ -85,8 +85,8 @@ def model_header(model: Any) -> Pairs:
         HeaderItem("Responses", len(model.responses), str(len(model.responses))),
         HeaderItem("Rows dropped, missing", model.blocks.dropped, str(model.blocks.dropped)),
         HeaderItem("Terms", len(model.terms), str(len(model.terms))),
-        HeaderItem("Residual df", model.numbers.df, f"{model.numbers.df:.10g}"),
-        HeaderItem("Columns of the model", model.numbers.rank, str(model.numbers.rank)),
+        HeaderItem("Residual df", model.estimates.df, f"{model.estimates.df:.10g}"),
+        HeaderItem("Columns of the model", model.estimates.rank, str(model.estimates.rank)),
     ]
     return Pairs(model.blocks.design.formula, items)
 
@@ -218,7 +218,7 @@ def he_of_axes(
         shape,
         np.eye(2),
         np.zeros(2),
-        radius_of(results._model.numbers.df),
+        radius_of(results._model.estimates.df),
         names=(axis_name(chosen[0], results.proportion), axis_name(chosen[1], results.proportion, of="")),
         arrows=results.structure()[chosen],
         equal=True,

@@ -82,7 +82,7 @@ class ModelRows:
 
     def directions(self, kind: TestType) -> Directions:
         """Directions of the terms; of type III, cells without rows are refused."""
-        numbers = self.model.numbers
+        numbers = self.model.estimates
         for term in range(len(numbers.groups)) if kind == 3 else ():
             self.model.hypothesis(term, kind)
         found = Directions.of(numbers.x, numbers.groups, numbers.factors, kind)
@@ -132,7 +132,7 @@ class ModelRows:
 
     def fixed(self, shuffle: RowShuffle) -> Mask:
         """Which terms (t,) no exchange changes."""
-        return shuffle.fixed(self.model.numbers.x, self.model.numbers.groups)
+        return shuffle.fixed(self.model.estimates.x, self.model.estimates.groups)
 
     def _need_equal(self, units: Codes, groups: Any) -> None:
         sizes = np.bincount(units)
@@ -565,7 +565,7 @@ class PermanovaResults(Shown):
             )
         cells = cells_of(model.blocks.design, codes)
         columns = list(cells.columns)
-        own = model.numbers.x[:, [1 + column for column in columns]] * model.model_unit[columns]
+        own = model.estimates.x[:, [1 + column for column in columns]] * model.model_unit[columns]
         found = np.argmin(((own[:, None, :] - cells.values) ** 2).sum(axis=2), axis=1)
         there, numbered_cells = np.unique(found, return_inverse=True)
         labels = [cells.labels[cell] for cell in there.tolist()]

@@ -52,7 +52,7 @@ class Stratum:
     label: str
     model: TermModel
     contrasts: Floats
-    numbers: LeastSquares
+    estimates: LeastSquares
     origin: Floats
 
     @classmethod
@@ -60,7 +60,7 @@ class Stratum:
         """The stratum of some contrasts of the responses, in the unit of `unit_of`."""
         weights = contrasts * (model.unit / unit_of(model))[:, None]
         origin = model.origin[model.n_model - 1 :] / unit_of(model) @ contrasts
-        numbers = model.numbers.combined(weights)
+        numbers = model.estimates.combined(weights)
         if numbers.df >= len(numbers.error) and numbers.dependent():
             raise CollinearError(
                 f"Given the model, contrasts of the responses{f' of {label!r}' if label else ''} are "
@@ -72,10 +72,10 @@ class Stratum:
     def hypothesis(self, term: int | None, kind: TestType) -> Hypothesis:
         """That a term of the model, or its constant, makes no difference to the contrasts."""
         if term is None:
-            return self.model.of_constant(self.numbers, self.origin, kind)
+            return self.model.of_constant(self.estimates, self.origin, kind)
         if kind == 3:
             self.model.refuse_lacking()
-        return self.numbers.hypothesis(term, kind)
+        return self.estimates.hypothesis(term, kind)
 
     def terms(self, kind: TestType) -> Iterator[tuple[str, Hypothesis]]:
         """The hypothesis of the constant and of each term of the model, and what each is called."""
@@ -115,11 +115,11 @@ class _WithMeans(Shown):
             )
         one = len(model.terms[at].categories) == 1
         labels = [cell[0] if one else ":".join(map(str, cell)) for cell in cells.labels]
-        sd = np.sqrt((model.numbers.error**2).sum(axis=0) / model.numbers.df) * model.unit
+        sd = np.sqrt((model.estimates.error**2).sum(axis=0) / model.estimates.df) * model.unit
         with np.errstate(divide="ignore"):
             se = sd / np.sqrt(counts)[:, None]
         mean = model.in_units(means)
-        half = t_isf((1 - level) / 2, model.numbers.df) * se
+        half = t_isf((1 - level) / 2, model.estimates.df) * se
         index = pd.MultiIndex.from_product([labels, model.responses], names=[model.labels[at], "response"])
         columns = {"mean": mean, "se": se, "low": mean - half, "high": mean + half}
         table = pd.DataFrame({name: each.ravel() for name, each in columns.items()}, index=index)
@@ -160,13 +160,13 @@ class ProfileResults(_WithMeans):
         self.type = int(kind)
         self.responses = model.responses
         self.nobs = model.total
-        self.df_resid = model.numbers.df
+        self.df_resid = model.estimates.df
         steps = Stratum.of("", model, np.diff(np.eye(p), axis=0).T)
         mean = Stratum.of("", model, np.full((p, 1), 1 / p))
         self._tested = {
-            "parallelism": (steps.numbers, steps.hypothesis(at, kind)),
-            "level": (mean.numbers, mean.hypothesis(at, kind)),
-            "flatness": (steps.numbers, steps.hypothesis(None, kind)),
+            "parallelism": (steps.estimates, steps.hypothesis(at, kind)),
+            "level": (mean.estimates, mean.hypothesis(at, kind)),
+            "flatness": (steps.estimates, steps.hypothesis(None, kind)),
         }
 
     @displayed(eta2="share")
@@ -286,7 +286,7 @@ class RepeatedResults(_WithMeans):
         self.formula: str = model.blocks.design.formula
         self.responses = model.responses
         self.nobs = model.total
-        self.df_resid = model.numbers.df
+        self.df_resid = model.estimates.df
         table = _design_table(within, model.responses)
         self.within = table.frame(list(table.names)).set_axis(model.responses, axis=0)
         taken = {"constant", *(label for each in model.labels for label in each.split(":"))}
@@ -326,7 +326,7 @@ class RepeatedResults(_WithMeans):
             df, statistic, F, df1, df2, p, F_is, and the partial eta squared of that statistic.
         """
         check_word("test", test, Statistic)
-        rows = {label: row_of_test(s.numbers, hypothesis, test) for label, s, hypothesis in self._all(type)}
+        rows = {label: row_of_test(s.estimates, hypothesis, test) for label, s, hypothesis in self._all(type)}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="term")
 
     @displayed()
@@ -343,7 +343,9 @@ class RepeatedResults(_WithMeans):
         DataFrame by (term, test)
             The columns of `discrim.manova`.
         """
-        tables = {label: hypothesis_table(s.numbers, hypothesis) for label, s, hypothesis in self._all(type)}
+        tables = {
+            label: hypothesis_table(s.estimates, hypothesis) for label, s, hypothesis in self._all(type)
+        }
         return pd.concat(tables, names=["term", "test"])
 
     @displayed(GG="share", HF="share", eta2="share", eta2_generalized="share")
@@ -369,11 +371,11 @@ class RepeatedResults(_WithMeans):
         unit = unit_of(self._model)
         total = self._model.total
         rows = {
-            label: univariate_row(stratum.numbers, hypothesis, total, huynh_feldt)
+            label: univariate_row(stratum.estimates, hypothesis, total, huynh_feldt)
             for label, stratum, hypothesis in self._all(type)
         }
         table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="term")
-        errors = sum(float((stratum.numbers.error**2).sum()) for stratum in self._strata)
+        errors = sum(float((stratum.estimates.error**2).sum()) for stratum in self._strata)
         table["eta2_generalized"] = table["SS"] / (table["SS"] + errors)
         # One factor after the other: a square beyond the range of doubles is infinite, and no error.
         squares = ["SS", "SS_error"]
@@ -398,7 +400,7 @@ class RepeatedResults(_WithMeans):
         check_word("huynh_feldt", huynh_feldt, HuynhFeldt)
         rows = {}
         for stratum in self._strata[1:]:
-            found = sphericity(stratum.numbers, self._model.total, huynh_feldt)
+            found = sphericity(stratum.estimates, self._model.total, huynh_feldt)
             row = {"mauchly": found.mauchly, "p": found.p, "GG": found.gg, "HF": found.hf}
             rows[stratum.label] = row | {"lowest": 1 / stratum.contrasts.shape[1]}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="term")

@@ -40,7 +40,7 @@ class TermModel:
 
     blocks: Blocks
     terms: tuple[ModelTerm, ...]
-    numbers: LeastSquares
+    estimates: LeastSquares
     unit: Floats
     model_unit: Floats
     origin: Floats
@@ -63,7 +63,7 @@ class TermModel:
     @property
     def n_model(self) -> int:
         """Columns of the model with the constant."""
-        return int(self.numbers.x.shape[1])
+        return int(self.estimates.x.shape[1])
 
     @property
     def responses(self) -> pd.Index:
@@ -78,7 +78,7 @@ class TermModel:
         """That a term is not needed; of type III, cells without rows may leave it undefined."""
         if kind == 3:
             self.refuse_lacking()
-        return self.numbers.hypothesis(term, kind)
+        return self.estimates.hypothesis(term, kind)
 
     def refuse_lacking(self) -> None:
         """Raise a NotSupportedError of tests of type III where some term has less than its columns."""
@@ -110,10 +110,10 @@ class TermModel:
 
     def lacking(self) -> int | None:
         """The first term that has fewer degrees of freedom than columns, given all before it."""
-        if self.numbers.rank == self.n_model:
+        if self.estimates.rank == self.n_model:
             return None
-        added = manova.spans(self.numbers.x, [[0], *self.numbers.groups])[1:]
-        ranks = zip(added, self.numbers.groups, strict=True)
+        added = manova.spans(self.estimates.x, [[0], *self.estimates.groups])[1:]
+        ranks = zip(added, self.estimates.groups, strict=True)
         return next((j for j, (basis, group) in enumerate(ranks) if basis.shape[1] < len(group)), None)
 
     def lacking_said(self, term: int) -> str:
@@ -167,17 +167,17 @@ class TermModel:
         if rank < len(values):
             return None, *none
         at = [0, *(1 + column for column in cells.columns)]
-        indicators = (self.numbers.x[:, at] * np.insert(self.model_unit, 0, 1.0)[at]) @ combination
+        indicators = (self.estimates.x[:, at] * np.insert(self.model_unit, 0, 1.0)[at]) @ combination
         counts = (indicators**2).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            means = indicators.T @ self.numbers.y / counts[:, None]
+            means = indicators.T @ self.estimates.y / counts[:, None]
         means[counts <= EMPTY * self.total] = np.nan
         return cells, counts, means
 
     def mean(self) -> Floats:
         """Means (p,) of the responses over all rows, less the origin and over their units."""
-        x = self.numbers.x[:, 0]
-        y = self.numbers.y
+        x = self.estimates.x[:, 0]
+        y = self.estimates.y
         return np.asarray(x @ y / (x @ x))
 
     def in_units(self, means: Floats) -> Floats:
@@ -187,7 +187,7 @@ class TermModel:
     @property
     def has_error(self) -> bool:
         """Whether the degrees of freedom are enough for the covariance of the residuals."""
-        return self.numbers.df >= len(self.unit)
+        return self.estimates.df >= len(self.unit)
 
     def need_error(self) -> None:
         """Raise a CollinearError where too few degrees of freedom are left for the residuals' covariance."""
@@ -195,21 +195,21 @@ class TermModel:
             return
         each = " anova() tests each response alone, repeated() those of one quantity."
         raise CollinearError(
-            f"{self.total:g} rows and a model of {self.numbers.rank} columns leave "
-            f"{max(self.numbers.df, 0):g} degrees of freedom, too few for the covariance of {len(self.unit)} "
-            f"responses ({listed(self.responses)}).",
-            hint="Name fewer responses, or leave out terms." + each * (self.numbers.df > 0),
+            f"{self.total:g} rows and a model of {self.estimates.rank} columns leave "
+            f"{max(self.estimates.df, 0):g} degrees of freedom, too few for the covariance of "
+            f"{len(self.unit)} responses ({listed(self.responses)}).",
+            hint="Name fewer responses, or leave out terms." + each * (self.estimates.df > 0),
         )
 
     def refuse_dependent(self) -> None:
         """Raise a CollinearError of responses whose residuals are zero, or follow from those of others."""
         names = list(self.responses)
-        if self.numbers.df <= 0:
+        if self.estimates.df <= 0:
             self.need_error()
         if not self.has_error:
             return
         texts = []
-        for dependency in self.numbers.dependent()[:4]:
+        for dependency in self.estimates.dependent()[:4]:
             on = listed(names[j] for j in dependency.on)
             what = f"a linear combination of {on}, given the model" if dependency.on else "fitted exactly"
             texts.append(f"{names[dependency.column]!r} is {what}")
@@ -295,7 +295,7 @@ class TermCanonicalResults(Shown):
         self._hypothesis = hypothesis
         self.term = model.labels[term]
         self.df = hypothesis.df
-        numbers = model.numbers
+        numbers = model.estimates
         roots, axes = numbers.roots(hypothesis)
         kept = roots > NOTHING * roots[0] if len(roots) and roots[0] > 0 else roots > 0
         self._roots = roots[kept]
@@ -329,7 +329,7 @@ class TermCanonicalResults(Shown):
     @displayed()
     def dimension_tests(self) -> pd.DataFrame:
         """Sequential tests that this and all later axes have eigenvalue zero."""
-        free = self._model.numbers.df
+        free = self._model.estimates.df
         table = manova.dimension_table(self._roots, len(self._raw), self.df + 1, free + self.df + 1)
         return table.set_axis(self._names, axis=0)
 
@@ -376,7 +376,7 @@ class TermCanonicalResults(Shown):
         """
         check_word("kind", kind, Structure)
         rows = {
-            "within": self._model.numbers.error,
+            "within": self._model.estimates.error,
             "total": self._about_mean(),
             "between": self._hypothesis.part,
         }[kind]
@@ -462,7 +462,7 @@ class TermCanonicalResults(Shown):
         return he_of_axes(self, axes, level, ax, title)
 
     def _critical(self, level: float) -> float:
-        free = self._model.numbers.df
+        free = self._model.estimates.df
         return manova.roy_critical(len(self._raw), self.df + 1, free + self.df + 1, 1 - level)
 
     def _about_mean(self) -> Floats:
@@ -473,7 +473,7 @@ class TermCanonicalResults(Shown):
                 hint="Pass weights that count rows.",
             )
         # The constant is the first column, so that the first row of the triangle is what the means explain.
-        return self._model.numbers.y[1:]
+        return self._model.estimates.y[1:]
 
     def _by_response(self, values: Floats) -> pd.DataFrame:
         return pd.DataFrame(values, index=self._model.responses, columns=self._names)

@@ -36,7 +36,7 @@ from discrim.errors import (
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, ModelSpec, scores_by_refits
+from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import (
     held_path,
@@ -184,19 +184,19 @@ def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], bloc
     )
 
 
-def _rule_from_new_starts(choice: MixtureChoice, fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
+def _rule_from_new_starts(choice: MixtureChoice, fit: FittedModel[MixtureFit], blocks: Blocks) -> Rule | None:
     """The rule of the verb's options, chosen anew."""
     n_classes = len(fit.classes)
     if not core.has_every_mean(*weighted_rows(blocks)[:2], n_classes):
         return None
     try:
-        refit, _ = _fitted(choice, blocks, n_classes, fit.numbers.prior, estimated_prior=False)
+        refit, _ = _fitted(choice, blocks, n_classes, fit.estimates.prior, estimated_prior=False)
     except CollinearError:
         return None
     return _rule(refit, fit, blocks)
 
 
-def _rule(numbers: MixtureFit, fit: Fit[MixtureFit], blocks: Blocks) -> Rule:
+def _rule(numbers: MixtureFit, fit: FittedModel[MixtureFit], blocks: Blocks) -> Rule:
     """The rule of other numbers for rows that may be used in part."""
     log_prior = fit.log_prior()
     return numbers.rule_of_some(log_prior) if blocks.partial else numbers.rule(log_prior)
@@ -236,12 +236,12 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         Number of free parameters.
     """
 
-    _fit: Fit[MixtureFit]
+    _fit: FittedModel[MixtureFit]
 
     @property
     def components(self) -> pd.Series:
         """How many components each class has, by class."""
-        return pd.Series(list(self._fit.numbers.sizes), index=self.classes, name="components")
+        return pd.Series(list(self._fit.estimates.sizes), index=self.classes, name="components")
 
     @property
     def covariance(self) -> pd.Series:
@@ -250,7 +250,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         Form of the covariances in mclust's letters. All letters but I are X where a class has one component
         with a covariance of its own.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         forms = [
             form if numbers.together else form_of(form, size)
             for form, size in zip(numbers.forms, numbers.sizes, strict=True)
@@ -260,14 +260,14 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @property
     def _index(self) -> pd.MultiIndex:
         """(class, component), in the order in which components are numbered."""
-        numbers = [number for size in self._fit.numbers.sizes for number in range(1, size + 1)]
-        labels = self.classes.take(self._fit.numbers.owner)
+        numbers = [number for size in self._fit.estimates.sizes for number in range(1, size + 1)]
+        labels = self.classes.take(self._fit.estimates.owner)
         return pd.MultiIndex.from_arrays([labels, numbers], names=[self.classes.name or "class", "component"])
 
     @property
     def _order(self) -> Codes:
         """Positions of the components, class by class, the largest share first."""
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         return np.lexsort((-numbers.components.shares, numbers.owner))
 
     @property
@@ -277,7 +277,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         Shares of the components in the rows of their class. The components are numbered from the largest
         share on.
         """
-        return pd.Series(self._fit.numbers.components.shares[self._order], index=self._index, name="share")
+        return pd.Series(self._fit.estimates.components.shares[self._order], index=self._index, name="share")
 
     @property
     def component_means(self) -> pd.DataFrame:
@@ -285,7 +285,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
         Shape: (class, component) by terms.
         """
-        return pd.DataFrame(self._fit.numbers.means()[self._order], index=self._index, columns=self.terms)
+        return pd.DataFrame(self._fit.estimates.means()[self._order], index=self._index, columns=self.terms)
 
     @property
     def covs(self) -> dict[Any, pd.DataFrame]:
@@ -293,7 +293,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
         Dict of (class, component) to DataFrame.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         return {
             key: pd.DataFrame(numbers.component_covariance(g), index=self.terms, columns=self.terms)
             for key, g in zip(self._index, self._order.tolist(), strict=True)
@@ -302,7 +302,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @property
     def logdet(self) -> pd.Series:
         """Log-determinants of the components' covariances, by (class, component)."""
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         units = 2.0 * np.log(numbers.scale).sum()
         values = np.array([covariance.logdet for covariance in numbers.components.covariances]) - units
         return pd.Series(values[self._order], index=self._index, name="logdet")
@@ -310,17 +310,17 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @property
     def llf_given(self) -> float:
         """Log-likelihood of the rows given their classes."""
-        return self._fit.numbers.llf_given
+        return self._fit.estimates.llf_given
 
     @property
     def llf_rows(self) -> float:
         """Log-likelihood of the rows whatever their classes, under the fit's prior."""
-        return self._fit.numbers.llf_rows
+        return self._fit.estimates.llf_rows
 
     @property
     def converged(self) -> bool:
         """Whether EM converged."""
-        return self._fit.numbers.converged
+        return self._fit.estimates.converged
 
     @property
     @available_if()
@@ -332,7 +332,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         NotSupportedError
             The fit was made without missing="em".
         """
-        found = self._fit.numbers.completed
+        found = self._fit.estimates.completed
         if found is None:
             raise NotSupportedError('em exists only for fits with missing="em".', hint="Fit with that.")
         return found
@@ -346,7 +346,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         A run has reached it if its log-likelihood per row is within a thousand times `tol=` of the largest. A
         class of more than 2,000 rows has one run to the end, from the best of its short runs.
         """
-        tried = self._fit.numbers.tried.astype(np.int64)
+        tried = self._fit.estimates.tried.astype(np.int64)
         return pd.DataFrame(tried, index=self.classes, columns=["runs", "reached"])
 
     @property
@@ -390,7 +390,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        rule = self._fit.numbers.components_of_some(logs_of_prior(self._fit.prior_values()))
+        rule = self._fit.estimates.components_of_some(logs_of_prior(self._fit.prior_values()))
         values = np.full((blocks.table.nrows, len(self._order)), np.nan)
         for place, x, missing in blocks.every_row():
             known = slice(None) if missing is None or blocks.partial else ~missing
@@ -419,7 +419,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         forms = self.covariance.unique()
         row = {
             "components": sum(numbers.sizes),
@@ -691,40 +691,40 @@ class MixtureSpec(ModelSpec[MixtureFit]):
 
     def fit(
         self, estimates: MixtureFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
-    ) -> Fit[MixtureFit]:
+    ) -> FittedModel[MixtureFit]:
         """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
         rows = rows if estimates.completed is None else replace(rows, partial=True)
         return super().fit(estimates, rows, arguments, **options)
 
-    def required_moments(self, fit: Fit[MixtureFit]) -> None:
+    def required_moments(self, fit: FittedModel[MixtureFit]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: Fit[MixtureFit]) -> str:
+    def choice(self, fit: FittedModel[MixtureFit]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         is_chosen = self.search is not None and self.search.chooses
         return "the components and their covariances" if is_chosen else ""
 
-    def refit_to_rows(self, fit: Fit[MixtureFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[MixtureFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         return _rule_from_new_starts(self.search, fit, rows)
 
-    def refit_with_fixed(self, fit: Fit[MixtureFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[MixtureFit], rows: Blocks) -> Rule | None:
         """Return the rule of EM from the components of the fit, or from new starts for some columns."""
-        estimates = fit.numbers
+        estimates = fit.estimates
         if len(rows.terms) != len(estimates.scale):
             fixed = estimates.sizes, estimates.forms, estimates.together, max(estimates.sizes)
             return _rule_from_new_starts(MixtureChoice(*fixed, estimates.em_plan), fit, rows)
         refit = estimates.refit(*weighted_rows(rows))
         return None if refit is None else _rule(refit, fit, rows)
 
-    def leave_one_out(self, fit: Fit[MixtureFit]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeftOut:
         """Return the scores of rows under the rule without each of them."""
         scores_by_refits(fit, "takes a run of EM a row")
-        return core.left_out(fit.numbers, fit.log_prior(), *weighted_rows(fit.blocks))
+        return core.left_out(fit.estimates, fit.log_prior(), *weighted_rows(fit.blocks))
 
-    def has_marginals(self, fit: Fit[MixtureFit]) -> bool:
+    def has_marginals(self, fit: FittedModel[MixtureFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out."""
         return True
 

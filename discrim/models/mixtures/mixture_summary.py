@@ -14,7 +14,7 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.mixtures.mixture import MixtureFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.mixtures.mixture import MixtureResults
 
 BEST = 10
@@ -24,14 +24,14 @@ MOST_COMPONENTS = 60
 """Components whose means are shown."""
 
 
-def mixture_sections(results: MixtureResults, fit: Fit[MixtureFit]) -> Sections:
+def mixture_sections(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sections:
     """Sections of a mixture discriminant analysis, in their order."""
     path: Sections = {} if fit.path is None else {"path": _path}
     return {"header": _header, **mixture_brief, **path}
 
 
-def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
-    numbers = fit.numbers
+def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
+    numbers = fit.estimates
     over = "the components of all classes" if numbers.together else "those of each class"
     least = min(numbers.sizes)
     most = max(numbers.sizes)
@@ -73,7 +73,7 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
     return headers.header(fit, items, f"{note} {headers.kept_note(fit)}".strip())
 
 
-def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
+def _classes(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
     table = pd.DataFrame(
         {
             "prior": results.prior,
@@ -103,7 +103,7 @@ def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
     return Section("Classes", table, formats, note=note, source=source)
 
 
-def _components(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
+def _components(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
     table = results.component_means
     table.insert(0, "share", results.shares)
     left_out = len(table) - MOST_COMPONENTS
@@ -115,11 +115,11 @@ def _components(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
         note=note,
         source="fit.shares, fit.component_means, fit.covs",
     )
-    worth, f = headers.worth(fit.numbers.moments)
+    worth, f = headers.worth(fit.estimates.moments)
     return headers.row_a_column(section, "components_by_column", (worth, np.append(np.nan, f)))
 
 
-def _path(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
+def _path(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
     path = results.path.dropna(subset=["bic"])
     best = path.sort_values("bic", kind="stable")
     if "class" in path:

@@ -12,7 +12,7 @@ from discrim.report.plots.spaces import draw_ellipses, outline_radius
 from discrim.report.plots.style import set_title
 
 if TYPE_CHECKING:
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "outlines of the components of each class in the plane of two columns",
     takes=("columns", "level"),
 )
-def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def components(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Outlines of the components in the plane of two columns."""
     names, chosen = chosen_terms(results, fit, options, "components", 2)
     rows = drawn_rows(fit, options)
@@ -44,7 +44,7 @@ def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 @plot("path", "BIC of what was tried, by number of components", data=False, colors=False)
-def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """BIC by number of components, or by form where there is one number only."""
     table = results.path.dropna(subset=["bic"])
     if "class" not in table:

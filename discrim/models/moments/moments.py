@@ -38,7 +38,7 @@ from discrim.formula.factors import Functions, RowRange, check_functions
 from discrim.formula.formula import adjusted_formula
 from discrim.formula.response import with_new_classes
 from discrim.models.base import fit_file, reading
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import whole_counts
 from discrim.models.base.reading import Data, NaAction, check_word, class_moments, listed
 from discrim.models.base.tensor_file import damaged
@@ -721,14 +721,14 @@ def moments_of_blocks(
     )  # fmt: skip
 
 
-def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
+def of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
     """The moments that a fit to a table in memory, or one without rows, has; None of other columns or rows.
 
     They are of others where columns are left out, in units of their own, or made of categories, whose levels
     a pass has to count.
     """
     blocks = fit.blocks
-    numbers = fit.numbers
+    numbers = fit.estimates
     sums = getattr(numbers, "unscaled", None) or numbers.moments
     if (
         not (blocks.design.plain and isinstance(sums, ClassMoments) and sums.spread == scatters)

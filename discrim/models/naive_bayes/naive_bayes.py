@@ -34,7 +34,7 @@ from discrim.design.levels import Unseen, level_design, term_levels
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, sentence
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, ModelSpec, scores_by_refits
+from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior
 from discrim.models.base.refits import verb_options
 from discrim.models.discriminant.normal_fits import drop_hint, first_of_classes
@@ -61,13 +61,13 @@ BEYOND = 3.0
 """Bandwidths, or standard deviations, by which that grid goes beyond the extremes."""
 
 
-def _levels(fit: Fit[NaiveBayesFit]) -> dict[str, Any]:
+def _levels(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
     """Levels of each categorical column, by term."""
     known = term_levels(fit.blocks.design)
-    return {fit.terms[j]: known[j] or (False, True) for j in fit.numbers.plan.tables.tolist()}
+    return {fit.terms[j]: known[j] or (False, True) for j in fit.estimates.plan.tables.tolist()}
 
 
-def _rule_of_tally(fit: Fit[NaiveBayesFit], blocks: Blocks) -> Rule | None:
+def _rule_of_tally(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> Rule | None:
     moments, tally = _tallied(fit, blocks)
     keep = np.arange(moments.n_columns)
     if blocks.incomplete:
@@ -75,17 +75,17 @@ def _rule_of_tally(fit: Fit[NaiveBayesFit], blocks: Blocks) -> Rule | None:
         keep = np.setdiff1d(keep, constant_columns(moments))
         moments = moments.columns(keep)
         tally = tally.columns(keep)
-    refit = replace(fit.numbers, plan=tally.plan).refit(moments, tally) if len(keep) else None
+    refit = replace(fit.estimates, plan=tally.plan).refit(moments, tally) if len(keep) else None
     if refit is None:
         return None
     rule = refit.rule(fit.log_prior())
     return rule if len(keep) == len(blocks.terms) else PartRule(rule, keep)
 
 
-def _tallied(fit: Fit[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tally]:
+def _tallied(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tally]:
     """Moments and tally of rows, which may lack columns of the fit."""
     places = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
-    plan = fit.numbers.plan.columns(places)
+    plan = fit.estimates.plan.columns(places)
     if blocks.incomplete:
         return available_tally(blocks, plan)
     tally = Tally(plan, len(fit.classes))
@@ -111,11 +111,11 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         Number of free parameters.
     """
 
-    _fit: Fit[NaiveBayesFit]
+    _fit: FittedModel[NaiveBayesFit]
 
-    def __init__(self, fit: Fit[NaiveBayesFit]) -> None:
+    def __init__(self, fit: FittedModel[NaiveBayesFit]) -> None:
         super().__init__(fit)
-        numbers = fit.numbers
+        numbers = fit.estimates
         self.smoothing = numbers.smoothing
         self.laplace = numbers.laplace
         self._levels = _levels(fit)
@@ -125,7 +125,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     @property
     def normal_terms(self) -> pd.Index:
         """The columns that are normal within classes."""
-        return self.terms[self._fit.numbers.plan.normal]
+        return self.terms[self._fit.estimates.plan.normal]
 
     @property
     @displayed(every="count")
@@ -135,7 +135,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         Shape: classes by columns. Number of rows, or their weight, that have a value of the column; the
         column is fitted to these.
         """
-        available = self._fit.numbers.available
+        available = self._fit.estimates.available
         counts = self._fit.counts[:, None] if available is None else available
         values = np.broadcast_to(counts, (len(self.classes), len(self.terms)))
         whole = (values % 1 == 0).all()
@@ -146,7 +146,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     @property
     def means(self) -> pd.DataFrame:
         """Class means of the normal columns, classes by normal columns."""
-        normal = self._fit.numbers.normal
+        normal = self._fit.estimates.normal
         return self._by_class(None if normal is None else normal.moments.class_means, self.normal_terms)
 
     @property
@@ -155,7 +155,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
         Shape: classes by normal columns.
         """
-        normal = self._fit.numbers.normal
+        normal = self._fit.estimates.normal
         sds = None if normal is None else [c.sd / normal.moments.scale for c in normal.covariances]
         return self._by_class(sds, self.normal_terms)
 
@@ -165,7 +165,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
         Dict of column to DataFrame, classes by levels.
         """
-        tables = self._fit.numbers.tables
+        tables = self._fit.estimates.tables
         shares = () if tables is None else tables.probabilities()
         return {
             term: pd.DataFrame(values, index=self.classes, columns=pd.Index(list(levels), name=term))
@@ -178,8 +178,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
         Standard deviations of the kernels.
         """
-        terms = self.terms[self._fit.numbers.plan.kernels]
-        kernels = self._fit.numbers.kernels
+        terms = self.terms[self._fit.estimates.plan.kernels]
+        kernels = self._fit.estimates.kernels
         return self._by_class(None if kernels is None else kernels.bandwidths(), terms)
 
     @property
@@ -188,8 +188,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
         Shape: classes by columns of counts.
         """
-        terms = self.terms[self._fit.numbers.plan.counts]
-        counts = self._fit.numbers.counts
+        terms = self.terms[self._fit.estimates.plan.counts]
+        counts = self._fit.estimates.counts
         return self._by_class(None if counts is None else counts.probabilities(), terms)
 
     def _by_class(self, values: Any, terms: pd.Index) -> pd.DataFrame:
@@ -218,7 +218,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         DataError
             There is no such column, it has no density, or a value is not a number.
         """
-        plan = self._fit.numbers.plan
+        plan = self._fit.estimates.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
         if not (isinstance(term, str) and term in numeric):
             named = reading.listed(numeric) if len(numeric) else "no column"
@@ -241,7 +241,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         return pd.DataFrame(densities, index=pd.Index(values, name=term), columns=self.classes)
 
     def _kernels_of(self, term: str) -> tuple[Any, ...]:
-        kernels = self._fit.numbers.kernels
+        kernels = self._fit.estimates.kernels
         return () if kernels is None else kernels.densities[self.bandwidths.columns.get_loc(term)]
 
     def _grid(self, term: str) -> Floats:
@@ -262,7 +262,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
                 f"{'is' if len(self._levels) == 1 else 'are'} categorical.",
                 hint="See tables.",
             )
-        if self._fit.numbers.available is not None:
+        if self._fit.estimates.available is not None:
             raise NotSupportedError(
                 "group_summary() describes complete rows, and here each column is fitted to the rows "
                 "that have it.",
@@ -271,8 +271,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         super()._need_complete_numbers()
 
     def _need_covariances(self, what: str) -> None:
-        if not self._fit.numbers.is_normal:
-            other = self.terms[np.flatnonzero(self._fit.numbers.plan.families)]
+        if not self._fit.estimates.is_normal:
+            other = self.terms[np.flatnonzero(self._fit.estimates.plan.families)]
             raise NotSupportedError(
                 f"{what} needs normal columns, and {reading.listed(other)} "
                 f"{'are' if len(other) > 1 else 'is'} not.",
@@ -792,7 +792,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
 
     def fit(
         self, estimates: NaiveBayesFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
-    ) -> Fit[NaiveBayesFit]:
+    ) -> FittedModel[NaiveBayesFit]:
         """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
         fit = super().fit(estimates, rows, arguments, **options)
         sizes = estimates.plan.sizes[estimates.plan.tables].tolist()
@@ -804,46 +804,46 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
             )
         return fit
 
-    def read_rows(self, fit: Fit[NaiveBayesFit], data: Any, gaps: Gaps) -> Blocks:
+    def read_rows(self, fit: FittedModel[NaiveBayesFit], data: Any, gaps: Gaps) -> Blocks:
         """Return rows; rows with missing values are used in part, unless `gaps` says not to."""
-        unseen: Unseen = "missing" if (gaps.unseen or fit.numbers.unseen) == "missing" else "raise"
+        unseen: Unseen = "missing" if (gaps.unseen or fit.estimates.unseen) == "missing" else "raise"
         rows = super().read_rows(fit, data, Gaps(unseen, gaps.missing or "integrate"))
         if data is None:
             return rows
         plain = [term for term, levels in _levels(fit).items() if levels == (False, True)]
         frame_levels.refuse_values(rows.table, plain, counts=False)
-        frame_levels.refuse_values(rows.table, fit.terms[fit.numbers.plan.counts].tolist(), counts=True)
+        frame_levels.refuse_values(rows.table, fit.terms[fit.estimates.plan.counts].tolist(), counts=True)
         return rows
 
-    def shows_log_posteriors(self, fit: Fit[NaiveBayesFit]) -> bool:
+    def shows_log_posteriors(self, fit: FittedModel[NaiveBayesFit]) -> bool:
         """Return whether `decision_function` shows log posteriors and not scores of the rule."""
         return False
 
-    def required_moments(self, fit: Fit[NaiveBayesFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[NaiveBayesFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
-        is_of_moments = fit.numbers.is_normal and fit.numbers.available is None
+        is_of_moments = fit.estimates.is_normal and fit.estimates.available is None
         return "diagonal" if is_of_moments else None
 
-    def refit_with_fixed(self, fit: Fit[NaiveBayesFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[NaiveBayesFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows; None if there is no rule."""
         if self.required_moments(fit) is not None:
             return super().refit_with_fixed(fit, rows)
         return _rule_of_tally(fit, rows)
 
-    def leave_one_out(self, fit: Fit[NaiveBayesFit]) -> LeftOut | Floats:
+    def leave_one_out(self, fit: FittedModel[NaiveBayesFit]) -> LeftOut | Floats:
         """Return the scores of rows under the rule without each of them."""
-        estimates = fit.numbers
+        estimates = fit.estimates
         if estimates.available is not None and estimates.smoothing and estimates.normal is not None:
             reason = "of smoothed variances of columns that rows miss takes a refit a row"
             return scores_by_refits(fit, reason)
         return super().leave_one_out(fit)
 
-    def informative(self, fit: Fit[NaiveBayesFit]) -> Sequence[int]:
+    def informative(self, fit: FittedModel[NaiveBayesFit]) -> Sequence[int]:
         """Return the positions of columns of counts, which a refit uses even if they are constant."""
-        positions: list[int] = fit.numbers.plan.counts.tolist()
+        positions: list[int] = fit.estimates.plan.counts.tolist()
         return positions
 
-    def why_no_rule(self, fit: Fit[NaiveBayesFit], rows: Blocks) -> DiscrimError | None:
+    def why_no_rule(self, fit: FittedModel[NaiveBayesFit], rows: Blocks) -> DiscrimError | None:
         """Return an error that says why a refit to these rows has no rule; None if this is not known."""
         try:
             _refuse_no_density(*_tallied(fit, rows), rows)
@@ -852,17 +852,17 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return None
 
     def recode(
-        self, fit: Fit[NaiveBayesFit], rows: Blocks, *, fixed: bool
-    ) -> tuple[Fit[NaiveBayesFit], Blocks]:
+        self, fit: FittedModel[NaiveBayesFit], rows: Blocks, *, fixed: bool
+    ) -> tuple[FittedModel[NaiveBayesFit], Blocks]:
         """Adapt a fit to rows that lack levels of the fit: its tables have the levels that remain."""
         rows = replace(rows, design=level_design(rows.design))
         rows = rows.columns([j for j, term in enumerate(rows.terms) if term in fit.terms])
-        plan = fit.numbers.plan.columns(np.array([fit.terms.get_loc(term) for term in rows.terms]))
+        plan = fit.estimates.plan.columns(np.array([fit.terms.get_loc(term) for term in rows.terms]))
         levels = dict(zip(rows.design.terms, term_levels(rows.design), strict=True))
         counts = np.array([len(levels[term] or ()) for term in rows.terms], dtype=np.intp)
         # Truth values have two levels in any rows.
         plan = replace(plan, sizes=np.where(counts > 0, counts, plan.sizes))
-        return self.fit(replace(fit.numbers, plan=plan), rows, fit.options), rows
+        return self.fit(replace(fit.estimates, plan=plan), rows, fit.options), rows
 
     def to_arrays(self, estimates: NaiveBayesFit) -> dict[str, Floats]:
         """Return the arrays that a file stores in addition to the moments and the prior, by name."""

@@ -13,22 +13,22 @@ from discrim.report.tables import Sections
 if TYPE_CHECKING:
     from discrim.core.moments.moments import ClassMoments
     from discrim.core.naive_bayes.naive_bayes import NaiveBayesFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.naive_bayes.naive_bayes import NaiveBayesResults
 
 
-def naive_bayes_sections(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
+def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
     """Sections of a naive Bayes classifier, in their order."""
     brief = naive_bayes_brief(results, fit)
     parts: Sections = {"header": _header, "classes": brief.pop("classes")}
     if "means" in brief:
         parts |= {"means": brief.pop("means"), "deviations": _deviations}
-    return parts | brief | ({} if fit.numbers.available is None else {"available": _available})
+    return parts | brief | ({} if fit.estimates.available is None else {"available": _available})
 
 
-def naive_bayes_brief(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
+def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
     """The short form: classes, and the densities but for their spread."""
-    plan = fit.numbers.plan
+    plan = fit.estimates.plan
     densities: dict[str, Any] = {
         "means": (plan.normal, _means),
         "tables": (plan.tables, _tables),
@@ -38,7 +38,7 @@ def naive_bayes_brief(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Se
     return {"classes": _classes} | {name: make for name, (of, make) in densities.items() if len(of)}
 
 
-def _header(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Pairs:
+def _header(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pairs:
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
@@ -52,9 +52,9 @@ def _header(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Pairs:
     return headers.header(fit, items)
 
 
-def _densities(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> list[HeaderItem]:
+def _densities(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> list[HeaderItem]:
     """What columns there are, and how each kind is estimated."""
-    plan = fit.numbers.plan
+    plan = fit.estimates.plan
     items: list[HeaderItem] = []
     if len(plan.normal):
         divisor = f"1/{'n' if plan.method == 'mle' else '(n-1)'}"
@@ -82,8 +82,8 @@ def _densities(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> list[Head
     return items
 
 
-def _classes(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
-    if not fit.numbers.is_normal:
+def _classes(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+    if not fit.estimates.is_normal:
         return headers.classes_section(results, fit)
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
@@ -91,7 +91,7 @@ def _classes(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     return Section(title, table, formats, source="fit.prior, fit.counts, fit.logdet")
 
 
-def _means(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+def _means(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     if (moments := _moments(fit)) is not None:
         return headers.means_section(fit, of=(results.normal_terms, moments))
     table = results.means.rename_axis(index=None)
@@ -99,8 +99,8 @@ def _means(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     return headers.row_a_column(section, "by_column")
 
 
-def _deviations(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
-    title = f"Standard deviations within classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
+def _deviations(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+    title = f"Standard deviations within classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
     if results.smoothing:
         title += ", smoothed"
     section = Section(title, results.sds.rename_axis(index=None), source="fit.sds")
@@ -109,13 +109,13 @@ def _deviations(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     return headers.row_a_column(section, "deviations_by_column", worth)
 
 
-def _moments(fit: Fit[NaiveBayesFit]) -> ClassMoments | None:
+def _moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
     """Moments of the normal columns, where all of them are of the same rows."""
-    normal = fit.numbers.normal
-    return None if normal is None or fit.numbers.available is not None else normal.moments
+    normal = fit.estimates.normal
+    return None if normal is None or fit.estimates.available is not None else normal.moments
 
 
-def _tables(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+def _tables(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     table = pd.concat({term: shares.T for term, shares in results.tables.items()})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     note = (
@@ -127,12 +127,12 @@ def _tables(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     return Section("Levels within classes, P(level | class)", named, formats, note=note, source="fit.tables")
 
 
-def _bandwidths(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+def _bandwidths(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     title = "Bandwidths of the kernel densities"
     return Section(title, results.bandwidths.rename_axis(index=None), source="fit.bandwidths")
 
 
-def _available(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+def _available(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     table = results.available.T.rename_axis(index=None, columns=None)
     return Section(
         "Rows that have each column",
@@ -143,7 +143,7 @@ def _available(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     )
 
 
-def _multinomial(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+def _multinomial(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     table = results.multinomial.T.rename_axis(index=None, columns=None)
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     return Section(

@@ -14,13 +14,13 @@ from discrim.report.plots.style import add_legend, faint, new_axes, numbers, set
 
 if TYPE_CHECKING:
     from discrim.core.numerics.arrays import Codes, Floats
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.style import Axes, Signs
 
 
 @plot("density", "density of a column in each class, with the rows below", takes=("columns",))
-def density(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def density(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Density of a column in each class, a line a class, and the rows below zero."""
     numeric = [*results.normal_terms, *results.bandwidths.columns]
     name = one_column("density", "numbers", numeric, options)
@@ -62,7 +62,7 @@ def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs)
 
 
 @plot("table", "shares of the levels of a column in each class", takes=("columns",), data=False)
-def level_shares(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def level_shares(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Shares of the levels in each class: a line a level, and on it a dot a class, one below the other."""
     name = one_column("table", "levels", list(results._levels), options)
     table = results.tables[name]
@@ -94,7 +94,7 @@ MOST_BARS = 50
 
 
 @plot("path", "cross-validated error by threshold", data=False, colors=False)
-def threshold_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def threshold_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Cross-validated error by threshold with its standard error, and how many columns are left above."""
     path = results.path
     chosen = results.threshold
@@ -113,7 +113,7 @@ def threshold_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes
 
 
 @plot("centroids", "shrunken differences of the columns that survive, by class", data=False)
-def centroids(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def centroids(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Shrunken standardized differences as horizontal bars, the largest first, a strip for each class."""
     survivors = results.survivors()
     signs = options.signs(results.classes)

@@ -21,7 +21,7 @@ from discrim.errors import CollinearError, DataError, UninformativeFitWarning, w
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FOLD_OPTIONS, Fit, ModelSpec
+from discrim.models.base.fit import FOLD_OPTIONS, FittedModel, ModelSpec
 from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import error_path, held_path, verb_options
@@ -247,12 +247,12 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         Constants of the linear scores: x'coef + intercept is largest for the predicted class.
     """
 
-    _fit: Fit[ShrunkenFit]
+    _fit: FittedModel[ShrunkenFit]
 
     @property
     def threshold(self) -> float:
         """How far standardized differences are shrunk towards zero."""
-        return self._fit.numbers.threshold
+        return self._fit.estimates.threshold
 
     @property
     def offset(self) -> float:
@@ -260,7 +260,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
         s_0, in the units of the columns.
         """
-        return self._fit.numbers.added
+        return self._fit.estimates.added
 
     @property
     @available_if()
@@ -285,7 +285,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
         The common mean, over all rows.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         overall = numbers.moments.origin + numbers.centre / numbers.moments.scale
         return pd.Series(overall, index=self.terms, name="overall")
 
@@ -295,12 +295,12 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
         Indexed by term.
         """
-        return pd.Series(self._fit.numbers.sd, index=self.terms, name="sd", copy=True)
+        return pd.Series(self._fit.estimates.sd, index=self.terms, name="sd", copy=True)
 
     @property
     def centroids(self) -> pd.DataFrame:
         """Class means shrunken towards the mean of all rows."""
-        fit = self._fit.numbers
+        fit = self._fit.estimates
         shift = fit.shrunken() * fit.errors[:, None] * (fit.sd + fit.added)
         return pd.DataFrame(self.overall.to_numpy() + shift, index=self.classes, columns=self.terms)
 
@@ -326,7 +326,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         """
         if threshold is not None:
             reading.check_number("threshold", threshold, 0, also=", or None for that of the fit")
-        shrunken = self._fit.numbers.shrunken(threshold)
+        shrunken = self._fit.estimates.shrunken(threshold)
         size = np.abs(shrunken).max(axis=0)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
         return pd.DataFrame(shrunken[:, order].T, index=self.terms[order], columns=self.classes)
@@ -336,10 +336,10 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         """One row for each class and term: mean, centroid, and the difference before and after shrinking."""
         index = by_class_and_term(self.classes, self.terms)
         columns = {
-            "mean": self._fit.numbers.moments.class_means,
+            "mean": self._fit.estimates.moments.class_means,
             "centroid": self.centroids.to_numpy(),
-            "difference": self._fit.numbers.differences,
-            "shrunken": self._fit.numbers.shrunken(),
+            "difference": self._fit.estimates.differences,
+            "shrunken": self._fit.estimates.shrunken(),
         }
         flat = {name: values.ravel() for name, values in columns.items()}
         return pd.DataFrame(flat, index=index).reset_index()
@@ -348,7 +348,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
-        selected = int(self._fit.numbers.shrunken().any(axis=0).sum())
+        selected = int(self._fit.estimates.shrunken().any(axis=0).sum())
         return pd.DataFrame([row | {"selected": selected}])
 
 
@@ -373,19 +373,19 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
 
     search: GridSearch | None = None
 
-    def required_moments(self, fit: Fit[ShrunkenFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[ShrunkenFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None
 
-    def choice(self, fit: Fit[ShrunkenFit]) -> str:
+    def choice(self, fit: FittedModel[ShrunkenFit]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         return "" if self.search is None else "the threshold"
 
-    def refit_to_rows(self, fit: Fit[ShrunkenFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[ShrunkenFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
-        refit = fit.numbers.refit(reading.class_moments(rows, fit.numbers.moments.spread))
+        refit = fit.estimates.refit(reading.class_moments(rows, fit.estimates.moments.spread))
         if refit is None:
             return None
         try:
@@ -394,7 +394,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
             return None
         return replace(refit, threshold=chosen).rule(fit.log_prior())
 
-    def has_marginals(self, fit: Fit[ShrunkenFit]) -> bool:
+    def has_marginals(self, fit: FittedModel[ShrunkenFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out."""
         return True
 

@@ -14,7 +14,7 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.naive_bayes.shrunken_centroids import ShrunkenFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.naive_bayes.shrunken_centroids import ShrunkenCentroidsResults
 
 BRIEF = 10
@@ -24,7 +24,7 @@ MOST_SURVIVORS = 30
 """Survivors that the summary shows."""
 
 
-def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Sections:
+def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Sections:
     """Sections of nearest shrunken centroids, in their order."""
     parts: Sections = {"header": _header, "classes": _classes, "path": _path, "survivors": _survivors}
     if fit.path is None:
@@ -32,8 +32,8 @@ def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: Fit[Shru
     return parts
 
 
-def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
-    kind = "median of s" if fit.numbers.offset == "median" else "given"
+def _header(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Pairs:
+    kind = "median of s" if fit.estimates.offset == "median" else "given"
     left = len(results.selected)
     items: list[HeaderItem] = [
         *headers.row_items(fit),
@@ -56,8 +56,8 @@ def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
     return headers.header(fit, items, f"{note}{headers.kept_note(fit)}".strip())
 
 
-def _classes(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Section:
-    used = (fit.numbers.shrunken() != 0).sum(axis=1)
+def _classes(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
+    used = (fit.estimates.shrunken() != 0).sum(axis=1)
     table = pd.DataFrame(
         {"prior": results.prior, "rows": results.counts, "columns": used}, index=results.classes
     )
@@ -70,7 +70,7 @@ def _classes(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Sectio
     )
 
 
-def _path(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Section:
+def _path(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
     path = results.path
     table = path.set_index("threshold")
     table.index = pd.Index(column_texts(path["threshold"].tolist(), "general"))
@@ -81,7 +81,7 @@ def _path(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Section:
 
 
 def _survivors(
-    results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit], most: int = MOST_SURVIVORS
+    results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit], most: int = MOST_SURVIVORS
 ) -> Section:
     table = results.survivors()
     left = len(table) - most

@@ -24,7 +24,7 @@ from discrim.errors import CollinearError, DataError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, ModelSpec
+from discrim.models.base.fit import FittedModel, Gaps, ModelSpec
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import error_path, held_path, largest_as_good, verb_options
 from discrim.models.base.scores import posterior_frame
@@ -143,11 +143,11 @@ def _choose_bandwidth(
 
 
 def _refitted_rule(
-    fit: Fit[KernelDensityFit], blocks: Blocks, search: BandwidthSearch | None = None
+    fit: FittedModel[KernelDensityFit], blocks: Blocks, search: BandwidthSearch | None = None
 ) -> KernelRule | None:
     """The rule of other rows, with the bandwidth of the fit or chosen anew."""
     rows = weighted_rows(blocks)
-    refit = fit.numbers.refit(*rows)
+    refit = fit.estimates.refit(*rows)
     if refit is not None and search is not None:
         try:
             refit, _ = _choose_bandwidth(refit, rows, search)
@@ -194,7 +194,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         Class means.
     """
 
-    _fit: Fit[KernelDensityFit]
+    _fit: FittedModel[KernelDensityFit]
 
     @property
     def bandwidth(self) -> pd.Series:
@@ -202,17 +202,17 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
 
         Indexed by class.
         """
-        return pd.Series(self._fit.numbers.radii, index=self.classes, name="bandwidth", copy=True)
+        return pd.Series(self._fit.estimates.radii, index=self.classes, name="bandwidth", copy=True)
 
     @property
     def kernel(self) -> str:
         """Shape of the kernels."""
-        return self._fit.numbers.kernel
+        return self._fit.estimates.kernel
 
     @property
     def metric(self) -> str:
         """How distances are measured."""
-        return self._fit.numbers.metric
+        return self._fit.estimates.metric
 
     @property
     @available_if()
@@ -259,7 +259,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         [0.669, -inf, -inf]
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        flat = self._fit.numbers.rule(logs_of_prior(np.ones(len(self.classes))))
+        flat = self._fit.estimates.rule(logs_of_prior(np.ones(len(self.classes))))
         return posterior_frame(blocks, flat, self.classes, np.asarray)
 
     @displayed()
@@ -271,11 +271,11 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        radii = self._fit.numbers.radii
+        radii = self._fit.estimates.radii
         row = {
             "kernel": self.kernel,
             "metric": self.metric,
-            "covariance": "pooled" if self._fit.numbers.common else "class",
+            "covariance": "pooled" if self._fit.estimates.common else "class",
             "bandwidth": float(radii[0]) if (radii == radii[0]).all() else np.nan,
         }
         return pd.DataFrame([self._sizes() | row])
@@ -460,33 +460,33 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
 
     search: BandwidthSearch | None = None
 
-    def likelihood_of(self, fit: Fit[KernelDensityFit]) -> str:
+    def likelihood_of(self, fit: FittedModel[KernelDensityFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"
 
-    def required_moments(self, fit: Fit[KernelDensityFit]) -> None:
+    def required_moments(self, fit: FittedModel[KernelDensityFit]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: Fit[KernelDensityFit]) -> str:
+    def choice(self, fit: FittedModel[KernelDensityFit]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         return "" if self.search is None else "the bandwidth"
 
-    def refit_to_rows(self, fit: Fit[KernelDensityFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[KernelDensityFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
         return _refitted_rule(fit, rows, self.search)
 
-    def refit_with_fixed(self, fit: Fit[KernelDensityFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[KernelDensityFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows that keeps the bandwidth."""
         return _refitted_rule(fit, rows)
 
-    def leave_one_out(self, fit: Fit[KernelDensityFit]) -> Floats:
+    def leave_one_out(self, fit: FittedModel[KernelDensityFit]) -> Floats:
         """Return the scores of rows under the rule without each of them."""
         x, codes, _ = weighted_rows(fit.rows("leave_one_out()"))
-        return fit.numbers.left_out(fit.log_prior(), x, codes)
+        return fit.estimates.left_out(fit.log_prior(), x, codes)
 
-    def has_marginals(self, fit: Fit[KernelDensityFit]) -> bool:
+    def has_marginals(self, fit: FittedModel[KernelDensityFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out."""
-        return fit.numbers.kernel == "normal"
+        return fit.estimates.kernel == "normal"
 
     def marginal_rule(self, estimates: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of some columns, the others integrated out."""

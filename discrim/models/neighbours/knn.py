@@ -25,7 +25,7 @@ from discrim.errors import CollinearError, DataError, PriorError, warn_user
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, ModelSpec, PriorInRefits
+from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, PriorInRefits
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import error_path, held_path, largest_as_good, verb_options
 from discrim.models.results.results import ClassifierResults
@@ -293,14 +293,16 @@ def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     return error_path("k", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
 
 
-def _refitted_rule(fit: Fit[KNNFit], blocks: Blocks, tried: Sequence[int] = ()) -> NeighbourRule | None:
+def _refitted_rule(
+    fit: FittedModel[KNNFit], blocks: Blocks, tried: Sequence[int] = ()
+) -> NeighbourRule | None:
     """The rule of other rows, with the k of the fit, or the best here of those that were tried."""
     parts = [repeated(x, codes, times) for _, x, codes, times in used_rows(blocks)]
     if not parts:
         return None
     x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
     # The k of all rows may be more than there are here.
-    refit = (fit.numbers.with_k(min(tried)) if tried else fit.numbers).refit(x, codes)
+    refit = (fit.estimates.with_k(min(tried)) if tried else fit.estimates).refit(x, codes)
     if refit is not None and tried:
         grid = [k for k in tried if k < refit.moments.rows.sum()]
         refit = refit.with_k(largest_as_good(_path(refit, grid))) if grid else None
@@ -310,12 +312,12 @@ def _refitted_rule(fit: Fit[KNNFit], blocks: Blocks, tried: Sequence[int] = ()) 
 class KNNResults(ClassifierResults):
     """A fit of k nearest neighbours."""
 
-    _fit: Fit[KNNFit]
+    _fit: FittedModel[KNNFit]
 
     @property
     def k(self) -> int:
         """How many of the nearest rows vote."""
-        return self._fit.numbers.k
+        return self._fit.estimates.k
 
     @property
     def metric(self) -> str:
@@ -323,7 +325,7 @@ class KNNResults(ClassifierResults):
 
         As it was given.
         """
-        return self._fit.numbers.metric
+        return self._fit.estimates.metric
 
     @property
     @available_if()
@@ -367,7 +369,7 @@ class KNNResults(ClassifierResults):
         [0, 2, 3]
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        rule = self._fit.numbers.rule_under(self._fit.prior_values())
+        rule = self._fit.estimates.rule_under(self._fit.prior_values())
         frame = pd.DataFrame(0, index=blocks.table.index, columns=self.classes, dtype="Int64")
         for place, x, missing in blocks.every_row():
             votes = np.full((len(x), len(self.classes)), pd.NA, dtype=object)
@@ -382,14 +384,14 @@ class KNNResults(ClassifierResults):
     @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row for each class: prior, rows, and the weight of a vote for it."""
-        vote = self._fit.numbers.weights(self._fit.numbers.prior)
+        vote = self._fit.estimates.weights(self._fit.estimates.prior)
         table = pd.DataFrame({"prior": self.prior, "rows": self.counts, "vote": vote})
         return table.rename_axis("class").reset_index()
 
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}
+        row = self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.estimates.scale}
         return pd.DataFrame([row])
 
 
@@ -414,19 +416,21 @@ class KNNSpec(ModelSpec[KNNFit]):
 
     search: tuple[int, ...] = ()
 
-    def likelihood_of(self, fit: Fit[KNNFit]) -> str:
+    def likelihood_of(self, fit: FittedModel[KNNFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"
 
-    def prior_in_refits(self, fit: Fit[KNNFit]) -> PriorInRefits:
+    def prior_in_refits(self, fit: FittedModel[KNNFit]) -> PriorInRefits:
         """Return what refits do with class proportions that are the prior."""
         return "refitted"
 
-    def rule(self, fit: Fit[KNNFit], prior: Floats, method: str, convention: str | None) -> NeighbourRule:
+    def rule(
+        self, fit: FittedModel[KNNFit], prior: Floats, method: str, convention: str | None
+    ) -> NeighbourRule:
         """Return the rule under a prior."""
-        return fit.numbers.rule_under(prior, method)
+        return fit.estimates.rule_under(prior, method)
 
-    def decision(self, fit: Fit[KNNFit], scores: Floats) -> Floats:
+    def decision(self, fit: FittedModel[KNNFit], scores: Floats) -> Floats:
         """Return log posteriors, which `decision_function` shows."""
         return log_posteriors(scores)
 
@@ -434,25 +438,25 @@ class KNNSpec(ModelSpec[KNNFit]):
         """Raise if a class has no prior."""
         _refuse_zero(prior, classes)
 
-    def required_moments(self, fit: Fit[KNNFit]) -> None:
+    def required_moments(self, fit: FittedModel[KNNFit]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: Fit[KNNFit]) -> str:
+    def choice(self, fit: FittedModel[KNNFit]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         return "k" if self.search else ""
 
-    def refit_to_rows(self, fit: Fit[KNNFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[KNNFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
         return _refitted_rule(fit, rows, self.search)
 
-    def refit_with_fixed(self, fit: Fit[KNNFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[KNNFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows that keeps k."""
         return _refitted_rule(fit, rows)
 
-    def leave_one_out(self, fit: Fit[KNNFit]) -> Floats:
+    def leave_one_out(self, fit: FittedModel[KNNFit]) -> Floats:
         """Return the scores of rows under the rule without each of them."""
-        with Progress(len(fit.numbers.search.points), "rows left out") as progress:
-            return fit.numbers.left_out_scores(fit.prior_values(), progress)
+        with Progress(len(fit.estimates.search.points), "rows left out") as progress:
+            return fit.estimates.left_out_scores(fit.prior_values(), progress)
 
     def to_arrays(self, estimates: KNNFit) -> dict[str, Floats]:
         """Return the arrays that a file stores in addition to the moments and the prior, by name."""

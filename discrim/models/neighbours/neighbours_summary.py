@@ -14,7 +14,7 @@ from discrim.report.tables import Sections
 if TYPE_CHECKING:
     from discrim.core.neighbours.kernel_density import KernelDensityFit
     from discrim.core.neighbours.knn import KNNFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.neighbours.kernel_density import KernelDensityResults
     from discrim.models.neighbours.knn import KNNResults
 
@@ -22,21 +22,21 @@ MOST_STEPS = 20
 """Numbers of neighbours whose error the summary shows."""
 
 
-def knn_sections(results: KNNResults, fit: Fit[KNNFit]) -> Sections:
+def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
     """Sections of nearest neighbours, in their order."""
     parts: Sections = {"header": _knn_header, "classes": _knn_classes}
     return parts if fit.path is None else parts | {"path": _knn_path}
 
 
-def _scale_item(results: KNNResults, fit: Fit[KNNFit]) -> HeaderItem:
+def _scale_item(results: KNNResults, fit: FittedModel[KNNFit]) -> HeaderItem:
     """What columns are divided by."""
     if results.metric == "mahalanobis":
         return HeaderItem("Covariance", "pooled, 1/(N-K)", "pooled, 1/(N-K)")
-    scale = "SD, all rows" if fit.numbers.scale else "nothing"
+    scale = "SD, all rows" if fit.estimates.scale else "nothing"
     return HeaderItem("Columns divided by", scale, scale)
 
 
-def _knn_header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
+def _knn_header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem("Neighbours k", results.k, str(results.k), brief="neighbours k", options=("k",)),
@@ -56,15 +56,15 @@ def _knn_header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
     return headers.header(fit, items, note)
 
 
-def _knn_classes(results: KNNResults, fit: Fit[KNNFit]) -> Section:
-    vote = fit.numbers.weights(fit.numbers.prior)
+def _knn_classes(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
+    vote = fit.estimates.weights(fit.estimates.prior)
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "vote": vote})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count"}
     headings = {"vote": "weight of a vote"}
     return Section("Classes", table, formats, headings=headings, source="fit.prior, fit.counts, fit.tidy()")
 
 
-def _knn_path(results: KNNResults, fit: Fit[KNNFit]) -> Section:
+def _knn_path(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
     path = results.path
     chosen = path["k"] == results.k
     steps = np.unique(np.linspace(0, len(path) - 1, min(MOST_STEPS, len(path))).round().astype(int))
@@ -90,14 +90,14 @@ knn_brief: Sections = {"classes": _knn_classes}
 METRICS = {"mahalanobis": "covariance", "diagonal": "variances", "euclidean": "none: units of the columns"}
 
 
-def kernel_density_sections(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Sections:
+def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Sections:
     """Sections of kernel densities, in their order."""
     parts: Sections = {"header": _kernel_header, "classes": _kernel_classes}
     return parts if fit.path is None else parts | {"path": _kernel_path}
 
 
-def _kernel_header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
-    numbers = fit.numbers
+def _kernel_header(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Pairs:
+    numbers = fit.estimates
     whose = "" if results.metric == "euclidean" else ", pooled" if numbers.common else " of each class"
     metric = f"{METRICS[results.metric]}{whose}"
     chosen = {"given": "given", "normal": "the normal rule", "chosen": "rows left out"}[numbers.rule_of_radii]
@@ -121,12 +121,12 @@ def _kernel_header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) ->
     return headers.header(fit, items, note)
 
 
-def _kernel_classes(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Section:
+def _kernel_classes(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "bandwidth": results.bandwidth})
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.bandwidth")
 
 
-def _kernel_path(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Section:
+def _kernel_path(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
     path = results.path
     chosen = results.bandwidth.iloc[0]
     tried = path["bandwidth"]

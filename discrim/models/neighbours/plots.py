@@ -11,13 +11,13 @@ from discrim.models.plots.shared import WITH_POSTERIORS
 from discrim.report.plots.style import SIGNS, new_axes, numbers, set_title
 
 if TYPE_CHECKING:
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 
 @plot("path", "leave-one-out error by k", data=False, colors=False, default_if=was_chosen)
-def knn_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def knn_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Leave-one-out error by number of neighbours, with its standard error."""
     # Where there is no path, no figure is made.
     k, error, se = numbers(results.path[["k", "error", "se"]]).T
@@ -42,7 +42,7 @@ def _draw_left_out(axes: Axes, at: Any, error: Any, se: Any, **style: Any) -> No
 
 
 @plot("path", "leave-one-out error and likelihood by bandwidth", data=False, colors=False)
-def bandwidth_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def bandwidth_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Leave-one-out error by bandwidth with its standard error, and the likelihood on an axis of its own."""
     chosen = float(results.bandwidth.iloc[0])
     axes, _ = new_axes(options.ax)

@@ -40,7 +40,7 @@ from discrim.report.plots.planes import draw_simplex
 from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes
@@ -87,7 +87,7 @@ class LabelledScores(NamedTuple):
 
 
 @plot("confusion", "counts of actual by predicted classes", takes=("method",))
-def confusion(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def confusion(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Counts of actual by predicted classes."""
 
     def judge(method: Counting, plan: JudgingPlan) -> tuple[Codes, Codes, Floats | None]:
@@ -126,7 +126,7 @@ def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
     "ROC curves with the areas under them, of each class against the rest",
     takes=("method", "level", "classes", "label"),
 )
-def roc(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def roc(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """ROC curves: of the classes named, of the second of two classes, or of each against the rest."""
     return _roc(fit, _judged(fit, options), options)
 
@@ -137,7 +137,7 @@ def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
     return _roc(assessment._fit, _of_assessment(assessment), options)
 
 
-def _roc(fit: Fit[Any], rows: LabelledScores, options: PictureOptions) -> Axes:
+def _roc(fit: FittedModel[Any], rows: LabelledScores, options: PictureOptions) -> Axes:
     classes = fit.classes
     curves = {}
     areas = {}
@@ -180,7 +180,7 @@ def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFr
 
 
 @plot("calibration", "predicted probabilities against observed shares", takes=("method", "level", "classes"))
-def calibration(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def calibration(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Predicted probabilities against the shares that were seen."""
     fit.need_posteriors("kind='calibration'")
     return _calibration(results.classes, _judged(fit, options), 10, options)
@@ -227,7 +227,7 @@ def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: Pi
 
 
 def _judge(
-    fit: Fit[Any], options: PictureOptions, judge: Callable[[Counting, JudgingPlan], T]
+    fit: FittedModel[Any], options: PictureOptions, judge: Callable[[Counting, JudgingPlan], T]
 ) -> tuple[T, JudgedBy]:
     """Judge rows by the method that was given, or by the first suitable one.
 
@@ -236,7 +236,7 @@ def _judge(
 
     Parameters
     ----------
-    fit : Fit
+    fit : FittedModel
     options : PictureOptions
         `data` are new rows; by default the rows of the fit are left out, if possible.
     judge : callable
@@ -263,13 +263,13 @@ def _judge(
     return judge(last, plan), _judged_by(fit, last, plan)
 
 
-def _plan(fit: Fit[Any], method: Counting, *, nested: bool) -> JudgingPlan:
+def _plan(fit: FittedModel[Any], method: Counting, *, nested: bool) -> JudgingPlan:
     """Plan with no more folds than there are rows, which only "cv" needs to count."""
     folds = min(MAX_FOLDS, int((used_codes(fit.blocks) >= 0).sum())) if method == "cv" else MAX_FOLDS
     return JudgingPlan(folds=folds, seed=0, nested=nested)
 
 
-def _judged_by(fit: Fit[Any], method: Counting, plan: JudgingPlan) -> JudgedBy:
+def _judged_by(fit: FittedModel[Any], method: Counting, plan: JudgingPlan) -> JudgedBy:
     """How the rows of the fit were judged."""
     if method == "apparent":
         return JudgedBy("apparent (rows of the fit)")
@@ -277,7 +277,7 @@ def _judged_by(fit: Fit[Any], method: Counting, plan: JudgingPlan) -> JudgedBy:
     return JudgedBy(way, f"{fit.choice} held" if choice_of(fit, method, nested=plan.nested) == "held" else "")
 
 
-def _judged(fit: Fit[Any], options: PictureOptions) -> LabelledScores:
+def _judged(fit: FittedModel[Any], options: PictureOptions) -> LabelledScores:
     """Rows with a class and scores, by the method asked for."""
     level = 0.95 if options.level is None else options.level
 
@@ -302,7 +302,7 @@ def _assessed_by(assessment: Any) -> JudgedBy:
 
 
 @plot("posteriors", "posterior of each row's own class, by class", takes=("interactive",))
-def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
+def posteriors(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
     """Posterior of each row's own class."""
     rows = needed_rows(fit, options, "posteriors")
     proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
@@ -312,7 +312,7 @@ def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | F
 
 
 @plot("log_determinants", "log-determinants of the covariances, with intervals", data=False)
-def log_determinants(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def log_determinants(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Log-determinants of the covariances with their intervals."""
     signs = options.signs(results.classes)
     return draw_log_determinants(results.log_determinants(), ax=options.ax, signs=signs)
@@ -329,18 +329,18 @@ MOST_LINES = 40
     data=False,
     default_if=has_no_rows,
 )
-def forest(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def forest(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Log odds of the classes against the reference, with intervals; constants are left out."""
     return _drawn(results, fit, options, ratios=False)
 
 
 @plot("odds_ratios", "odds ratios with their intervals", takes=("level", "standardized"), data=False)
-def odds_ratios(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def odds_ratios(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Factors of the odds for one unit or standard deviation of a column, with intervals."""
     return _drawn(results, fit, options, ratios=True)
 
 
-def _drawn(results: Any, fit: Fit[Any], options: PictureOptions, *, ratios: bool) -> Axes:
+def _drawn(results: Any, fit: FittedModel[Any], options: PictureOptions, *, ratios: bool) -> Axes:
     level = 0.95 if options.level is None else options.level
     table = results.log_odds(level=level).drop("constant", level="term")
     if not len(table):
@@ -374,7 +374,7 @@ def _drawn(results: Any, fit: Fit[Any], options: PictureOptions, *, ratios: bool
     return draw_forest(held, list(results.classes), names, ax=options.ax, signs=signs, ratios=ratios)
 
 
-def _deviations(fit: Fit[Any], options: PictureOptions, terms: list[str]) -> pd.Series:
+def _deviations(fit: FittedModel[Any], options: PictureOptions, terms: list[str]) -> pd.Series:
     """Standard deviations of some terms over all rows."""
     moments = moments_of(fit, options, terms)
     if moments is None:
@@ -401,7 +401,7 @@ def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 @plot("simplex", "three posteriors as points in a triangle", takes=("classes", "interactive"))
-def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
+def simplex(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
     """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
     classes = list(fit.classes)
     if len(classes) < 3:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from discrim.core.moments.moments import ClassMoments
     from discrim.design.blocks import Blocks
     from discrim.formula.design import Design
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.evaluation.assessment import Counting
     from discrim.report.plots.interactive import Figure, PointedRows
     from discrim.report.plots.style import Axes, Colormap, Signs
@@ -153,22 +153,22 @@ def reads_two_columns(results: Any, fit: Any, options: PictureOptions) -> bool:
     return bool(results._is_plane())
 
 
-def was_chosen(results: Any, fit: Fit[Any], options: PictureOptions) -> bool:
+def was_chosen(results: Any, fit: FittedModel[Any], options: PictureOptions) -> bool:
     """Return whether an option of the fit was chosen among candidates."""
     return fit.path is not None
 
 
-def has_no_rows(results: Any, fit: Fit[Any], options: PictureOptions) -> bool:
+def has_no_rows(results: Any, fit: FittedModel[Any], options: PictureOptions) -> bool:
     """Return whether there are no observations to draw."""
     return not fit.has_rows and options.data is None
 
 
-def has_numeric_ranges(results: Any, fit: Fit[Any], options: PictureOptions) -> bool:
+def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PictureOptions) -> bool:
     """Return whether there are numeric columns whose range is known from rows or moments."""
     columns = numeric_columns(fit.blocks.design)
     if not columns or fit.has_rows or options.data is not None:
         return bool(columns)
-    moments = getattr(fit.numbers, "moments", None)
+    moments = getattr(fit.estimates, "moments", None)
     return moments is not None and set(columns) <= set(fit.terms)
 
 
@@ -249,7 +249,7 @@ class DrawnRows(NamedTuple):
         return pd.DataFrame(out.T, index=self.blocks.table.index, columns=list(names))
 
 
-def drawn_rows(fit: Fit[Any], options: PictureOptions) -> DrawnRows | None:
+def drawn_rows(fit: FittedModel[Any], options: PictureOptions) -> DrawnRows | None:
     """The rows to draw, or None where a fit was loaded or made of moments, and no `data=` is given."""
     if options.data is not None:
         blocks = fit.new_rows(options.data)
@@ -268,7 +268,7 @@ def drawn_rows(fit: Fit[Any], options: PictureOptions) -> DrawnRows | None:
     return DrawnRows(blocks, blocks.codes, fit.labels_of(blocks))
 
 
-def pointed_rows(fit: Fit[Any], rows: DrawnRows | None, options: PictureOptions) -> PointedRows:
+def pointed_rows(fit: FittedModel[Any], rows: DrawnRows | None, options: PictureOptions) -> PointedRows:
     """What rows, or none, tell a pointer."""
     from discrim.report.plots.interactive import PointedRows
 
@@ -282,7 +282,7 @@ def pointed_rows(fit: Fit[Any], rows: DrawnRows | None, options: PictureOptions)
     return PointedRows(blocks.table.index, rows.codes, fit.predicted_codes(blocks), classes, shares, signs)
 
 
-def needed_rows(fit: Fit[Any], options: PictureOptions, kind: str) -> DrawnRows:
+def needed_rows(fit: FittedModel[Any], options: PictureOptions, kind: str) -> DrawnRows:
     """The rows to draw, of a kind that draws nothing else.
 
     A NotSupportedError says that there are none, a DataError that none of them has a class.
@@ -332,7 +332,12 @@ def numeric_terms(design: Design, terms: Sequence[str]) -> list[str]:
 
 
 def telling(
-    fit: Fit[Any], options: PictureOptions, names: Sequence[str], most: int = 2, *, modelled: bool = False
+    fit: FittedModel[Any],
+    options: PictureOptions,
+    names: Sequence[str],
+    most: int = 2,
+    *,
+    modelled: bool = False,
 ) -> list[str]:
     """Those of some columns, of the table or of the design, that tell most of the classes, in their order.
 
@@ -347,7 +352,7 @@ def telling(
         return list(names[:most])
     if modelled and has_ridge(fit) and set(names) <= set(fit.terms):
         # The scatters that the ridged covariances of the model would have.
-        numbers: Any = fit.numbers
+        numbers: Any = fit.estimates
         keep = [list(fit.terms).index(name) for name in names]
         units = moments.scale / numbers.moments.scale[keep]
         roots = [covariance.root[:, keep] * units for covariance in numbers.covariances]
@@ -359,20 +364,20 @@ def telling(
     return [names[j] for j in (telling_pair(moments) if most == 2 else telling_columns(moments, most))]
 
 
-def has_ridge(fit: Fit[Any]) -> bool:
+def has_ridge(fit: FittedModel[Any]) -> bool:
     """Whether a multiple of the identity has a part in the covariances of a model."""
-    return bool(getattr(fit.numbers, "ridged", False))
+    return bool(getattr(fit.estimates, "ridged", False))
 
 
 MOST_PRODUCTS = 300
 """Columns of rows of which all products are taken, to tell which two tell most of the classes."""
 
 
-def moments_of(fit: Fit[Any], options: PictureOptions, names: Sequence[str]) -> ClassMoments | None:
+def moments_of(fit: FittedModel[Any], options: PictureOptions, names: Sequence[str]) -> ClassMoments | None:
     """Moments of some columns, those of the fit or of the rows drawn; None where there are none."""
     from discrim.core.moments.moments import ClassMoments
 
-    numbers: Any = fit.numbers
+    numbers: Any = fit.estimates
     terms = list(fit.terms)
     held: Any = getattr(numbers, "moments", None)
     known = set(names) <= set(terms) and isinstance(held, ClassMoments) and held.n_columns == len(terms)

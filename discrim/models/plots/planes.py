@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from discrim.core.moments.moments import ClassMoments
     from discrim.data.table import Table
     from discrim.design.blocks import Blocks
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import DrawnRows, PictureOptions
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes, Signs
@@ -64,7 +64,7 @@ class Ground:
     `every` has all columns that the formula reads as numbers; `choice` says how those drawn were chosen.
     """
 
-    fit: Fit[Any]
+    fit: FittedModel[Any]
     rows: DrawnRows | None
     columns: tuple[str, ...]
     held: dict[str, Any]
@@ -178,7 +178,7 @@ def _numbers(table: Table, names: Sequence[str]) -> Floats:
     return out
 
 
-def _spread_of(fit: Fit[Any], name: str) -> tuple[Floats, float]:
+def _spread_of(fit: FittedModel[Any], name: str) -> tuple[Floats, float]:
     """Means of a column in the classes that have rows, and its standard deviation within them."""
     if name not in fit.terms:
         raise NotSupportedError(
@@ -187,7 +187,7 @@ def _spread_of(fit: Fit[Any], name: str) -> tuple[Floats, float]:
             hint="Give rows as data=.",
             columns=(name,),
         )
-    held: Any = fit.numbers
+    held: Any = fit.estimates
     own: ClassMoments = held.moments.columns(np.array([list(fit.terms).index(name)]))
     there = own.counts > 0
     freedom = max(own.total - np.count_nonzero(there), 1.0)
@@ -198,7 +198,7 @@ MOST_COLUMNS = 6
 """Of a matrix of planes."""
 
 
-def ground_of(fit: Fit[Any], options: PictureOptions) -> Ground:
+def ground_of(fit: FittedModel[Any], options: PictureOptions) -> Ground:
     """The columns asked for, or those that tell most, and where the others are held.
 
     A DataError says that a column is not among those of numbers, or is named twice, or that a value to hold
@@ -273,7 +273,7 @@ def given_values(
     return dict(at)
 
 
-def _usual(fit: Fit[Any], rows: DrawnRows | None, name: str, numeric: bool) -> Any:
+def _usual(fit: FittedModel[Any], rows: DrawnRows | None, name: str, numeric: bool) -> Any:
     """The mean of a column, or its most frequent level; of the rows drawn, or by the moments of the fit."""
     if rows is None:
         if not numeric:
@@ -331,7 +331,7 @@ TITLE = "Regions of the predicted classes"
     takes=("columns", "at", "interactive"),
     default_if=has_numeric_ranges,
 )
-def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
+def regions(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
     """Regions of the classes in the plane of two columns, or of each pair of more, with what the model is.
 
     Examples
@@ -488,7 +488,7 @@ MOST = 6
     takes=("columns",),
     refits=True,
 )
-def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def partition(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Regions of fits to two columns alone, a panel for each pair, with their error rates.
 
     The model is fitted again to each pair, with the fit's prior and options, as klaR's partimat does. The
@@ -503,8 +503,8 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     ['error rate 0.033', 'error rate 0.040', 'error rate 0.040']
     """
     blocks = fit.rows('kind="partition"')
-    if getattr(fit.numbers, "covariates", 0):
-        fit.numbers.refuse_covariates('kind="partition"')
+    if getattr(fit.estimates, "covariates", 0):
+        fit.estimates.refuse_covariates('kind="partition"')
     fit.drawn_rows()
     names, every = _columns(fit, blocks, options)
     rows = needed_rows(fit, options, "partition")
@@ -553,7 +553,7 @@ def _classified(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
     return lambda plane: best_class(rule.scores(plane[:, order]))
 
 
-def _columns(fit: Fit[Any], blocks: Blocks, options: PictureOptions) -> tuple[list[str], list[str]]:
+def _columns(fit: FittedModel[Any], blocks: Blocks, options: PictureOptions) -> tuple[list[str], list[str]]:
     """Terms to draw, and all that can be: those of numbers."""
     every = numeric_terms(blocks.design, blocks.terms)
     if len(every) < 2:

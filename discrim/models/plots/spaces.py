@@ -39,7 +39,7 @@ from discrim.report.plots.spaces import axis_name, outline_radius
 from discrim.report.plots.style import MOST_IN_LEGEND, add_legend, new_axes, set_title, shown_name
 
 if TYPE_CHECKING:
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes, Signs
@@ -86,7 +86,7 @@ def level_of(options: PictureOptions, default: float) -> float:
     "scores of the rows on the discriminants, by class, with outlines of the classes",
     takes=("axes", "level", "interactive"),
 )
-def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
+def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
     """Scores of the rows on the discriminants, by class, with outlines of the classes."""
     centroids: pd.DataFrame = results._centroids()
     names = chosen_axes(list(centroids.columns), options)
@@ -101,7 +101,7 @@ def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figur
 
 
 def draw_scores_of(
-    results: Any, fit: Fit[Any], centroids: pd.DataFrame, options: PictureOptions, **look: Any
+    results: Any, fit: FittedModel[Any], centroids: pd.DataFrame, options: PictureOptions, **look: Any
 ) -> Axes | Figure:
     """Scores of the rows on the axes of the class means, in a picture that is interactive or not."""
     rows = drawn_rows(fit, options)
@@ -125,7 +125,7 @@ def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
 
 
 @plot("biplot", "canonical scores, and the columns as arrows of their structure", takes=("axes", "structure"))
-def biplot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def biplot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Canonical scores, and the columns as arrows of their structure correlations."""
     return biplot_of(results.canonical(), options)
 
@@ -156,7 +156,7 @@ def biplot_of(canonical: Any, options: PictureOptions) -> Axes:
     data=False,
     colors=False,
 )
-def structure(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def structure(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Structure correlations of the columns, a panel of bars for each discriminant.
 
     Columns are in the order of the discriminants with which they correlate most, and of these correlations.
@@ -173,7 +173,7 @@ def structure(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 @plot("scree", "shares of the discriminants, with the tests of the dimensions", data=False, colors=False)
-def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def scree(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
     canonical = results.canonical()
     if not len(canonical.proportion):
@@ -197,7 +197,7 @@ SMALL = 0.2
 
 
 def chosen_terms(
-    results: Any, fit: Fit[Any], options: PictureOptions, kind: str, most: int, shown: int = 2
+    results: Any, fit: FittedModel[Any], options: PictureOptions, kind: str, most: int, shown: int = 2
 ) -> tuple[list[str], str]:
     """From two to so many terms of the design, or those shown that tell most, and how these were chosen.
 
@@ -223,7 +223,7 @@ def chosen_terms(
     "ellipses of the classes' covariances beside the pooled one",
     takes=("columns", "level", "centred"),
 )
-def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def ellipses(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
     names, chosen = chosen_terms(results, fit, options, "ellipses", len(fit.terms))
     if len(names) > 2:
@@ -243,7 +243,7 @@ def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     "each pair of columns, with the outlines of the classes",
     takes=("columns", "level", "interactive"),
 )
-def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
+def pairs(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
     """Each pair of columns, with the outlines of the classes."""
     names, chosen = chosen_terms(results, fit, options, "pairs", len(fit.terms), MOST_PAIRS)
     (means, covariances, _), shown = _drawn_spreads(results, fit, names, options, "pairs")
@@ -265,11 +265,11 @@ def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure
     takes=("columns", "axes", "level"),
     data=False,
 )
-def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def he(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
     results._need_full("kind='he'")
-    fit.numbers.refuse_covariates("kind='he'")
-    moments = fit.numbers.moments
+    fit.estimates.refuse_covariates("kind='he'")
+    moments = fit.estimates.moments
     counts = fit.rows_by_class.to_numpy(dtype=np.float64)
     free = moments.total - moments.n_classes
     level = None if options.level is None else 1 - level_of(options, 0.95)
@@ -295,7 +295,7 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         shown = axis_name(axis[0], canonical.proportion), axis_name(axis[1], canonical.proportion, of="")
     else:
         names, chosen = chosen_terms(results, fit, options, "he", 2)
-        unbiased = results.cov * (fit.numbers.divisor / fit.numbers.residual_df)
+        unbiased = results.cov * (fit.estimates.divisor / fit.estimates.residual_df)
         means = results.means[names]
         error = unbiased.loc[names, names].to_numpy()
         shown = shown_name(names[0]), shown_name(names[1])
@@ -322,12 +322,12 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 @plot("qq", "squared distances by class against quantiles of their distribution", takes=("classes",))
-def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def qq(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Draw the squared distances of the rows of each class against the quantiles of their distribution.
 
     The pointwise limits are those of normal classes, and for robust fits of a known mean and covariance.
     """
-    numbers = fit.numbers
+    numbers = fit.estimates
     robust = numbers.covariance_model.traits.is_robust
     if not robust:
         results._need_moments("kind='qq'")
@@ -364,13 +364,13 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 # ---- numbers
 
 
-def outline_share(fit: Fit[Any]) -> float:
+def outline_share(fit: FittedModel[Any]) -> float:
     """The share of a class in its outline over regions, of which large ones of many classes would overlap."""
     return LEVEL if len(fit.classes) <= MOST_LARGE else SMALL
 
 
 def outlines_of(
-    results: Any, fit: Fit[Any], names: tuple[str, str], signs: Signs
+    results: Any, fit: FittedModel[Any], names: tuple[str, str], signs: Signs
 ) -> tuple[Callable[[Axes], None], str] | None:
     """What draws the classes, or their components, into a plane of two terms, and what a title says of it.
 
@@ -407,7 +407,7 @@ Spreads = tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]
 
 
 def _drawn_spreads(
-    results: Any, fit: Fit[Any], names: Sequence[str], options: PictureOptions, kind: str
+    results: Any, fit: FittedModel[Any], names: Sequence[str], options: PictureOptions, kind: str
 ) -> tuple[Spreads, dict[str, Any]]:
     """Means and covariances of some columns, and the rows and signs that are drawn with them."""
     rows = drawn_rows(fit, options)
@@ -427,7 +427,7 @@ def _total(results: Any, label: Any) -> pd.DataFrame:
     return sum((share * results.covs[label, k] for k, share in shares.items()), total)
 
 
-def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows | None) -> Spreads:
+def _spreads(results: Any, fit: FittedModel[Any], names: Sequence[str], rows: DrawnRows | None) -> Spreads:
     """Means (classes by names), covariances by class, and the pooled one: the model's, or those of rows."""
     held = list(names)
     covs: dict[Any, pd.DataFrame] | None = None
@@ -439,9 +439,9 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
         }
     elif hasattr(type(results), "component_means"):
         covs = {label: _total(results, label) for label in results.classes}
-    elif isinstance(getattr(fit.numbers, "within_axes", None), SAVECovariance):
+    elif isinstance(getattr(fit.estimates, "within_axes", None), SAVECovariance):
         # The fit keeps only the covariances of its scores.
-        numbers = fit.numbers
+        numbers = fit.estimates
         unit = 1 / numbers.moments.scale
         with np.errstate(over="ignore", under="ignore"):
             values = numbers.moments.scatters / numbers.divisors[:, None, None] * unit[:, None] * unit
@@ -459,18 +459,18 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
             pooled = pd.DataFrame(mixed, index=held, columns=held)
         return results.means[held], found, pooled
     if hasattr(type(results), "cov"):
-        covariance = getattr(fit.numbers, "covariance", None)
+        covariance = getattr(fit.estimates, "covariance", None)
         if isinstance(covariance, ConditionalCovariance):
-            cov = covariance_frame(covariance.whole, fit.numbers.moments.scale, fit.terms)
+            cov = covariance_frame(covariance.whole, fit.estimates.moments.scale, fit.terms)
         else:
             cov = results.cov
         # Where categories part the rows, the model has a covariance of numbers alone.
         pooled = cov.loc[held, held] if set(held) <= set(cov.index) else None
-    covariance_model = getattr(fit.numbers, "covariance_model", None)
+    covariance_model = getattr(fit.estimates, "covariance_model", None)
     robust = (
         covariance_model.traits.is_robust
         if covariance_model is not None
-        else getattr(fit.numbers, "robust", None) is not None
+        else getattr(fit.estimates, "robust", None) is not None
     )
     if rows is None or robust:
         if not hasattr(type(results), "means"):
@@ -522,7 +522,7 @@ TITLE = "Territorial map: regions of the classes among the discriminants"
 
 
 @plot("territory", "regions of the classes in the space of two discriminants", takes=("axes",))
-def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def territory(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Regions in the space of two discriminants, the others at zero, with the class means labelled.
 
     Within classes discriminants have unit variance and, but of sparse ones, are uncorrelated, so that a row
@@ -591,7 +591,7 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     "scores of the rows on two axes of ncomp=, by class, with the regions where these are all",
     takes=("axes",),
 )
-def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def save_axes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Scores of the rows on one or two axes of ncomp=, about the mean of all rows.
 
     The rule is one of the scores on all axes: there are regions, or posteriors along one axis, where all are
@@ -604,10 +604,10 @@ def save_axes(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     >>> fit.plot("axes").get_xlabel()
     'SAVE1'
     """
-    if not isinstance(getattr(fit.numbers, "within_axes", None), SAVECovariance):
+    if not isinstance(getattr(fit.estimates, "within_axes", None), SAVECovariance):
         raise NotSupportedError("kind='axes' draws the axes of ncomp=.", hint="Fit qda() with ncomp=2.")
     every = list(results.subspace.loadings)
-    moments = fit.numbers.moments
+    moments = fit.estimates.moments
     names = chosen_axes(every, options, called="axis")
     if len(names) == 1 < len(every):
         raise DataError(f"axes={told(options.axes)} is not valid.", hint=f"Name two of {listed(every)}.")

@@ -27,7 +27,7 @@ from discrim.report.plots.style import (
 from discrim.report.plots.text_fit import fit_texts
 
 if TYPE_CHECKING:
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes
@@ -46,7 +46,7 @@ MOST_BARS = 40
     "scores of the rows on two components, by class, with outlines of the classes",
     takes=("axes", "level", "interactive"),
 )
-def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
+def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
     """Scores of the rows on two components, by class, with outlines of the classes."""
     centroids = results.centroids
     names = chosen_axes(list(centroids.columns), options)
@@ -69,7 +69,7 @@ def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figur
     data=False,
     colors=False,
 )
-def loadings(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def loadings(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Loadings of the columns in their order, as of a spectrum, a line for each component."""
     names = chosen_axes(list(results.loadings.columns), options, most=3)
     table = results.loadings[names]
@@ -95,7 +95,7 @@ def loadings(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 @plot("path", "cross-validated error, R2 and Q2 by number of components", data=False, colors=False)
-def pls_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def pls_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Cross-validated error by number of components with its standard error, and beside it R2 and Q2."""
     table = results.path
     at, error, se, explained, predicted = numbers(table[[table.columns[0], "error", "se", "R2", "Q2"]]).T
@@ -118,7 +118,7 @@ def pls_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 @plot("vip", "importance of the columns in the projection (VIP)", data=False, colors=False)
-def vip(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def vip(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Importance of columns in the projection as horizontal bars, the largest first, with a line at one."""
     values = results.vip()
     shown = values.head(MOST_BARS)
@@ -144,7 +144,7 @@ NAMED = 8
     data=False,
     colors=False,
 )
-def s_plot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def s_plot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Correlation of the columns with the scores of a component against their covariance, an S-plot."""
     (name,) = chosen_axes(list(results.loadings.columns), options, most=1)[:1]
     table = results.s_plot(list(results.loadings.columns).index(name) + 1)
@@ -174,7 +174,7 @@ def s_plot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     colors=False,
     refits=True,
 )
-def stability(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def stability(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """How often columns are selected as horizontal bars, the most often first, with the components."""
     table = results.stability()
     shown = table.head(MOST_BARS)
@@ -199,12 +199,12 @@ MOST_NAMED = 8
 
 
 @plot("choice", "cross-validated error by penalty", data=False, colors=False, default_if=was_chosen)
-def penalty_choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def penalty_choice(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Cross-validated error by penalty, with how many columns are left at the top."""
     table = results.path
     axes, _ = new_axes(options.ax)
     at, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
-    chosen = fit.numbers.tuning[0]
+    chosen = fit.estimates.tuning[0]
     one_se = fit.options["penalty"] == "1se"
     limit = "least error + one standard error" if one_se else ""
     draw_errors(axes, table[["penalty", "error", "se"]], chosen, log=True, one_se=limit)
@@ -218,7 +218,7 @@ def penalty_choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes
 
 
 @plot("path", "coefficients of the directions along the penalty", data=False, colors=False)
-def penalty_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def penalty_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Standardized coefficients along the penalty, a style of line for each direction."""
     table = results.coefficient_path()
     axes, is_new = new_axes(options.ax)

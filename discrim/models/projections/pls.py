@@ -31,7 +31,14 @@ from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FOLD_OPTIONS, Fit, Gaps, ModelSpec, PriorInRefits, scores_by_refits
+from discrim.models.base.fit import (
+    FOLD_OPTIONS,
+    FittedModel,
+    Gaps,
+    ModelSpec,
+    PriorInRefits,
+    scores_by_refits,
+)
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import (
@@ -69,9 +76,9 @@ SHARED = ("scale", "indicators", "decides", "estimated_prior")
 """Arguments of core's `fit_pls` that every refit has of the fit."""
 
 
-def _enough_moments(fit: Fit[PLSFit], blocks: Blocks) -> ClassMoments | None:
+def _enough_moments(fit: FittedModel[PLSFit], blocks: Blocks) -> ClassMoments | None:
     """Moments of rows; None where a class has none, or there are no more rows than classes."""
-    moments = reading.class_moments(blocks, fit.numbers.moments.spread)
+    moments = reading.class_moments(blocks, fit.estimates.moments.spread)
     return moments if (moments.rows >= 1).all() and moments.total > moments.n_classes else None
 
 
@@ -116,12 +123,12 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Class means.
     """
 
-    _fit: Fit[PLSFit]
+    _fit: FittedModel[PLSFit]
 
-    def __init__(self, fit: Fit[PLSFit]) -> None:
+    def __init__(self, fit: FittedModel[PLSFit]) -> None:
         super().__init__(fit)
-        self.ncomp = fit.numbers.predictive
-        self.orthogonal = fit.numbers.orthogonal
+        self.ncomp = fit.estimates.predictive
+        self.orthogonal = fit.estimates.orthogonal
         name = "P" if self.orthogonal else "PLS"
         own = [f"{name}{i + 1}" for i in range(self.ncomp)]
         self._names = pd.Index([*own, *(f"O{i + 1}" for i in range(self.orthogonal))])
@@ -177,7 +184,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         blocks = self._fit.rows("q2()")
         self._refuse_engine("q2()")
         tuning = TuningFolds.read(folds, seed, blocks, self._fit.refits.groups(self._fit))
-        return tried_components(blocks, self._fit.numbers, tuning)
+        return tried_components(blocks, self._fit.estimates, tuning)
 
     @available_if(needs_rows("permutation_test()"))
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
@@ -221,7 +228,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return q2_of_shuffles(self._fit, n, folds, seed)
 
     def _refuse_engine(self, what: str) -> None:
-        if self._fit.numbers.algorithm == "engine":
+        if self._fit.estimates.algorithm == "engine":
             raise NotSupportedError(
                 f"{what} finds components many times, and only by our own algorithms.",
                 hint='Fit by another algorithm=, or see error_rates(["cv"]).',
@@ -233,7 +240,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
         Standard deviations over all rows (divisor N - 1), or ones where the columns are not scaled.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         sd = numbers.unit / numbers.moments.scale if numbers.scale else np.ones(len(self.terms))
         return pd.Series(sd, index=self.terms, name="sd")
 
@@ -244,21 +251,21 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Shape: terms by PLS1, PLS2, ...
         """
         return pd.DataFrame(
-            self._fit.numbers.latent.weights, index=self.terms, columns=self._names, copy=True
+            self._fit.estimates.latent.weights, index=self.terms, columns=self._names, copy=True
         )
 
     @property
     def loadings(self) -> pd.DataFrame:
         """Slopes of the columns on the scores, terms by PLS1, PLS2, ..."""
         return pd.DataFrame(
-            self._fit.numbers.latent.loadings, index=self.terms, columns=self._names, copy=True
+            self._fit.estimates.latent.loadings, index=self.terms, columns=self._names, copy=True
         )
 
     @property
     def rotations(self) -> pd.DataFrame:
         """Coefficients by which the columns are multiplied to give the scores, terms by PLS1, PLS2, ..."""
         return pd.DataFrame(
-            self._fit.numbers.latent.rotations, index=self.terms, columns=self._names, copy=True
+            self._fit.estimates.latent.rotations, index=self.terms, columns=self._names, copy=True
         )
 
     @property
@@ -268,7 +275,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Slopes of the indicators on the scores, where the indicators are divided by their standard deviations
         if they are scaled.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         slopes = numbers.latent.y_loadings / numbers.reach
         return pd.DataFrame(slopes, index=self.classes, columns=self._names)
 
@@ -278,7 +285,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
         Shape: classes by PLS1, PLS2, ...
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         return pd.DataFrame(numbers.centroids * numbers.reach, index=self.classes, columns=self._names)
 
     @property
@@ -287,7 +294,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
         Shape: PLS1, PLS2, ... by the same.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         root = numbers.within * (numbers.reach / np.sqrt(numbers.residual_df))
         return pd.DataFrame(root.T @ root, index=self._names, columns=self._names)
 
@@ -300,7 +307,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
         Coefficients of the indicators. They sum to zero over the classes.
         """
-        return pd.DataFrame(self._fit.numbers.regression()[0], index=self.terms, columns=self.classes)
+        return pd.DataFrame(self._fit.estimates.regression()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
@@ -309,17 +316,17 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Constants of the indicators: x'coef + intercept is the fitted indicator. They sum to one over the
         classes.
         """
-        return pd.Series(self._fit.numbers.regression()[1], index=self.classes, name="constant")
+        return pd.Series(self._fit.estimates.regression()[1], index=self.classes, name="constant")
 
     @property
     def explained(self) -> pd.Series:
         """Share of the columns' sum of squares that each component explains, by PLS1, PLS2, ..."""
-        return pd.Series(self._fit.numbers.latent.explained()[0], index=self._names, name="explained")
+        return pd.Series(self._fit.estimates.latent.explained()[0], index=self._names, name="explained")
 
     @displayed(every="share")
     def r2(self) -> pd.DataFrame:
         """Shares of the squares of columns (x) and indicators (y) that components explain, and their sums."""
-        x, y = self._fit.numbers.latent.explained()
+        x, y = self._fit.estimates.latent.explained()
         columns = {"x": x, "y": y, "x_cumulative": x.cumsum(), "y_cumulative": y.cumsum()}
         return pd.DataFrame(columns, index=self._names)
 
@@ -352,7 +359,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             There is no such number of components, or no orthogonal one.
         """
         reading.check_word("part", part, ("predictive", "orthogonal"))
-        latent = self._fit.numbers.latent
+        latent = self._fit.estimates.latent
         most = self.ncomp
         if part == "orthogonal" and not self.orthogonal:
             raise DataError(
@@ -411,20 +418,20 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         most = len(self._names)
         reading.check_whole("component", component, 1, most, what="the number of a component")
         reading.check_word("units", units, ("pareto", "own"))
-        covariance, correlation = self._fit.numbers.with_scores(component - 1, pareto=units == "pareto")
+        covariance, correlation = self._fit.estimates.with_scores(component - 1, pareto=units == "pareto")
         columns = {"covariance": covariance, "correlation": correlation}
         return pd.DataFrame(columns, index=self.terms)
 
     @property
     def selected(self) -> pd.Index:
         """Columns that some component uses, the one with the largest weight first."""
-        size = np.abs(self._fit.numbers.latent.weights).max(axis=1)
+        size = np.abs(self._fit.estimates.latent.weights).max(axis=1)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
         return self.terms[order]
 
     @available_if(needs_rows("stability()"))
     @available_if(
-        lambda self: bool(self._fit.numbers.nonzero),
+        lambda self: bool(self._fit.estimates.nonzero),
         "fit with algorithm=discrim.subspace.SparsePLS(), as no columns are selected",
     )
     @displayed(every="share")
@@ -486,7 +493,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         -------
         DataFrame (rows, components)
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         blocks = self._fit.new_rows(data, Gaps(unseen))
         out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():
@@ -508,13 +515,13 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         DataFrame, rows by classes
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        return posterior_frame(blocks, self._fit.numbers.fitted_rule(), self.classes, np.asarray)
+        return posterior_frame(blocks, self._fit.estimates.fitted_rule(), self.classes, np.asarray)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row for each term and component: weight, loading and rotation."""
         index = pd.MultiIndex.from_product([self.terms, self._names], names=["term", "component"])
-        latent = self._fit.numbers.latent
+        latent = self._fit.estimates.latent
         columns = {"weight": latent.weights, "loading": latent.loadings, "rotation": latent.rotations}
         flat = {name: values.ravel() for name, values in columns.items()}
         return pd.DataFrame(flat, index=index).reset_index()
@@ -522,10 +529,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     @displayed(R2X="share")
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        x, y = self._fit.numbers.latent.explained()
+        x, y = self._fit.estimates.latent.explained()
         row = self._sizes() | {"components": self.ncomp, "R2X": x.sum(), "R2": y.sum()}
         if self.orthogonal:
-            row |= {"orthogonal": self.orthogonal, "RMSEE": self._fit.numbers.residual_error()}
+            row |= {"orthogonal": self.orthogonal, "RMSEE": self._fit.estimates.residual_error()}
         return pd.DataFrame([row])
 
     def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
@@ -791,48 +798,48 @@ class PLSSpec(ModelSpec[PLSFit]):
     search: GridSearch | None = None
     row_groups: Codes | None = None
 
-    def likelihood_of(self, fit: Fit[PLSFit]) -> str:
+    def likelihood_of(self, fit: FittedModel[PLSFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"
 
-    def prior_in_refits(self, fit: Fit[PLSFit]) -> PriorInRefits:
+    def prior_in_refits(self, fit: FittedModel[PLSFit]) -> PriorInRefits:
         """Return what refits do with class proportions that are the prior."""
         return "fixed" if fit.has_posteriors else "none"
 
-    def posteriors_hint(self, fit: Fit[PLSFit]) -> str:
+    def posteriors_hint(self, fit: FittedModel[PLSFit]) -> str:
         """Return what to use instead of posteriors; empty if the rule is that of lda."""
-        if fit.numbers.decides == "lda":
+        if fit.estimates.decides == "lda":
             return ""
         return 'see predict_indicators() and decision_function(), or pass rule="lda"'
 
-    def shows_log_posteriors(self, fit: Fit[PLSFit]) -> bool:
+    def shows_log_posteriors(self, fit: FittedModel[PLSFit]) -> bool:
         """Return whether `decision_function` shows log posteriors and not scores of the rule."""
         return fit.has_posteriors
 
-    def read_rows(self, fit: Fit[PLSFit], data: Any, gaps: Gaps) -> Blocks:
+    def read_rows(self, fit: FittedModel[PLSFit], data: Any, gaps: Gaps) -> Blocks:
         """Return rows, as deviations from the means of their groups if the fit's are."""
         within = fit.options["within"]
         if within is not None and data is not None:
             data = new_rows_within(fit.blocks, data, within)
         return super().read_rows(fit, data, gaps)
 
-    def required_moments(self, fit: Fit[PLSFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[PLSFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
-        needs_rows = self.search is not None or fit.numbers.algorithm == "engine"
+        needs_rows = self.search is not None or fit.estimates.algorithm == "engine"
         return None if needs_rows else super().required_moments(fit)
 
-    def choice(self, fit: Fit[PLSFit]) -> str:
+    def choice(self, fit: FittedModel[PLSFit]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         if self.search is None:
             return ""
-        return f"the number of {'orthogonal ' if fit.numbers.orthogonal else ''}components"
+        return f"the number of {'orthogonal ' if fit.estimates.orthogonal else ''}components"
 
-    def refit_to_rows(self, fit: Fit[PLSFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[PLSFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
-        if self.search is None or fit.numbers.algorithm == "engine":
+        if self.search is None or fit.estimates.algorithm == "engine":
             return self.refit_with_fixed(fit, rows)
         moments = _enough_moments(fit, rows)
-        estimates = fit.numbers
+        estimates = fit.estimates
         most = estimates.components if estimates.orthogonal else max(component_grid(self.search))
         refit = None if moments is None else estimates.refit_up_to(moments, most)
         if refit is None:
@@ -845,9 +852,9 @@ class PLSSpec(ModelSpec[PLSFit]):
             return None
         return refit.rule(fit.log_prior())
 
-    def refit_with_fixed(self, fit: Fit[PLSFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[PLSFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows that keeps the number of components."""
-        estimates = fit.numbers
+        estimates = fit.estimates
         if estimates.algorithm != "engine":
             return super().refit_with_fixed(fit, rows)
         moments = _enough_moments(fit, rows)
@@ -861,16 +868,16 @@ class PLSSpec(ModelSpec[PLSFit]):
             return None
         return refit.rule(fit.log_prior())
 
-    def leave_one_out(self, fit: Fit[PLSFit]) -> LeftOut | Floats:
+    def leave_one_out(self, fit: FittedModel[PLSFit]) -> LeftOut | Floats:
         """Return the scores of rows under the rule without each of them, or without its group."""
         if self.row_groups is not None:
             n_groups = int(self.row_groups.max()) + 1
             return validation.fold_scores(fit, self.row_groups, n_groups, nested=False)
-        if fit.numbers.algorithm == "engine":
+        if fit.estimates.algorithm == "engine":
             return scores_by_refits(fit, "takes a fit of the engine a row")
         return super().leave_one_out(fit)
 
-    def groups(self, fit: Fit[PLSFit]) -> Codes | None:
+    def groups(self, fit: FittedModel[PLSFit]) -> Codes | None:
         """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
         return self.row_groups
 

@@ -22,7 +22,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.inference import resampling
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import SelectRule
 from discrim.models.base.refits import error_path
 from discrim.models.evaluation import validation
@@ -346,11 +346,11 @@ def _refuse_fold(folds: TuningFolds, fold: int, given: str) -> NoReturn:
 
 
 def selection_stability(
-    fit: Fit[PLSFit], names: pd.Index, folds: int, repeats: int, seed: int | None
+    fit: FittedModel[PLSFit], names: pd.Index, folds: int, repeats: int, seed: int | None
 ) -> pd.DataFrame:
     """Shares of refits without a fold in which columns are used; see `PLSResults.stability`."""
     blocks = fit.rows("stability()")
-    numbers = fit.numbers
+    numbers = fit.estimates
     reading.check_whole("repeats", repeats, 1, MOST, what="a number of repeats")
     start = resampling.drawn_seed(seed)
     used = np.zeros((len(fit.terms), 1 + numbers.components))
@@ -402,7 +402,7 @@ MOST = 10**6
 """More are no number of permutations that anyone waits for."""
 
 
-def q2_of_shuffles(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> TestResult:
+def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | None) -> TestResult:
     """The test of Q2; see `PLSResults.permutation_test`."""
     reading.check_whole("n", n, 1, MOST, what="a number of permutations")
     blocks = fit.rows("permutation_test()")
@@ -414,7 +414,7 @@ def q2_of_shuffles(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> Te
     reading.refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
     x, codes = repeated(*weighted_rows(blocks))
     resampling.check_folds(folds, len(x))
-    numbers = fit.numbers
+    numbers = fit.estimates
     k = len(fit.classes)
     start = resampling.drawn_seed(seed)
     how = numbers.regressed

@@ -14,7 +14,7 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.projections.pls import PLSFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.projections.pls import PLSResults
 
 MOST_COLUMNS = 20
@@ -39,7 +39,7 @@ RULES = {
 ALGORITHMS = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"}
 
 
-def pls_sections(results: PLSResults, fit: Fit[PLSFit]) -> Sections:
+def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
     """Sections of partial least squares, in their order."""
     parts: Sections = {"header": _header, "classes": headers.classes_section, "components": _components}
     parts |= {"path": _path, "centroids": _centroids, "columns": _columns}
@@ -48,8 +48,8 @@ def pls_sections(results: PLSResults, fit: Fit[PLSFit]) -> Sections:
     return parts
 
 
-def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
-    numbers = fit.numbers
+def _header(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
+    numbers = fit.estimates
     units = "over their SD, 1/(N-1)" if numbers.scale else "as they are"
     responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
     items: list[HeaderItem] = [
@@ -91,7 +91,7 @@ def _counted(results: PLSResults) -> str:
     return f"{results.ncomp} predictive, {results.orthogonal} orthogonal"
 
 
-def _components(results: PLSResults, fit: Fit[PLSFit]) -> Section:
+def _components(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
     table = results.r2()
     headings = {"x": "columns", "y": "indicators", "x_cumulative": "so far", "y_cumulative": "so far "}
     return Section(
@@ -103,7 +103,7 @@ def _components(results: PLSResults, fit: Fit[PLSFit]) -> Section:
     )
 
 
-def _path(results: PLSResults, fit: Fit[PLSFit]) -> Section:
+def _path(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
     path = results.path
     table = path.set_index(path.columns[0]).rename_axis(index=None)
     table["chosen"] = np.where(path.iloc[:, 0] == (results.orthogonal or results.ncomp), "*", "")
@@ -123,18 +123,18 @@ def component_adjective(results: PLSResults) -> str:
     return "orthogonal " if results.orthogonal else ""
 
 
-def _centroids(results: PLSResults, fit: Fit[PLSFit]) -> Section:
+def _centroids(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
     # Those of the scores that are orthogonal to the classes are zero.
     table = results.centroids.iloc[:, : results.ncomp].rename_axis(index=None)
     return Section("Means of the scores by class", table, "general", source="fit.centroids")
 
 
-def _columns(results: PLSResults, fit: Fit[PLSFit], most: int = MOST_COLUMNS) -> Section:
+def _columns(results: PLSResults, fit: FittedModel[PLSFit], most: int = MOST_COLUMNS) -> Section:
     importance = results.vip()
     beside = [results.vip(part="orthogonal").rename("orthogonal")] if results.orthogonal else []
     weights = results.weights.loc[importance.index].iloc[:, :MOST_COMPONENTS]
     table = pd.concat([importance, *beside, weights], axis=1).head(most)
-    if fit.numbers.nonzero:
+    if fit.estimates.nonzero:
         importance = importance[importance > 0]
         table = table.loc[importance.index[:most]]
     left = len(importance) - most

@@ -26,7 +26,7 @@ from discrim.errors import CollinearError, DataError, UninformativeFitWarning, w
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, Fit, Gaps, ModelSpec, scores_by_refits
+from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, FittedModel, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior
 from discrim.models.base.refits import error_path, held_path, verb_options
 from discrim.models.evaluation import validation
@@ -206,11 +206,11 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         Constants of the linear scores: x'coef + intercept is largest for the predicted class.
     """
 
-    _fit: Fit[SparseFit]
+    _fit: FittedModel[SparseFit]
 
     @property
     def _axis_names(self) -> pd.Index:
-        return pd.Index([f"LD{i + 1}" for i in range(self._fit.numbers.coef.shape[1])])
+        return pd.Index([f"LD{i + 1}" for i in range(self._fit.estimates.coef.shape[1])])
 
     @property
     def scaling(self) -> pd.DataFrame:
@@ -220,7 +220,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         of unit variance within classes. In each column the largest coefficient, standardized within classes,
         is positive. Columns that are not selected have zeros.
         """
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         axes = numbers.scaling() * numbers.moments.scale[:, None]
         return pd.DataFrame(axes, index=self.terms, columns=self._axis_names)
 
@@ -231,12 +231,12 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         Shape: terms by LD1, LD2, ... The coefficients that are penalized: those of columns divided by their
         standard deviations over all rows.
         """
-        return pd.DataFrame(self._fit.numbers.coef, index=self.terms, columns=self._axis_names, copy=True)
+        return pd.DataFrame(self._fit.estimates.coef, index=self.terms, columns=self._axis_names, copy=True)
 
     @property
     def selected(self) -> pd.Index:
         """Columns that some direction uses, the one with the largest standardized coefficient first."""
-        size = np.abs(self._fit.numbers.coef).max(axis=1, initial=0.0)
+        size = np.abs(self._fit.estimates.coef).max(axis=1, initial=0.0)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
         return self.terms[order]
 
@@ -246,18 +246,18 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
         Indexed by LD1, LD2, ...
         """
-        counts = self._fit.numbers.selected().sum(axis=0)
+        counts = self._fit.estimates.selected().sum(axis=0)
         return pd.Series(counts, index=self._axis_names, name="columns")
 
     @property
     def penalty(self) -> pd.Series:
         """The penalty at which each direction was found, by LD1, LD2, ..."""
-        return pd.Series(self._fit.numbers.penalties, index=self._axis_names, name="penalty", copy=True)
+        return pd.Series(self._fit.estimates.penalties, index=self._axis_names, name="penalty", copy=True)
 
     @property
     def ridge(self) -> float:
         """Factor of half the sum of the squared standardized coefficients."""
-        return self._fit.numbers.ridge
+        return self._fit.estimates.ridge
 
     @property
     @available_if()
@@ -301,7 +301,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     def _along(self, grid: Any = None) -> tuple[Floats, list[SparseFit]]:
         """Penalties, and the fits at them."""
-        fit = self._fit.numbers
+        fit = self._fit.estimates
         cache = self._fit.cache
         if grid is None and "along" in cache:
             fits: list[SparseFit] = cache["along"]
@@ -321,12 +321,12 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         rows.
         """
         return pd.DataFrame(
-            self._fit.numbers.class_scores, index=self.classes, columns=self._axis_names, copy=True
+            self._fit.estimates.class_scores, index=self.classes, columns=self._axis_names, copy=True
         )
 
     def _centre(self) -> Floats:
         """The prior-weighted mean (p,) of the class means, in z about the origin of the moments."""
-        means = self._fit.numbers.moments.means
+        means = self._fit.estimates.moments.means
         prior = self._fit.prior
         anchor = means[int(np.argmax(prior))]
         return np.asarray(anchor + prior @ (means - anchor))
@@ -347,7 +347,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
             Missing for a row with a missing value.
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        origin, _ = gaussian.centred(self._fit.numbers.moments, self._centre())
+        origin, _ = gaussian.centred(self._fit.estimates.moments, self._centre())
         scaling = self.scaling.to_numpy()
         used = np.flatnonzero(scaling.any(axis=1))
         out = np.empty((len(self._axis_names), blocks.table.nrows))
@@ -358,13 +358,13 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
 
     def _centroids(self) -> pd.DataFrame:
-        fit = self._fit.numbers
+        fit = self._fit.estimates
         scores = (fit.moments.means - self._centre()) @ fit.scaling()
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
     def _scores_within(self) -> pd.DataFrame:
         """Covariance within classes of the scores, which are not uncorrelated there."""
-        root = self._fit.numbers.root()
+        root = self._fit.estimates.root()
         lengths = np.sqrt((root**2).sum(axis=0))
         names = self._axis_names
         return pd.DataFrame(root.T @ root / lengths / lengths[:, None], index=names, columns=names)
@@ -374,7 +374,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         """One row for each direction and selected term, the largest first: `scaling` and `standardized`."""
         rows = []
         scaling = self.scaling.to_numpy()
-        coef = self._fit.numbers.coef
+        coef = self._fit.estimates.coef
         for r, axis in enumerate(self._axis_names):
             order = np.argsort(-np.abs(coef[:, r]), kind="stable")[: int((coef[:, r] != 0).sum())]
             rows += [(axis, self.terms[j], scaling[j, r], coef[j, r]) for j in order.tolist()]
@@ -383,7 +383,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit: sizes, directions, columns selected, penalty of the first, ridge."""
-        penalties = self._fit.numbers.penalties
+        penalties = self._fit.estimates.penalties
         row = {
             "directions": len(penalties),
             "selected": len(self.selected),
@@ -588,19 +588,19 @@ class SparseLDASpec(ModelSpec[SparseFit]):
 
     search: GridSearch | None = None
 
-    def required_moments(self, fit: Fit[SparseFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[SparseFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None
 
-    def choice(self, fit: Fit[SparseFit]) -> str:
+    def choice(self, fit: FittedModel[SparseFit]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         return "" if self.search is None else "the penalty"
 
-    def refit_to_rows(self, fit: Fit[SparseFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[SparseFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
-        estimates = fit.numbers
+        estimates = fit.estimates
         moments = reading.class_moments(rows, estimates.moments.spread)
         if not _has_enough(moments):
             return None
@@ -615,7 +615,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         refit = core.fit_sparse(moments, estimates.prior, by="penalty", tuning=(penalty,) * most, **shared)
         return None if refit.is_singular() else refit.rule(fit.log_prior())
 
-    def leave_one_out(self, fit: Fit[SparseFit]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeftOut:
         """Return missing scores, so that each row is left out by a refit."""
         return scores_by_refits(fit, "takes a fit a row")
 

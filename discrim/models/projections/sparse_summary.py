@@ -14,7 +14,7 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.projections.sparse_lda import SparseFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.projections.sparse_lda import SparseLDAResults
 
 BRIEF = 10
@@ -24,7 +24,7 @@ MOST_COLUMNS = 30
 """Columns that the summary shows."""
 
 
-def sparse_lda_sections(results: SparseLDAResults, fit: Fit[SparseFit]) -> Sections:
+def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Sections:
     """Sections of a sparse discriminant analysis, in their order."""
     parts: Sections = {"header": _header, "classes": headers.classes_section, "directions": _directions}
     parts |= {"path": _path, "selected": _selected}
@@ -33,8 +33,8 @@ def sparse_lda_sections(results: SparseLDAResults, fit: Fit[SparseFit]) -> Secti
     return parts
 
 
-def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
-    numbers = fit.numbers
+def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
+    numbers = fit.estimates
     by = "penalty" if numbers.by == "penalty" else "number of columns"
     chosen = "not in the file" if fit.loaded else f"{by} given"
     if fit.path is not None:
@@ -62,7 +62,7 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
     return headers.header(fit, items, f"{note}{headers.kept_note(fit)}".strip())
 
 
-def _directions(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
+def _directions(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
     penalty, columns = (distinct(word, results.classes) for word in ("penalty", "columns"))
     table = pd.DataFrame({penalty: results.penalty, columns: results.counts_selected})
     means = results._centroids().T.rename_axis(columns=None)
@@ -77,15 +77,15 @@ def _directions(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
     )
 
 
-def _path(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
-    table = headers.path_table(results.path, fit.numbers.tuning[0])
+def _path(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
+    table = headers.path_table(results.path, fit.estimates.tuning[0])
     formats: dict[Any, Any] = {
         "error": "share", "se": "share", "columns": "count", "directions": "count", "chosen": "text",
     }  # fmt: skip
     return Section("Cross-validated error by penalty", table, formats, headings=INTERVAL, source="fit.path")
 
 
-def _selected(results: SparseLDAResults, fit: Fit[SparseFit], most: int = MOST_COLUMNS) -> Section:
+def _selected(results: SparseLDAResults, fit: FittedModel[SparseFit], most: int = MOST_COLUMNS) -> Section:
     shown = results.selected
     left = len(shown) - most
     # By place, as a column may have any name.

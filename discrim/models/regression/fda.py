@@ -24,7 +24,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, Gaps, ModelSpec, scores_by_refits
+from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes
 from discrim.models.base.refits import text_of, verb_options
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -265,31 +265,31 @@ def _refuse(what: str) -> NoReturn:
 class VariateResults(ClassMeans, ClassifierResults):
     """What all fits by optimal scoring have in common: scores, centroids and variates."""
 
-    _fit: Fit[Any]
+    _fit: FittedModel[Any]
 
     @property
     def _names(self) -> pd.Index:
-        return pd.Index([f"LD{i + 1}" for i in range(len(self._fit.numbers.values))])
+        return pd.Index([f"LD{i + 1}" for i in range(len(self._fit.estimates.values))])
 
     @property
     def scores(self) -> pd.DataFrame:
         """Optimal scores of the classes: mean zero and mean square one over the rows."""
-        return pd.DataFrame(self._fit.numbers.scores, index=self.classes, columns=self._names, copy=True)
+        return pd.DataFrame(self._fit.estimates.scores, index=self.classes, columns=self._names, copy=True)
 
     @property
     def centroids(self) -> pd.DataFrame:
         """Centroids of the classes among the variates."""
-        return pd.DataFrame(self._fit.numbers.centroids, index=self.classes, columns=self._names, copy=True)
+        return pd.DataFrame(self._fit.estimates.centroids, index=self.classes, columns=self._names, copy=True)
 
     @property
     def values(self) -> pd.Series:
         """Squared canonical correlations."""
-        return pd.Series(self._fit.numbers.values, index=self._names, name="value", copy=True)
+        return pd.Series(self._fit.estimates.values, index=self._names, name="value", copy=True)
 
     @property
     def explained(self) -> pd.Series:
         """Share of each axis in the differences between classes, relative to all axes that there are."""
-        every = np.maximum(self._fit.numbers.every_value, 0.0)
+        every = np.maximum(self._fit.estimates.every_value, 0.0)
         ratio = every / (1 - every)
         return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
 
@@ -310,14 +310,14 @@ class VariateResults(ClassMeans, ClassifierResults):
         blocks = self._fit.new_rows(data, Gaps(unseen))
         out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():
-            out[place] = self._fit.numbers.variates(x)
+            out[place] = self._fit.estimates.variates(x)
         return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row for each class and axis: score and centroid."""
         index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         columns = {"score": numbers.scores.ravel(), "centroid": numbers.centroids.ravel()}
         return pd.DataFrame(columns, index=index).reset_index()
 
@@ -342,9 +342,9 @@ class FDAResults(VariateResults):
         Class means.
     """
 
-    _fit: Fit[FlexibleFit]
+    _fit: FittedModel[FlexibleFit]
 
-    def __init__(self, fit: Fit[FlexibleFit], engine: Any) -> None:
+    def __init__(self, fit: FittedModel[FlexibleFit], engine: Any) -> None:
         super().__init__(fit)
         self.engine = engine
 
@@ -402,23 +402,23 @@ class FDASpec(ModelSpec[FlexibleFit]):
 
     engine: Any = None
 
-    def likelihood_of(self, fit: Fit[FlexibleFit]) -> str:
+    def likelihood_of(self, fit: FittedModel[FlexibleFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"
 
-    def rule(self, fit: Fit[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:
+    def rule(self, fit: FittedModel[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:
         """Return the rule under a prior."""
         if method != "plugin":
             _refuse(f'method="{method}"')
         return super().rule(fit, prior, method, convention)
 
-    def required_moments(self, fit: Fit[FlexibleFit]) -> None:
+    def required_moments(self, fit: FittedModel[FlexibleFit]) -> None:
         """Return None: a refit needs the rows."""
 
-    def refit_with_fixed(self, fit: Fit[FlexibleFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[FlexibleFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit of the engine to rows; None if they lack a class."""
         moments = reading.class_moments(rows, "diagonal")
-        estimates = fit.numbers
+        estimates = fit.estimates
         if not (moments.counts > 0).all():
             return None
         ncomp = fit.options["ncomp"]
@@ -428,6 +428,6 @@ class FDASpec(ModelSpec[FlexibleFit]):
         )
         return refit.rule(fit.log_prior())
 
-    def leave_one_out(self, fit: Fit[FlexibleFit]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[FlexibleFit]) -> LeftOut:
         """Return missing scores, so that each row is left out by a refit."""
         return scores_by_refits(fit, "takes a fit of the engine a row")

@@ -20,7 +20,7 @@ from discrim.inference.manova import regression_table, t_table
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import Fit, Gaps, ModelSpec, PriorInRefits
+from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, PriorInRefits
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term, with_broom_names
 from discrim.models.base.reading import Collinear, Data, NaAction
@@ -234,7 +234,7 @@ def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
 class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults):
     """A fitted regression of class indicators."""
 
-    _fit: Fit[IndicatorFit]
+    _fit: FittedModel[IndicatorFit]
 
     @property
     def coef(self) -> pd.DataFrame:
@@ -242,7 +242,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
 
         Shape: terms by classes. They sum to zero over the classes.
         """
-        return pd.DataFrame(self._fit.numbers.functions()[0], index=self.terms, columns=self.classes)
+        return pd.DataFrame(self._fit.estimates.functions()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
@@ -250,7 +250,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
 
         Constants: x'coef + intercept is the fitted value. They sum to one over the classes.
         """
-        return pd.Series(self._fit.numbers.functions()[1], index=self.classes, name="constant")
+        return pd.Series(self._fit.estimates.functions()[1], index=self.classes, name="constant")
 
     @property
     def df_model(self) -> int:
@@ -260,7 +260,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
     @property
     def df_resid(self) -> float:
         """Residual degrees of freedom of each regression, N - p - 1."""
-        return self._fit.numbers.residual_df
+        return self._fit.estimates.residual_df
 
     @displayed()
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
@@ -278,14 +278,14 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
             indicators do not have. For two classes the t of a column is still exact under normal classes with
             one covariance.
         """
-        estimates = self._fit.numbers.estimates()
+        estimates = self._fit.estimates.estimates()
         index = by_class_and_term(list(self.classes), ["constant", *self.terms])
         return t_table(estimates.coef.ravel(), estimates.se.ravel(), estimates.df, index, level)
 
     @displayed()
     def regressions(self) -> pd.DataFrame:
         """One row for each class: R2, residual standard deviation, and the F test of all columns."""
-        fit = self._fit.numbers
+        fit = self._fit.estimates
         squares = fit.explained_squares(), fit.residual_squares()
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
 
@@ -335,7 +335,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         blocks = self._fit.rows("hat")
         out = np.full(blocks.table.nrows, np.nan)
         for rows, x, _, weights in used_rows(blocks):
-            out[rows] = self._fit.numbers.leverages(x) * (1.0 if weights is None else weights)
+            out[rows] = self._fit.estimates.leverages(x) * (1.0 if weights is None else weights)
         return pd.Series(out, index=blocks.table.index, name="hat")
 
     def optimal_scoring(self) -> OptimalScoring:
@@ -350,7 +350,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         >>> bool(abs(scoring.scaling - lda("species ~ .", iris).scaling).max(axis=None) < 1e-10)
         True
         """
-        return OptimalScoring(self._fit.numbers, self.classes, self.terms)
+        return OptimalScoring(self._fit.estimates, self.classes, self.terms)
 
     # ---- tables
 
@@ -385,23 +385,23 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     allows_constant = True
     allows_singular = True
 
-    def likelihood_of(self, fit: Fit[IndicatorFit]) -> str:
+    def likelihood_of(self, fit: FittedModel[IndicatorFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"
 
-    def prior_in_refits(self, fit: Fit[IndicatorFit]) -> PriorInRefits:
+    def prior_in_refits(self, fit: FittedModel[IndicatorFit]) -> PriorInRefits:
         """Return "none": the model has no prior."""
         return "none"
 
-    def posteriors_hint(self, fit: Fit[IndicatorFit]) -> str:
+    def posteriors_hint(self, fit: FittedModel[IndicatorFit]) -> str:
         """Return what to use instead of posteriors."""
         return "its fitted values may be negative or above one, see fitted and decision_function()"
 
-    def shows_log_posteriors(self, fit: Fit[IndicatorFit]) -> bool:
+    def shows_log_posteriors(self, fit: FittedModel[IndicatorFit]) -> bool:
         """Return whether `decision_function` shows log posteriors and not scores of the rule."""
         return False
 
-    def drops_columns(self, fit: Fit[IndicatorFit]) -> bool:
+    def drops_columns(self, fit: FittedModel[IndicatorFit]) -> bool:
         """Return whether each refit drops collinear columns again."""
         return bool(fit.options["collinear"] == "drop")
 

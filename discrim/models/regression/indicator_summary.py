@@ -16,7 +16,7 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.regression.indicator import FlexibleFit, IndicatorFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.regression.fda import FDAResults, VariateResults
     from discrim.models.regression.indicator import IndicatorResults
 
@@ -24,7 +24,7 @@ FITTED = 0.0001
 """How far a fitted value by printed coefficients may be from the fit's."""
 
 
-def _header(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Pairs:
+def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
     masked = list(results.masked) if fit.has_rows else []
     number: Any = len(masked) if fit.has_rows else "not available"
     items = [
@@ -58,7 +58,7 @@ def _few_won(results: IndicatorResults) -> pd.Index:
     return results.classes[_own_rows_won(results) < 0.5 * results.counts]
 
 
-def _classes(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
+def _classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     table = pd.DataFrame({"share": results.prior, "rows": results.counts})
     formats: dict[Any, Any] = {"share": "share", "rows": "count"}
     try:
@@ -70,11 +70,11 @@ def _classes(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
     return Section("Classes", table.rename_axis(index=None), formats, source="fit.counts, fit.confusion()")
 
 
-def _regressions(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
+def _regressions(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     table = results.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
     title = f"Regressions, F on {len(results.terms)} and {results.df_resid:.10g} degrees of freedom"
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
-    exact = results.classes[fit.numbers.fitted_exactly()]
+    exact = results.classes[fit.estimates.fitted_exactly()]
     note = ""
     if len(exact):
         note = f"Fitted without error: {listed(exact)}. Their standard errors and tests are rounding errors."
@@ -82,18 +82,18 @@ def _regressions(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
     return Section(title, table, formats, headings=headings, note=note, source="fit.regressions()")
 
 
-def _coefficients(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
+def _coefficients(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
     table = table.rename_axis(index=None, columns=None)
-    errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), FITTED)
+    errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), FITTED)
     return Section("Coefficients", table, errors=errors, source="fit.coef, fit.intercept")
 
 
-def _tests(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
+def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     table = results.coefficients()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|t|"}
-    sizes = headers.score_sizes(fit.numbers.moments)
+    sizes = headers.score_sizes(fit.estimates.moments)
     note = (
         "Standard errors of least squares assume errors of one variance, and t normal ones; the errors of "
         "indicators are neither. "
@@ -116,7 +116,7 @@ indicator_sections: Sections = {
 """Sections of a regression of class indicators, in their order."""
 
 
-def _counted_classes(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
+def _counted_classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     """The classes, without what passes over a source of tables."""
     read_anew = fit.has_rows and fit.blocks.rows.read_from
     return (headers.classes_section if read_anew else _classes)(results, fit)
@@ -126,7 +126,7 @@ indicator_brief: Sections = {"classes": _counted_classes, "coefficients": _coeff
 """The short form: classes and coefficients."""
 
 
-def _fda_header(results: FDAResults, fit: Fit[FlexibleFit]) -> Pairs:
+def _fda_header(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:
     items = [
         *headers.row_items(fit),
         headers.prior_item(fit),
@@ -140,26 +140,26 @@ def _fda_header(results: FDAResults, fit: Fit[FlexibleFit]) -> Pairs:
     return Pairs(results.formula, items, note)
 
 
-def variate_classes(results: VariateResults, fit: Fit[Any]) -> Section:
+def variate_classes(results: VariateResults, fit: FittedModel[Any]) -> Section:
     """The classes with prior and rows."""
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts}).rename_axis(index=None)
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
-def variate_axes(results: VariateResults, fit: Fit[Any]) -> Section:
+def variate_axes(results: VariateResults, fit: FittedModel[Any]) -> Section:
     """The axes with their correlations and shares."""
     table = pd.DataFrame({"squared correlation": results.values, "share": results.explained})
     formats: dict[Any, Any] = {"squared correlation": "share", "share": "share"}
     return Section("Axes", table, formats, source="fit.values, fit.explained")
 
 
-def variate_scores(results: VariateResults, fit: Fit[Any]) -> Section:
+def variate_scores(results: VariateResults, fit: FittedModel[Any]) -> Section:
     """Optimal scores of the classes."""
     scores = results.scores.rename_axis(index=None)
     return Section("Optimal scores of the classes", scores, source="fit.scores")
 
 
-def variate_centroids(results: VariateResults, fit: Fit[Any]) -> Section:
+def variate_centroids(results: VariateResults, fit: FittedModel[Any]) -> Section:
     """Centroids of the classes."""
     centroids = results.centroids.rename_axis(index=None)
     return Section("Centroids among the variates", centroids, source="fit.centroids")

@@ -26,7 +26,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit, ModelSpec, PriorInRefits, scores_by_refits
+from discrim.models.base.fit import FittedModel, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term, with_broom_names
 from discrim.models.base.reading import Data, asked_type, check_flag, check_word, listed
@@ -60,11 +60,11 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         The class against which the log odds are taken.
     """
 
-    _fit: Fit[LogisticFit]
+    _fit: FittedModel[LogisticFit]
 
-    def __init__(self, fit: Fit[LogisticFit]) -> None:
+    def __init__(self, fit: FittedModel[LogisticFit]) -> None:
         super().__init__(fit)
-        self.reference = self.classes[fit.numbers.reference]
+        self.reference = self.classes[fit.estimates.reference]
         self._columns = pd.Index(["constant", *self.terms], name="term")
 
     @property
@@ -76,7 +76,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """
         if "separation" not in self._fit.cache:
             blocks = self._fit.rows("separation")
-            numbers = self._fit.numbers
+            numbers = self._fit.estimates
             search = logistic_search
             prove = search.certify if numbers.bias_reduction else search.overlap_by_score
             self._fit.cache["separation"] = prove(numbers, blocks)
@@ -86,7 +86,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     # ---- estimates
 
     def _frame(self, values: Floats) -> pd.DataFrame:
-        return pd.DataFrame(values, index=self._columns, columns=self.classes[self._fit.numbers.others])
+        return pd.DataFrame(values, index=self._columns, columns=self.classes[self._fit.estimates.others])
 
     @property
     def params(self) -> pd.DataFrame:
@@ -94,14 +94,14 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
 
         Shape: "constant" and terms by the classes but the reference.
         """
-        return self._frame(self._fit.numbers.params())
+        return self._frame(self._fit.estimates.params())
 
     @property
     @available_if()
     def bse(self) -> pd.DataFrame:
         """Standard errors, "constant" and terms by the classes but the reference."""
         if "se" not in self._fit.cache:
-            self._fit.cache["se"] = self._fit.numbers.standard_errors()
+            self._fit.cache["se"] = self._fit.estimates.standard_errors()
         errors: Floats = self._fit.cache["se"]
         return self._frame(errors.copy())
 
@@ -138,12 +138,12 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
                 "as zero: see bse, or give the columns in other units, as standardize() does.",
                 PrecisionWarning,
             )
-        index = by_class_and_term(self.classes[self._fit.numbers.others], self._columns)
+        index = by_class_and_term(self.classes[self._fit.estimates.others], self._columns)
         return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)
 
     def _covariance(self) -> Floats:
         if "covariance" not in self._fit.cache:
-            self._fit.cache["covariance"] = self._fit.numbers.cov_params()
+            self._fit.cache["covariance"] = self._fit.estimates.cov_params()
         covariance: Floats = self._fit.cache["covariance"]
         return covariance
 
@@ -158,7 +158,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """
         half = check_level(level)
         parts = {"coef": self.params, "se": self.bse, "z": self.zvalues, "p": self.pvalues}
-        table = pd.DataFrame(index=by_class_and_term(self.classes[self._fit.numbers.others], self._columns))
+        table = pd.DataFrame(index=by_class_and_term(self.classes[self._fit.estimates.others], self._columns))
         for name, part in parts.items():
             table[name] = part.to_numpy().T.ravel()
         table["low"] = table["coef"] - half * table["se"]
@@ -227,7 +227,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     @property
     def llnull(self) -> float:
         """Log-likelihood of the class proportions alone."""
-        return self._fit.numbers.llnull()
+        return self._fit.estimates.llnull()
 
     @property
     def prsquared(self) -> float:
@@ -459,7 +459,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         blocks = logistic_search.rows_with_maximum(self._fit, "dfbetas()")
         p1, q = self.bse.shape
         n = blocks.table.nrows
-        turn = self._fit.numbers.frame.to_data()
+        turn = self._fit.estimates.frame.to_data()
         bse = self.bse.to_numpy()
         what = f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients"
         refuse_beyond_memory(float(n) * p1 * q, what, "Ask for influence()")
@@ -471,7 +471,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
             for k, line in enumerate(lines):
                 of_class = slice(k * p1, (k + 1) * p1)
                 out[rows, of_class] = (line @ moves[of_class]).T
-        columns = by_class_and_term(self.classes[self._fit.numbers.others], self._columns)
+        columns = by_class_and_term(self.classes[self._fit.estimates.others], self._columns)
         return pd.DataFrame(out, index=blocks.table.index, columns=columns)
 
     @available_if(_has_maximum_of_rows("drop1()"))
@@ -578,15 +578,15 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     @property
     def cov_type(self) -> str:
         """How the standard errors are computed: "nonrobust", "HC0", "HC1" or "cluster"; see `robust`."""
-        robust = self._fit.numbers.robust
+        robust = self._fit.estimates.robust
         return "nonrobust" if robust is None else str(robust.kind)
 
     def _clustered_by(self) -> str | None:
         """Return the column by whose groups standard errors are robust; None if they are not."""
-        robust = self._fit.numbers.robust
+        robust = self._fit.estimates.robust
         return None if robust is None else robust.grouped_by or None
 
-    @available_if(lambda self: self._fit.numbers.robust is not None or needs_rows("robust()")(self))
+    @available_if(lambda self: self._fit.estimates.robust is not None or needs_rows("robust()")(self))
     def robust(
         self,
         cov_type: logistic_tests.CovType = "HC1",
@@ -719,11 +719,11 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])
 
 
-def _residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
+def _residuals(fit: FittedModel[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
     """Residuals of the rows; see `LogisticResults.residuals`."""
     check_word("kind", kind, ("deviance", "pearson", "response", "working"))
     blocks = logistic_search.rows_with_maximum(fit, "residuals()")
-    numbers = fit.numbers
+    numbers = fit.estimates
     n = blocks.table.nrows
     classes = {"deviance": 1, "working": len(fit.classes) - 1}.get(kind, len(fit.classes))
     out = np.full((classes, n), np.nan)
@@ -739,7 +739,7 @@ def _residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
     return pd.DataFrame(out.T, index=index, columns=columns)
 
 
-def _influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame:
+def _influence(fit: FittedModel[LogisticFit], what: str = "influence()") -> pd.DataFrame:
     """Influence of the rows; see `LogisticResults.influence`."""
     blocks = logistic_search.rows_with_maximum(fit, what)
     two = len(fit.classes) == 2
@@ -757,15 +757,15 @@ def _influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame
 
 
 def _influence_by_piece(
-    fit: Fit[LogisticFit], blocks: Blocks, *, moves: bool
+    fit: FittedModel[LogisticFit], blocks: Blocks, *, moves: bool
 ) -> Iterator[tuple[Any, Influence, Floats]]:
     """Positions in the table, influence, and the sign of the residual of some rows after others."""
-    of_block = row_diagnostics.row_influence(fit.numbers, moves=moves)
+    of_block = row_diagnostics.row_influence(fit.estimates, moves=moves)
     with Progress(blocks.table.nrows, "influence of the rows") as progress:
         for rows, x, codes, weights in used_rows(blocks):
             positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
             for at, part in of_block((x, codes, weights)):
-                yield positions[at], part, np.where(codes[at] == fit.numbers.reference, -1.0, 1.0)
+                yield positions[at], part, np.where(codes[at] == fit.estimates.reference, -1.0, 1.0)
                 progress(at.stop - at.start)
 
 
@@ -779,39 +779,39 @@ class LogisticSpec(ModelSpec[Any]):
         {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)}
     )
 
-    def likelihood_of(self, fit: Fit[Any]) -> str:
+    def likelihood_of(self, fit: FittedModel[Any]) -> str:
         """Return whose likelihood `llf` is."""
         return "class given row"
 
-    def prior_in_refits(self, fit: Fit[Any]) -> PriorInRefits:
+    def prior_in_refits(self, fit: FittedModel[Any]) -> PriorInRefits:
         """Return what refits do with class proportions that are the prior."""
         return "refitted"
 
-    def shows_log_posteriors(self, fit: Fit[Any]) -> bool:
+    def shows_log_posteriors(self, fit: FittedModel[Any]) -> bool:
         """Return whether `decision_function` shows log posteriors and not scores of the rule."""
         return False
 
-    def decision(self, fit: Fit[Any], scores: Floats) -> Floats:
+    def decision(self, fit: FittedModel[Any], scores: Floats) -> Floats:
         """Return log odds against the reference, or the first class with a prior; of two classes scores."""
         if scores.shape[1] == 2:
             return scores
         prior = fit.prior_values()
-        reference = fit.numbers.reference
+        reference = fit.estimates.reference
         return log_odds_against(scores, reference if prior[reference] > 0 else int(np.argmax(prior > 0)))
 
-    def required_moments(self, fit: Fit[Any]) -> None:
+    def required_moments(self, fit: FittedModel[Any]) -> None:
         """Return None: a refit needs the rows."""
 
-    def refit_with_fixed(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows; None if there is no rule."""
-        refit = logistic_search.refitted_terms(fit.numbers, tuple(fit.terms), rows)
+        refit = logistic_search.refitted_terms(fit.estimates, tuple(fit.terms), rows)
         return None if refit is None else refit.rule(fit.log_prior())
 
-    def leave_one_out(self, fit: Fit[Any]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[Any]) -> LeftOut:
         """Return missing scores, so that each row is left out by a refit."""
         return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
 
-    def drops_columns(self, fit: Fit[Any]) -> bool:
+    def drops_columns(self, fit: FittedModel[Any]) -> bool:
         """Return whether each refit drops collinear columns again."""
         return bool(fit.options["collinear"] == "drop")
 

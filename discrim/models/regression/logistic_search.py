@@ -38,7 +38,7 @@ from discrim.errors import (
 )
 from discrim.inference.error_rates import check_level
 from discrim.models.base import reading
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.hyperplanes.hyperplane import (
     Certificate,
     ClassPair,
@@ -155,7 +155,7 @@ def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
     return {label: columns for label, columns in parts.items() if columns}
 
 
-def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> pd.DataFrame:
+def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Index) -> pd.DataFrame:
     """Intervals by the profile of each coefficient; see `LogisticResults.conf_int`.
 
     The index is that of its rows, (class, term).
@@ -163,7 +163,7 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     check_level(level)
     blocks = rows_with_maximum(fit, 'method="profile"')
     rows = cached_rows(blocks, FEW)
-    bounds = profile_bounds(fit.numbers, rows, float(chi2_isf(1 - level, 1)))
+    bounds = profile_bounds(fit.estimates, rows, float(chi2_isf(1 - level, 1)))
     table = pd.DataFrame({side: bounds[i].T.ravel() for i, side in enumerate(("low", "high"))}, index=index)
     if table.isna().any(axis=None):
         unfinished = table.index[table.isna().any(axis=1)]
@@ -174,24 +174,24 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     return table
 
 
-def refuse_no_maximum(fit: Fit[LogisticFit], what: str) -> None:
+def refuse_no_maximum(fit: FittedModel[LogisticFit], what: str) -> None:
     """Raise where the search did not end at a maximum."""
-    if not fit.numbers.newton.converged:
+    if not fit.estimates.newton.converged:
         raise NotSupportedError(
             f"{what} needs finite estimates, and there are none where a hyperplane separates classes.",
             hint="Fit with bias_reduction=True.",
         )
 
 
-def rows_with_maximum(fit: Fit[LogisticFit], what: str) -> Blocks:
+def rows_with_maximum(fit: FittedModel[LogisticFit], what: str) -> Blocks:
     """The rows of a fit whose search ended at a maximum."""
     refuse_no_maximum(fit, what)
     return fit.rows(what)
 
 
-def check_statsmodels(fit: Fit[LogisticFit]) -> None:
+def check_statsmodels(fit: FittedModel[LogisticFit]) -> None:
     """Raise NotSupportedError if statsmodels has no such model, or the fit has no estimates or rows."""
-    if fit.numbers.bias_reduction:
+    if fit.estimates.bias_reduction:
         raise NotSupportedError(
             "statsmodels has no logistic regression with Firth's penalty.",
             hint="Fit with bias_reduction=False.",
@@ -203,13 +203,13 @@ def check_statsmodels(fit: Fit[LogisticFit]) -> None:
         )
 
 
-def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
+def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
     """Results of statsmodels at the estimates; see `LogisticResults.to_statsmodels`."""
     blocks = rows_with_maximum(fit, "to_statsmodels()")
     from statsmodels.base.model import LikelihoodModelResults
     from statsmodels.discrete import discrete_model
 
-    numbers = fit.numbers
+    numbers = fit.estimates
     exog, codes = _design(fit, blocks)
     response = str(fit.classes.name)
     if len(fit.classes) == 2:
@@ -237,7 +237,7 @@ def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
     return wrapper(results(model, ended))
 
 
-def _design(fit: Fit[LogisticFit], blocks: Blocks) -> tuple[pd.DataFrame, Codes]:
+def _design(fit: FittedModel[LogisticFit], blocks: Blocks) -> tuple[pd.DataFrame, Codes]:
     """The design of the rows of a fit, the constant first, and their classes."""
     rows = gathered_rows(blocks)
     values = np.column_stack([np.ones(len(rows.x)), rows.x])

@@ -20,7 +20,7 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.regression.logistic import LogisticFit
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.regression.logistic_results import LogisticResults
     from discrim.models.regression.penalized import PenalizedLogisticResults
 
@@ -28,7 +28,7 @@ MOST_TESTED = 12
 """Terms up to which a summary tests each of them."""
 
 
-def logistic_sections(results: LogisticResults, fit: Fit[LogisticFit]) -> Sections:
+def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sections:
     """Sections of a logistic regression, in their order."""
     parts: Sections = {
         "header": _header,
@@ -37,14 +37,14 @@ def logistic_sections(results: LogisticResults, fit: Fit[LogisticFit]) -> Sectio
         "odds_ratios": _odds_ratios,
     }
     # One term has the test of the whole model, in the header; each of many takes a search of its own.
-    if fit.has_rows and fit.numbers.newton.converged and 1 < len(parts_of(fit.blocks)) <= MOST_TESTED:
+    if fit.has_rows and fit.estimates.newton.converged and 1 < len(parts_of(fit.blocks)) <= MOST_TESTED:
         parts["lr_terms"] = _lr_terms
     return parts
 
 
-def _params(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
+def _params(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     params = results.params.rename_axis(index=None, columns=None)
-    errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), headers.SCORES)
+    errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), headers.SCORES)
     return Section(f"Log odds against {results.reference}", params, errors=errors, source="fit.params")
 
 
@@ -52,9 +52,9 @@ logistic_brief: Sections = {"classes": headers.classes_section, "params": _param
 """The short form: classes and coefficients."""
 
 
-def _header(results: LogisticResults, fit: Fit[LogisticFit]) -> Pairs:
+def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
     test = results.lr_test()
-    numbers = fit.numbers
+    numbers = fit.estimates
     method = "bias reduced (Firth)" if numbers.bias_reduction else "maximum likelihood"
     robust = []
     if results.cov_type != "nonrobust":
@@ -85,10 +85,10 @@ def _header(results: LogisticResults, fit: Fit[LogisticFit]) -> Pairs:
     return Pairs(results.formula, items, f"{headers.dropped_note(fit, 'over all rows')} {note}".strip())
 
 
-def _log_odds(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
+def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     table = results.log_odds()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
-    sizes = headers.score_sizes(fit.numbers.moments)
+    sizes = headers.score_sizes(fit.estimates.moments)
     return Section(
         f"Log odds against {results.reference}",
         table,
@@ -100,8 +100,8 @@ def _log_odds(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
     )
 
 
-def _lr_terms(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
-    penalized = "Penalized likelihood ratios. " if fit.numbers.bias_reduction else ""
+def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+    penalized = "Penalized likelihood ratios. " if fit.estimates.bias_reduction else ""
     note = f"{penalized}{type_note(fit.blocks)}"
     if results.cov_type != "nonrobust":
         note += f' They do not use {results.cov_type} standard errors: see wald_test(by="term").'
@@ -115,7 +115,7 @@ def _lr_terms(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
     return Section("Likelihood ratio by term", table, formats, note=note, source='fit.lr_test(by="term")')
 
 
-def _odds_ratios(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
+def _odds_ratios(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     table = results.odds_ratios()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "ratio")
     title = "Odds ratios for one unit of a column"
@@ -131,7 +131,7 @@ BRIEF = 10
 NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
 
 
-def penalized_logistic_sections(results: PenalizedLogisticResults, fit: Fit[Any]) -> Sections:
+def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Sections:
     """Sections of a penalized logistic regression, in their order."""
     parts: Sections = {"header": _penalized_header, "classes": headers.classes_section}
     parts["params"] = _penalized_params
@@ -142,7 +142,7 @@ def penalized_logistic_sections(results: PenalizedLogisticResults, fit: Fit[Any]
     return parts
 
 
-def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs:
+def _penalized_header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
     numbers = results._numbers
     penalty = results.penalty
     by_path = fit.path is not None
@@ -191,7 +191,11 @@ def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs
 
 
 def _penalized_params(
-    results: PenalizedLogisticResults, fit: Fit[Any], most: int = MOST_TERMS, *, by_class: bool = False
+    results: PenalizedLogisticResults,
+    fit: FittedModel[Any],
+    most: int = MOST_TERMS,
+    *,
+    by_class: bool = False,
 ) -> Section:
     """The coefficients of the constant and of the largest terms."""
     selected = results.selected
@@ -210,7 +214,7 @@ def _penalized_params(
     if every > len(selected):
         zero = f"{every - len(selected)} of {every} terms"
         notes.append(f"{zero} have no part: all their coefficients are zero.")
-    sizes = headers.score_sizes(fit.numbers.moments)
+    sizes = headers.score_sizes(fit.estimates.moments)
     # The constant comes first whatever a column is called.
     places = np.append(0, 1 + results.terms.get_indexer(selected[:most])).astype(np.intp)
     shown = table.iloc[places].rename_axis(index=None, columns=None)
@@ -219,7 +223,7 @@ def _penalized_params(
     return Section(heading, shown, errors=errors, note=" ".join(notes), source=source)
 
 
-def _strength_path(results: PenalizedLogisticResults, fit: Fit[Any]) -> Section:
+def _strength_path(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Section:
     table = headers.path_table(results.path, results.penalty.strength)
     formats: dict[Any, Any] = {
         "df": "count", "explained": "share", "deviance": "share", "se": "share", "error": "share",

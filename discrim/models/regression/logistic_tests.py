@@ -43,7 +43,7 @@ from discrim.formula.design import Design, Product, Spec
 from discrim.inference.log_odds import dependent_row, wald_statistic
 from discrim.inference.manova import TestType
 from discrim.inference.result import TestResult, chi_square_test
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import check_word, is_number, listed, told
 from discrim.models.regression import logistic_search
@@ -52,8 +52,8 @@ CovType = Literal["nonrobust", "HC0", "HC1", "cluster"]
 
 
 def with_covariance(
-    fit: Fit[LogisticFit], cov_type: str, groups: Any, convention: str | None
-) -> Fit[LogisticFit]:
+    fit: FittedModel[LogisticFit], cov_type: str, groups: Any, convention: str | None
+) -> FittedModel[LogisticFit]:
     """The fit with another covariance of its estimates; see `LogisticResults.robust`."""
     check_word("cov_type", cov_type, CovType)
     check_word("convention", convention, ("statsmodels",), optional=True)
@@ -66,9 +66,9 @@ def with_covariance(
         )
     kept = {name: value for name, value in fit.cache.items() if name not in ("se", "covariance")}
     if cov_type == "nonrobust":
-        return replace(fit, numbers=replace(fit.numbers, robust=None), cache=kept)
+        return replace(fit, estimates=replace(fit.estimates, robust=None), cache=kept)
     blocks = logistic_search.rows_with_maximum(fit, "robust()")
-    numbers = fit.numbers
+    numbers = fit.estimates
     ended = numbers.newton
     coefficients = numbers.newton.coef.size
     at = (numbers.frame, ended.coef, numbers.reference)
@@ -98,7 +98,7 @@ def with_covariance(
             factor *= (total - 1) / (total - coefficients)
     root, rank = logistic.root_of_scores(ended.information, squares)
     robust = Sandwich(cov_type, np.sqrt(factor) * root, factor, count, name, rank)
-    return replace(fit, numbers=replace(numbers, robust=robust), cache=kept)
+    return replace(fit, estimates=replace(numbers, robust=robust), cache=kept)
 
 
 def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
@@ -139,9 +139,9 @@ def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
     return np.asarray(codes, dtype=np.intp), name, pd.Index(labels)
 
 
-def _sums_by_group(fit: Fit[LogisticFit], blocks: Blocks, codes: Codes, labels: pd.Index) -> Floats:
+def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes, labels: pd.Index) -> Floats:
     """Sums (G, r) of the scores of the groups that have rows in the fit."""
-    numbers = fit.numbers
+    numbers = fit.estimates
     ended = numbers.newton
     refuse_beyond_memory(
         float(len(labels)) * ended.coef.size,
@@ -187,9 +187,9 @@ def estimator_note(robust: Sandwich | None) -> str:
 Hypothesis = tuple[Floats, Floats]
 
 
-def wald_test(fit: Fit[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
+def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
     """Wald's test; see `LogisticResults.wald_test`."""
-    numbers = fit.numbers
+    numbers = fit.estimates
     logistic_search.refuse_no_maximum(fit, "wald_test()")
     index = by_class_and_term(fit.classes[numbers.others], pd.Index(["constant", *fit.terms]))
     contrasts, values = _read(fit, hypothesis, index)
@@ -221,7 +221,7 @@ def _refuse_singular(numbers: LogisticFit, equations: int) -> NoReturn:
     )
 
 
-def _read(fit: Fit[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypothesis:
+def _read(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypothesis:
     """Contrasts (r, q (p + 1)) in the order of `cov_params`, and the right side (r,)."""
     if isinstance(hypothesis, tuple) and len(hypothesis) == 2 and not isinstance(hypothesis[0], str):
         contrasts, _ = _read(fit, hypothesis[0], index)
@@ -275,10 +275,10 @@ def _of_matrix(values: Floats) -> Hypothesis:
     return values, np.zeros(len(values))
 
 
-def _text(fit: Fit[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
+def _text(fit: FittedModel[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
     """A term of the formula, or equations in coefficients, which hold for each class where none is named."""
     columns = ["constant", *fit.terms]
-    q = len(fit.numbers.others)
+    q = len(fit.estimates.others)
     parts = logistic_search.parts_of(fit.blocks)
     wanted = [1 + j for j in parts[text]] if text in parts else None
     if wanted is None and text in columns:
@@ -445,14 +445,14 @@ class TermFits:
         return self._known[key]
 
 
-def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
+def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
     """Each term removed; see `LogisticResults.drop1`."""
     blocks = logistic_search.rows_with_maximum(fit, "drop1()")
     if "drop1" in fit.cache:
         kept: pd.DataFrame = fit.cache["drop1"]
         return kept.copy()
-    numbers = fit.numbers
-    reduced = fit.numbers.bias_reduction
+    numbers = fit.estimates
+    reduced = fit.estimates.bias_reduction
     fits = TermFits(blocks, numbers.moments, reference=numbers.reference, bias_reduction=reduced)
     deviance = -2 * numbers.llf()
     q = len(numbers.others)
@@ -502,13 +502,15 @@ class _Pairs:
             y = y[len(x) :]
 
 
-def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tuple[float, float]:
+def likelihood_ratio_on(
+    small: FittedModel[LogisticFit], large: FittedModel[LogisticFit]
+) -> tuple[float, float]:
     """The likelihood ratio of nested fits to the same rows, and its degrees of freedom.
 
     That of penalized fits is held in the penalized likelihood of the large one.
     """
     ours, theirs = (logistic_search.rows_with_maximum(fit, "lr_test()") for fit in (large, small))
-    nest = profile_likelihood.nesting(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
+    nest = profile_likelihood.nesting(_Pairs(ours, theirs), large.estimates.frame, small.estimates.frame)
     if not nest.nested:
         worst = small.terms[int(np.argmax(nest.left))]
         raise DataError(
@@ -520,12 +522,12 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
             ),
             columns=(worst,),
         )
-    df = float(large.numbers.df_model() - small.numbers.df_model())
-    if not large.numbers.bias_reduction or not df:
-        return 2 * (large.numbers.llf() - small.numbers.llf()), df
+    df = float(large.estimates.df_model() - small.estimates.df_model())
+    if not large.estimates.bias_reduction or not df:
+        return 2 * (large.estimates.llf() - small.estimates.llf()), df
     normals = profile_likelihood.null_directions(nest.combinations)
     rows = logistic_search.cached_rows(ours, logistic_search.FEW)
-    return profile_likelihood.deviances_on(large.numbers, rows, [normals])[0], df
+    return profile_likelihood.deviances_on(large.estimates, rows, [normals])[0], df
 
 
 class _TermTest(NamedTuple):
@@ -538,7 +540,7 @@ class _TermTest(NamedTuple):
     in_both: Floats
 
 
-def likelihood_ratios_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataFrame:
+def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], kind: TestType) -> pd.DataFrame:
     """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
     blocks = logistic_search.rows_with_maximum(fit, "lr_test(by=)")
     key = f"likelihood ratios by term, type {kind}"
@@ -549,13 +551,13 @@ def likelihood_ratios_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataF
     rows = logistic_search.cached_rows(blocks, logistic_search.FEW)
     # Each once, as terms can have what is zero in both models in common.
     planes = {
-        zeros.tobytes(): profile_likelihood.normals_of(fit.numbers, zeros)
+        zeros.tobytes(): profile_likelihood.normals_of(fit.estimates, zeros)
         for test in tests.values()
         for zeros in (np.vstack([test.in_both, test.contrasts]), test.in_both)
         if zeros.size
     }
     with Progress(len(planes), "likelihood ratios of terms") as progress:
-        deviances = profile_likelihood.deviances_on(fit.numbers, rows, list(planes.values()), progress)
+        deviances = profile_likelihood.deviances_on(fit.estimates, rows, list(planes.values()), progress)
     falls = dict(zip(planes, deviances, strict=True)) | {b"": 0.0}
     statistics = {}
     for label, test in tests.items():
@@ -567,15 +569,15 @@ def likelihood_ratios_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataF
                 hint='Test it by its coefficients, as wald_test(by="term") does, or fit without it.',
             )
         statistics[label] = max(statistic, 0.0)
-    table = _table(statistics, tests, len(fit.numbers.others))
+    table = _table(statistics, tests, len(fit.estimates.others))
     fit.cache[key] = table
     return table.copy()
 
 
-def wald_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataFrame:
+def wald_by_term(fit: FittedModel[LogisticFit], kind: TestType) -> pd.DataFrame:
     """Wald's test of each term of the formula; see `LogisticResults.wald_test`."""
     logistic_search.refuse_no_maximum(fit, "wald_test()")
-    numbers = fit.numbers
+    numbers = fit.estimates
     q = len(numbers.others)
     root = numbers.root()
     estimates = numbers.params().T.ravel()

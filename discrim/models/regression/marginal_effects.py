@@ -23,7 +23,7 @@ from discrim.errors import DataError
 from discrim.formula.factors import RowRange, recall_functions
 from discrim.inference.error_rates import check_level
 from discrim.inference.log_odds import lengths
-from discrim.models.base.fit import Fit, Gaps
+from discrim.models.base.fit import FittedModel, Gaps
 from discrim.models.base.reading import check_flag, check_word, listed, told
 from discrim.models.regression.logistic_search import refuse_no_maximum
 
@@ -49,7 +49,7 @@ class Change(NamedTuple):
 
 
 def marginal_effects(
-    fit: Fit[LogisticFit],
+    fit: FittedModel[LogisticFit],
     at: AveragedAt | Mapping[Any, Any] | pd.Series,
     data: Any,
     columns: Any,
@@ -70,7 +70,7 @@ def marginal_effects(
     survey = rows.survey()
     changes = [change for name in wanted for change in rows.changes(name, survey, dummy=dummy)]
     # What a given prior moves the log odds of the classes by, (K,).
-    numbers = fit.numbers
+    numbers = fit.estimates
     shift = np.zeros(len(fit.classes))
     if not numbers.estimated_prior:
         shift = logs_of_prior(fit.prior_values()) - np.log(numbers.counts / numbers.counts.sum())
@@ -80,9 +80,9 @@ def marginal_effects(
 
 
 def _table(
-    fit: Fit[LogisticFit], changes: list[Change], effects: list[Effect], total: float, half: float
+    fit: FittedModel[LogisticFit], changes: list[Change], effects: list[Effect], total: float, half: float
 ) -> pd.DataFrame:
-    numbers = fit.numbers
+    numbers = fit.estimates
     root = numbers.root_in_frame()
     known = numbers.constants_known()
     p1 = len(numbers.newton.coef)
@@ -126,7 +126,7 @@ def _wanted(columns: Any, names: list[str]) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
-def _with_values(fit: Fit[LogisticFit], blocks: Blocks, values: dict[Any, Any], gaps: Gaps) -> Blocks:
+def _with_values(fit: FittedModel[LogisticFit], blocks: Blocks, values: dict[Any, Any], gaps: Gaps) -> Blocks:
     """The rows with one value in each of some columns."""
     names = list(blocks.design.columns)
     unknown = [name for name in values if name not in names]
@@ -161,10 +161,10 @@ class _AveragedRows:
     """The rows over which effects are averaged: those of the fit, or of another table."""
 
     def __init__(
-        self, fit: Fit[LogisticFit], data: Any, unseen: Unseen | None, values: dict[Any, Any] | None
+        self, fit: FittedModel[LogisticFit], data: Any, unseen: Unseen | None, values: dict[Any, Any] | None
     ) -> None:
         self._fit = fit
-        self._numbers = fit.numbers
+        self._numbers = fit.estimates
         self._of_fit = data is None
         if data is None:
             blocks = fit.rows("marginal_effects()", "pass data=")

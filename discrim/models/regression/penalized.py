@@ -30,7 +30,7 @@ from discrim.inference.resampling import dealt_codes
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import Collinear, Separation
 from discrim.models.evaluation.validation import TuningFolds, refuse_none_judged, used_splits
 from discrim.models.regression.logistic_results import LogisticResults, LogisticSpec
@@ -283,7 +283,7 @@ def penalized(
     estimated_prior: bool,
     reference: int,
     search: StrengthSearch,
-) -> Fit[PenalizedFit]:
+) -> FittedModel[PenalizedFit]:
     """The fit of a table."""
     penalty = search.penalty
     begun = PenalizedFit(
@@ -326,11 +326,11 @@ def _searched(
     return fit.at(ended, strength), path
 
 
-def fit_path(fit: Fit[PenalizedFit]) -> Path:
+def fit_path(fit: FittedModel[PenalizedFit]) -> Path:
     """The path of a fit, made where it was not."""
     if "along" not in fit.cache:
-        model = _rows_in_memory(fit.rows("path"), fit.numbers.moments)
-        fit.cache["along"] = _coefficient_path(model, fit.spec.search, within=fit.numbers.strength)
+        model = _rows_in_memory(fit.rows("path"), fit.estimates.moments)
+        fit.cache["along"] = _coefficient_path(model, fit.spec.search, within=fit.estimates.strength)
     path: Path = fit.cache["along"]
     return path
 
@@ -363,13 +363,13 @@ class PenalizedLogisticResults(LogisticResults):
     that would give them are refused.
     """
 
-    def __init__(self, fit: Fit[Any]) -> None:
+    def __init__(self, fit: FittedModel[Any]) -> None:
         super().__init__(fit)
 
     @property
     def _numbers(self) -> PenalizedFit:
         fit: Any = self._fit
-        numbers: PenalizedFit = fit.numbers
+        numbers: PenalizedFit = fit.estimates
         return numbers
 
     @property
@@ -540,34 +540,34 @@ class PenalizedLogisticSpec(LogisticSpec):
         """Name of the verb that fits the model."""
         return "logistic"
 
-    def choice(self, fit: Fit[PenalizedFit]) -> str:
+    def choice(self, fit: FittedModel[PenalizedFit]) -> str:
         """Describe what the rows were asked to choose; empty if nothing."""
         return "the strength" if self.search is not None and self.search.folds is not None else ""
 
-    def refit_to_rows(self, fit: Fit[PenalizedFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[PenalizedFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with what they choose chosen again."""
         if self.search is None or self.search.folds is None:
             return self.refit_with_fixed(fit, rows)
         moments = reading.class_moments(rows, "diagonal")
         if not (moments.counts > 0).all():
             return None
-        begun = replace(fit.numbers, moments=moments)
+        begun = replace(fit.estimates, moments=moments)
         try:
             refit, _ = _searched(begun, rows, moments, self.search, fit.prior)
         except DataError:
             return None
         return refit.rule(fit.log_prior())
 
-    def refit_with_fixed(self, fit: Fit[PenalizedFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[PenalizedFit], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows that keeps the strength."""
         moments = reading.class_moments(rows, "diagonal")
         if not (moments.counts > 0).all():
             return None
         maxiter = 50 if self.search is None else self.search.maxiter
-        refit = core.refitted(fit.numbers, moments, _rows_in_memory(rows, moments), maxiter)
+        refit = core.refitted(fit.estimates, moments, _rows_in_memory(rows, moments), maxiter)
         return None if refit is None else refit.rule(fit.log_prior())
 
-    def drops_columns(self, fit: Fit[PenalizedFit]) -> bool:
+    def drops_columns(self, fit: FittedModel[PenalizedFit]) -> bool:
         """Return False: a penalty needs no columns dropped."""
         return False
 

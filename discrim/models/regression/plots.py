@@ -32,7 +32,7 @@ from discrim.report.plots.style import (
 
 if TYPE_CHECKING:
     from discrim.design.blocks import Blocks
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.plots.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
@@ -48,7 +48,7 @@ MOST_NAMED = 8
     colors=False,
     default_if=was_chosen,
 )
-def strength_choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def strength_choice(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Deviance of rows left out by strength."""
     why = "as the strength was given, or the fit was loaded"
     table = held_path(fit, why, 'fit with penalty="lasso" to have it chosen by folds')
@@ -66,7 +66,7 @@ def strength_choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axe
 
 
 @plot("path", "coefficients along the strength of the penalty", data=False, colors=False)
-def strength_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Coefficients of standardized columns along the strength."""
     along = fit_path(fit)
     betas = np.stack([ended.beta for ended in along.ends])[:, :, 1:]
@@ -107,7 +107,7 @@ def _count_above(axes: Axes, table: pd.DataFrame) -> None:
 
 
 @plot("fitted", "fitted values of the indicators against a column", takes=("columns",))
-def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def fitted(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Fitted values along the first discriminant, or against a column of the table.
 
     A colour is a class, whose rows are ticks below the values. Along the discriminant the fitted values have

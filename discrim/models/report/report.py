@@ -27,7 +27,7 @@ from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.formula.grammar import quote
 from discrim.inference.result import TestResult
 from discrim.models.base.displayed import FORMATS
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import check_flag, listed, told
 from discrim.models.base.refits import argument_defaults, options_of
 from discrim.models.evaluation.assessment import Counting, methods_to_judge, takes_long
@@ -38,7 +38,7 @@ from discrim.report.page.page import PAGES, Chapter, Drawing, HtmlPage, Page, pa
 from discrim.report.plots.interactive import element_of, script_of
 
 
-def sizes(fit: Fit[Any]) -> list[tuple[str, str]]:
+def sizes(fit: FittedModel[Any]) -> list[tuple[str, str]]:
     """Rows and columns, in words."""
     blocks = fit.blocks
     design = fit.blocks.design
@@ -57,7 +57,7 @@ def sizes(fit: Fit[Any]) -> list[tuple[str, str]]:
     return items
 
 
-def described(fit: Fit[Any]) -> tuple[dict[str, Section], str]:
+def described(fit: FittedModel[Any]) -> tuple[dict[str, Section], str]:
     """Tables of the classes and the columns, and a sentence on what could not be told."""
     parts = {"classes": _classes(fit)}
     why = ""
@@ -85,7 +85,7 @@ def described(fit: Fit[Any]) -> tuple[dict[str, Section], str]:
     return parts, ""
 
 
-def _classes(fit: Fit[Any]) -> Section:
+def _classes(fit: FittedModel[Any]) -> Section:
     columns = {"rows": fit.rows_by_class, "share": fit.counts / fit.counts.sum()}
     if fit.has_posteriors:
         columns["prior"] = fit.prior

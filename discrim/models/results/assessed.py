@@ -37,7 +37,7 @@ from discrim.inference.resampling import dealt_codes
 from discrim.inference.roc import Area, PairAreas, against_rest, pair_areas, roc_area
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import CALIBRATOR, Fit
+from discrim.models.base.fit import CALIBRATOR, FittedModel
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import listed
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
@@ -73,7 +73,7 @@ class Assessment(Shown):
 
     def __init__(
         self,
-        fit: Fit[Any],
+        fit: FittedModel[Any],
         rows: StoredValue[AssessedRows],
         classify: Callable[..., Classification],
         level: float,

@@ -27,7 +27,7 @@ from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import Fit, Gaps
+from discrim.models.base.fit import FittedModel, Gaps
 from discrim.models.base.reading import Data, Structure, check_word, class_moments
 from discrim.models.evaluation.validation import BootstrapSamples
 from discrim.models.registry import summary_of
@@ -38,19 +38,24 @@ if TYPE_CHECKING:
 
 
 def axis_stability(
-    fit: Fit[LDAFit], axes: Canonical, names: pd.Index, replicates: int, level: float, seed: int | None
+    fit: FittedModel[LDAFit],
+    axes: Canonical,
+    names: pd.Index,
+    replicates: int,
+    level: float,
+    seed: int | None,
 ) -> pd.DataFrame:
     """Eigenvalues and cosines over bootstrap samples; see `CanonicalResults.stability`."""
     check_level(level)
     samples = BootstrapSamples(fit.rows("stability()"), replicates, seed)
-    root = fit.numbers.unbiased().root
+    root = fit.estimates.unbiased().root
     rank = len(names)
     ours = root @ axes.axes
     roots = np.zeros((replicates, rank))
     cosines = np.zeros((replicates, rank, rank))
 
     def refitted(drawn: Blocks) -> LDAFit | None:
-        return fit.numbers.refit(class_moments(drawn, "pooled"))
+        return fit.estimates.refit(class_moments(drawn, "pooled"))
 
     with Progress(replicates, "bootstrap of the axes") as progress:
         for i in range(replicates):
@@ -58,7 +63,7 @@ def axis_stability(
             theirs = drawn.canonical()
             # In the units of the fit's moments, under whose covariance its axes are orthonormal.
             turned = root @ (
-                theirs.axes[:, :rank] * (drawn.moments.scale / fit.numbers.moments.scale)[:, None]
+                theirs.axes[:, :rank] * (drawn.moments.scale / fit.estimates.moments.scale)[:, None]
             )
             turned = turned / np.sqrt((turned**2).sum(axis=0))
             count = turned.shape[1]
@@ -121,8 +126,8 @@ class CanonicalResults(Shown):
 
     _FIRST_SECTIONS = ("correlations", "dimensions", "raw", "centroids")
 
-    def __init__(self, fit: Fit[LDAFit], convention: Convention | None = None) -> None:
-        numbers = fit.numbers
+    def __init__(self, fit: FittedModel[LDAFit], convention: Convention | None = None) -> None:
+        numbers = fit.estimates
         if not numbers.has_tests:
             raise NotSupportedError(
                 "canonical() needs the full covariance.",

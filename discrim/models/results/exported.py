@@ -33,7 +33,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.formula.design import Design, Spec
 from discrim.formula.grammar import Call, Column, Negative, Node, Number, Operation, expression, nodes
 from discrim.formula.transforms import LARGEST, State
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_word, told
 
@@ -132,7 +132,7 @@ class ExportedRule:
         return np.flatnonzero(np.isfinite(self.constant)).tolist()
 
 
-def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
+def exported(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
     """The rule of a fit, taken apart; a NotSupportedError names what has no place outside Python."""
     if fit.options.get("within") is not None:
         raise _staying(fit, "takes rows beside others of their group")
@@ -143,11 +143,11 @@ def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
             raise _staying(fit, "of categories, counts or kernel densities is no sum of squares")
         rule, keep = rule.normal, rule.positions
     crowded = isinstance(rule, LinearRule) and rule.crowds
-    if crowded and isinstance(fit.numbers, LDAFit) and fit.numbers.reduced() is None:
+    if crowded and isinstance(fit.estimates, LDAFit) and fit.estimates.reduced() is None:
         # Close classes that lie far from others: about its own mean each keeps the digits of its differences.
         log_prior = logs_of_prior(fit.prior_values(prior))
-        each = (fit.numbers.covariance,) * len(log_prior)
-        rule = separate_plugin(fit.numbers.moments, each, log_prior)
+        each = (fit.estimates.covariance,) * len(log_prior)
+        rule = separate_plugin(fit.estimates.moments, each, log_prior)
     points, weights, factor, constant = _scores(fit, rule)
     design = fit.blocks.design
     categories, every = _features(design)
@@ -170,14 +170,16 @@ def exported(fit: Fit[Any], prior: Any = None) -> ExportedRule:
     )
 
 
-def _staying(fit: Fit[Any], why: str) -> NotSupportedError:
+def _staying(fit: FittedModel[Any], why: str) -> NotSupportedError:
     return NotSupportedError(
         f"{fit.spec.name}() {why}, so that it has no form in SQL or ONNX.",
         hint="save() it and load() it where Python runs, or fit lda(), qda() or logistic().",
     )
 
 
-def _scores(fit: Fit[Any], rule: Any) -> tuple[tuple[Point, ...], tuple[Floats, ...], Floats | None, Floats]:
+def _scores(
+    fit: FittedModel[Any], rule: Any
+) -> tuple[tuple[Point, ...], tuple[Floats, ...], Floats | None, Floats]:
     """Points, weights, factor and constant of a rule."""
     if isinstance(rule, LinearRule):
         point = Point(rule.origin, rule.scale, np.zeros(len(rule.scale)))
@@ -399,7 +401,7 @@ TOGETHER = 64
 
 
 def as_sql(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     dialect: Database,
     table: str | Sequence[str],
     output: Any,

@@ -16,7 +16,7 @@ import numpy as np
 from discrim.data.values import Scalar
 from discrim.errors import missing_package
 from discrim.formula.grammar import Call, Column, Negative, Number, Operation
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.results.exported import Coded, ExportedRule, Feature, Times, exported
 
 OPSET = 19
@@ -34,7 +34,7 @@ _OPERATORS = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "**": "Pow"}
 _FUNCTIONS = {"log": "Log", "exp": "Exp", "sqrt": "Sqrt", "abs": "Abs"}
 
 
-def as_onnx(fit: Fit[Any], prior: Any) -> Any:
+def as_onnx(fit: FittedModel[Any], prior: Any) -> Any:
     """The rule of a fit as a model of ONNX; see `ClassifierResults.to_onnx`."""
     try:
         import onnx

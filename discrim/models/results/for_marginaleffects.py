@@ -14,7 +14,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import posteriors
 from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import told
 
 TEXT = (pl.String, pl.Categorical, pl.Enum)
@@ -62,14 +62,14 @@ class MarginalModel(ModelAbstract):
                     "fit.robust(...).to_marginaleffects()."
                 ),
             )
-        fit: Fit[Any] = self._results._fit
+        fit: FittedModel[Any] = self._results._fit
         try:
             covariance: Floats | None = self._results.cov_params().to_numpy() if vcov else None
         except (AttributeError, NotSupportedError):
             return None
-        if covariance is not None and hasattr(fit.numbers, "constants_known"):
+        if covariance is not None and hasattr(fit.estimates, "constants_known"):
             # Under a given prior the chance of the class proportions is no part of the posteriors.
-            known = fit.numbers.constants_known()
+            known = fit.estimates.constants_known()
             at = np.arange(len(known)) * (len(covariance) // len(known))
             covariance = covariance.copy()
             covariance[np.ix_(at, at)] += known
@@ -77,7 +77,7 @@ class MarginalModel(ModelAbstract):
 
     def get_exog(self, newdata: Any) -> Floats:
         """Rows (n, K) or (n, K + 1 + p) as `get_predict` takes them."""
-        fit: Fit[Any] = self._results._fit
+        fit: FittedModel[Any] = self._results._fit
         blocks = fit.new_rows(newdata.to_pandas())
         log_proba: Floats = self._results.predict_log_proba(blocks).to_numpy()
         if not self._has_params:
@@ -122,7 +122,7 @@ def _names(params: pd.DataFrame) -> Any:
     return np.array([str(term) if two else f"{label}:{term}" for label in params for term in params.index])
 
 
-def _table(fit: Fit[Any]) -> Any:
+def _table(fit: FittedModel[Any]) -> Any:
     """The rows of the fit as a table of polars, with levels where there was text."""
     blocks = fit.rows("to_marginaleffects()")
     blocks.rows.need_table(

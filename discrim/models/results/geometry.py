@@ -29,7 +29,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError, Precisi
 from discrim.inference.mean_differences import between_squares, generalized_distances
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import Shown, displayed, shown_briefly
-from discrim.models.base.fit import E, Fit, Gaps, ModelSpec, PriorInRefits, scores_by_refits
+from discrim.models.base.fit import E, FittedModel, Gaps, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import (
     by_class_and_term,
@@ -63,7 +63,9 @@ class Boundary(Shown):
     [-0.33, -0.29]
     """
 
-    def __init__(self, fit: Fit[Any], classes: tuple[Any, Any], plane: Plane, midpoint: Floats) -> None:
+    def __init__(
+        self, fit: FittedModel[Any], classes: tuple[Any, Any], plane: Plane, midpoint: Floats
+    ) -> None:
         self._fit = fit
         self._classes = classes
         self._plane = plane
@@ -203,12 +205,12 @@ class LinearGeometry(FittedResults):
                     f"{shown(self.classes[k])} has a prior of zero, so that it ties with no class.",
                     hint="Name two classes with positive priors, or fit with another prior=.",
                 )
-        means = self._fit.numbers.moments.class_means
+        means = self._fit.estimates.moments.class_means
         labels = self.classes[i], self.classes[j]
         return Boundary(self._fit, labels, self._plane(i, j), (means[i] + means[j]) / 2)
 
 
-def _linear_rule(fit: Fit[Any]) -> LinearRule:
+def _linear_rule(fit: FittedModel[Any]) -> LinearRule:
     return cast("LinearRule", fit.rule())
 
 
@@ -229,7 +231,7 @@ class LinearScores(LinearGeometry):
         return pd.Series(constant, index=self.classes, name="constant")
 
 
-def _pair(fit: Fit[Any], a: Any, b: Any) -> tuple[int, int]:
+def _pair(fit: FittedModel[Any], a: Any, b: Any) -> tuple[int, int]:
     if a is None and b is None and len(fit.classes) == 2:
         return 1, 0
     if a is None or b is None:
@@ -396,29 +398,29 @@ class PlaneSpec(ModelSpec[E]):
 
     file_moments = "diagonal"
 
-    def likelihood_of(self, fit: Fit[E]) -> str:
+    def likelihood_of(self, fit: FittedModel[E]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"
 
-    def prior_in_refits(self, fit: Fit[E]) -> PriorInRefits:
+    def prior_in_refits(self, fit: FittedModel[E]) -> PriorInRefits:
         """Return "none": the model has no prior."""
         return "none"
 
-    def posteriors_hint(self, fit: Fit[E]) -> str:
+    def posteriors_hint(self, fit: FittedModel[E]) -> str:
         """Return what to use instead of posteriors."""
         return "see decision_function() and boundary()"
 
-    def shows_log_posteriors(self, fit: Fit[E]) -> bool:
+    def shows_log_posteriors(self, fit: FittedModel[E]) -> bool:
         """Return whether `decision_function` shows log posteriors and not scores of the rule."""
         return False
 
-    def required_moments(self, fit: Fit[E]) -> None:
+    def required_moments(self, fit: FittedModel[E]) -> None:
         """Return None: a refit needs the rows."""
 
-    def refit_with_fixed(self, fit: Fit[E], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows; None if they lack a class."""
         gathered = gathered_rows(rows)
-        estimates = cast("Any", fit.numbers)
+        estimates = cast("Any", fit.estimates)
         if len(np.unique(gathered.codes)) < len(fit.classes):
             return None
         refit = estimates.refit(gathered.x, gathered.codes)
@@ -427,7 +429,7 @@ class PlaneSpec(ModelSpec[E]):
         rule: Rule = refit.rule(np.zeros(len(fit.classes)))
         return rule
 
-    def leave_one_out(self, fit: Fit[E]) -> LeftOut | Floats:
+    def leave_one_out(self, fit: FittedModel[E]) -> LeftOut | Floats:
         """Return missing scores, so that each row is left out by a refit, unless the rows are too many."""
         return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
 
@@ -512,7 +514,7 @@ class GroupSummary(FittedResults):
         return group_summary(self._fit)
 
 
-def group_summary(fit: Fit[Any]) -> pd.DataFrame:
+def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
     """Rows, mean and sd (divisors n_k - 1 and N - 1) by (class, term), and over all rows ("total").
 
     The rows are read once more.
@@ -543,8 +545,8 @@ class ClassCovariances(GroupSummary):
     @available_if(lambda self: self._need_covariances("covs"))
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class."""
-        covariances = self._fit.numbers.covariances
-        scale = self._fit.numbers.moments.scale
+        covariances = self._fit.estimates.covariances
+        scale = self._fit.estimates.moments.scale
         if note := range_note(covariances, scale, self.terms):
             warn_user(note, PrecisionWarning)
         return {
@@ -556,9 +558,9 @@ class ClassCovariances(GroupSummary):
     @available_if(lambda self: self._need_covariances("logdet"))
     def logdet(self) -> pd.Series:
         """Log-determinants of the covariances."""
-        units = 2.0 * np.log(self._fit.numbers.moments.scale).sum()
+        units = 2.0 * np.log(self._fit.estimates.moments.scale).sum()
         return pd.Series(
-            [c.logdet - units for c in self._fit.numbers.covariances], index=self.classes, name="logdet"
+            [c.logdet - units for c in self._fit.estimates.covariances], index=self.classes, name="logdet"
         )
 
     @available_if(lambda self: self._need_covariances("quadratic()"))
@@ -585,7 +587,7 @@ class ClassCovariances(GroupSummary):
             )
         self._refuse_extreme(i, j)
         matrix, slopes, constant = gaussian.quadratic_form(
-            self._fit.numbers.moments, self._fit.numbers.covariances, self._fit.log_prior(), i, j
+            self._fit.estimates.moments, self._fit.estimates.covariances, self._fit.log_prior(), i, j
         )
         return Quadratic(
             as_result_table(pd.DataFrame(matrix, index=self.terms, columns=self.terms)),
@@ -595,7 +597,7 @@ class ClassCovariances(GroupSummary):
 
     def _refuse_extreme(self, *pair: int) -> None:
         """Raise where an inverse variance is out of the range of doubles in the units of its column."""
-        numbers = self._fit.numbers
+        numbers = self._fit.estimates
         inverse = np.max([np.diagonal(numbers.covariances[k].precision()) for k in pair], axis=0)
         wild = np.abs(np.log2(inverse) + 2 * np.log2(numbers.moments.scale)) > RANGE
         if wild.any():
@@ -609,7 +611,7 @@ class ClassCovariances(GroupSummary):
     @displayed()
     def generalized_distances(self) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as in SAS."""
-        fit = self._fit.numbers
+        fit = self._fit.estimates
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
 
@@ -634,5 +636,5 @@ class SeparateCovariances(ClassMeans, ClassCovariances):
         """One row for each class and term: mean and standard deviation within the class."""
         frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))
         frame["mean"] = self.means.to_numpy().ravel()
-        frame["sd"] = np.concatenate(class_deviations(self._fit.numbers))
+        frame["sd"] = np.concatenate(class_deviations(self._fit.estimates))
         return frame.reset_index()

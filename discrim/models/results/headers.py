@@ -20,7 +20,7 @@ from discrim.inference.calibration import recalibrated
 from discrim.inference.mean_differences import anova_table
 from discrim.inference.roc import against_rest
 from discrim.models.base.displayed import number
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import distinct, value_or_nan, whole_counts
 from discrim.models.base.reading import listed
 from discrim.models.evaluation.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
@@ -48,7 +48,7 @@ MOST_NUMBERS = 2**18
 """Classes, and numbers, beyond which a table of classes by columns has no place in a summary."""
 
 
-def row_items(fit: Fit[Any]) -> list[HeaderItem]:
+def row_items(fit: FittedModel[Any]) -> list[HeaderItem]:
     """How many rows the fit has, and how many it was not given."""
     rows = "Rows used" if not fit.blocks.weighted else "Sum of weights"
     return [
@@ -57,7 +57,7 @@ def row_items(fit: Fit[Any]) -> list[HeaderItem]:
     ]
 
 
-def size_items(fit: Fit[Any]) -> list[HeaderItem]:
+def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
     """How many classes and columns there are."""
     items: list[HeaderItem] = [
         HeaderItem("Classes", len(fit.classes), str(len(fit.classes))),
@@ -69,14 +69,14 @@ def size_items(fit: Fit[Any]) -> list[HeaderItem]:
     return items
 
 
-def prior_item(fit: Fit[Any]) -> HeaderItem:
+def prior_item(fit: FittedModel[Any]) -> HeaderItem:
     """Where the prior is from."""
     given = "equal" if len(set(fit.prior.tolist())) == 1 else "given"
-    prior = "class proportions" if fit.numbers.estimated_prior else given
+    prior = "class proportions" if fit.estimates.estimated_prior else given
     return HeaderItem("Prior", prior, prior, key="prior")
 
 
-def error_item(fit: Fit[Any], method: Literal["apparent", "loo"]) -> HeaderItem:
+def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> HeaderItem:
     """An error rate, where the fit has it, and has it soon."""
     label = "Error, leave-one-out" if method == "loo" else "Error, apparent"
     key = f"error_{method}"
@@ -106,7 +106,7 @@ SEARCHED_BY = {"folds", "cv", "grid", "seed", "tol", "maxiter", "separation", "c
 """Options that say how a fit is searched for, and not what it is."""
 
 
-def facts(fit: Fit[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
+def facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
     """What a short form says first: sizes, the error, a test; below it what was chosen.
 
     The header is one that takes no pass over the rows, and the defaults are those of the verb's arguments.
@@ -145,7 +145,7 @@ def _phrase(item: HeaderItem) -> str:
     return f"{item.brief} {value}{f' ({how})' if how else ''}"
 
 
-def _error_fact(fit: Fit[Any], left_out: bool) -> list[str]:
+def _error_fact(fit: FittedModel[Any], left_out: bool) -> list[str]:
     """The error of rows left out where it is there soon, else the apparent one; nothing where neither is.
 
     A source of tables is not read for it.
@@ -170,12 +170,12 @@ def skipped_error_item() -> HeaderItem:
     return HeaderItem("Error, leave-one-out", np.nan, "see error_rates()", key="error_loo")
 
 
-def error_items(fit: Fit[Any], *, left_out: bool = True) -> list[HeaderItem]:
+def error_items(fit: FittedModel[Any], *, left_out: bool = True) -> list[HeaderItem]:
     """The error rates of a fit, that of leave-one-out where it takes no search for each row."""
     return [error_item(fit, "apparent"), *([error_item(fit, "loo")] if left_out else [])]
 
 
-def instead_of(fit: Fit[Any], heading: str, source: str) -> Section | None:
+def instead_of(fit: FittedModel[Any], heading: str, source: str) -> Section | None:
     """In the place of a table of classes by columns that is too long to be made for a few of its lines."""
     classes = len(fit.classes)
     columns = len(fit.terms)
@@ -197,7 +197,7 @@ def worth(moments: ClassMoments, more: int = 0) -> tuple[str, Floats]:
 
 
 def means_section(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     title: str = "Means",
     errors: Mapping[Any, float] | None = None,
     of: tuple[pd.Index, ClassMoments] | None = None,
@@ -206,7 +206,7 @@ def means_section(
 
     Of which columns, and of which moments, is said where these are not those of the fit.
     """
-    terms, moments = (fit.terms, fit.numbers.moments) if of is None else of
+    terms, moments = (fit.terms, fit.estimates.moments) if of is None else of
     errors = mean_errors(fit) if errors is None else errors
     table = Columns(moments.class_means, list(fit.classes), terms)
     section = Section(title, table, column_errors=errors, source="fit.means")
@@ -247,13 +247,13 @@ def criterion_item(results: Any, name: str, label: str) -> HeaderItem:
     return HeaderItem(label, value, "not available" if np.isnan(value) else f"{value:.2f}")
 
 
-def chosen_item(fit: Fit[Any], by: str) -> HeaderItem:
+def chosen_item(fit: FittedModel[Any], by: str) -> HeaderItem:
     """By what a tuning parameter was chosen, or that it was given."""
     chosen = by if fit.path is not None else "not in the file" if fit.loaded else "given"
     return HeaderItem("Chosen by", chosen, chosen, "chosen_by", "chosen by" if fit.path is not None else "")
 
 
-def kept_note(fit: Fit[Any]) -> str:
+def kept_note(fit: FittedModel[Any]) -> str:
     """What is said of errors whose rows have made a choice that they keep; empty where there was none."""
     if fit.path is None:
         return ""
@@ -280,7 +280,7 @@ def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
     return table
 
 
-def classes_section(results: Any, fit: Fit[Any]) -> Section:
+def classes_section(results: Any, fit: FittedModel[Any]) -> Section:
     """The classes with their prior and their rows."""
     table = Columns([fit.prior, whole_counts(fit.counts)], fit.classes, ["prior", "rows"])
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
@@ -293,7 +293,7 @@ Z = 1.96
 """Standard errors of a slope beyond which it is told."""
 
 
-def header(fit: Fit[Any], items: list[HeaderItem], note: str = "") -> Pairs:
+def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pairs:
     """The header, and what became of the prior where its leave-one-out error leaves rows out."""
     shown = any(item.key == "error_loo" and not np.isnan(item.value) for item in items)
     did = {"held": "uses the prior of all rows", "refitted": "estimates the prior anew"}.get(
@@ -304,7 +304,7 @@ def header(fit: Fit[Any], items: list[HeaderItem], note: str = "") -> Pairs:
     learnt = []
     if fit.blocks.design.spec is not None and learns(fit.blocks.design):
         learnt.append("what transforms of the formula learnt")
-    if getattr(fit.numbers, "standardize", False) is True:
+    if getattr(fit.estimates, "standardize", False) is True:
         learnt.append("the standard deviations of the columns")
     if learnt:
         held.append(f"It keeps {' and '.join(learnt)}; error_rates(['cv']) learns anew in each fold.")
@@ -312,7 +312,7 @@ def header(fit: Fit[Any], items: list[HeaderItem], note: str = "") -> Pairs:
     return Pairs(fit.formula, items, said if shown else note)
 
 
-def _balance_note(fit: Fit[Any]) -> str:
+def _balance_note(fit: FittedModel[Any]) -> str:
     """Return a note on the bias of leave-one-out with balanced classes in many columns, or nothing.
 
     In p columns of one covariance that is not singular, the mean of a class of n rows is farther from a row
@@ -321,7 +321,7 @@ def _balance_note(fit: Fit[Any]) -> str:
     sqrt(2 p/n). The note appears if the ratio exceeds 1/30, about one percentage point of error.
     """
     counts = fit.counts
-    components = getattr(fit.numbers, "components", None)
+    components = getattr(fit.estimates, "components", None)
     if fit.spec.name not in ("lda", "nearest_centroid") or components is not None:
         return ""
     least = float(counts.min())
@@ -336,7 +336,7 @@ def _balance_note(fit: Fit[Any]) -> str:
     )
 
 
-def _sureness(fit: Fit[Any]) -> str:
+def _sureness(fit: FittedModel[Any]) -> str:
     """What is said of posteriors of left-out rows that are too sure, or too cautious; empty where neither is.
 
     It takes scores that the fit has kept.
@@ -358,7 +358,7 @@ def _sureness(fit: Fit[Any]) -> str:
     )
 
 
-def dropped_note(fit: Fit[Any], where: str) -> str:
+def dropped_note(fit: FittedModel[Any], where: str) -> str:
     """What is said of columns that were dropped for others; empty where none were."""
     gone = fit.blocks.collinear
     return f"Dropped, collinear {where}: {listed(gone)}." if gone else ""
@@ -401,9 +401,9 @@ def score_spread(moments: ClassMoments, coef: Floats) -> float:
     return float(spread[spread > 0].min(initial=np.inf))
 
 
-def mean_errors(fit: Fit[Any]) -> dict[Any, float]:
+def mean_errors(fit: FittedModel[Any]) -> dict[Any, float]:
     """How far class means may be rounded, by term: a 200th of the standard deviation within classes."""
-    return dict(zip(fit.terms, _sd(fit.numbers.moments) / 200, strict=True))
+    return dict(zip(fit.terms, _sd(fit.estimates.moments) / 200, strict=True))
 
 
 def holds_note(what: str, table: Floats | pd.DataFrame, sizes: Floats, within: float) -> str:

@@ -1,7 +1,7 @@
 """What every fitted classifier can do: predict, judge itself, show itself.
 
-A child gives names to its numbers; rows and labels are those of its `Fit`. Where rows chose the columns, a
-summary says so, with the error of columns that are chosen anew.
+A subclass labels its estimates; rows and labels are in its `FittedModel`. If the data chose the columns, the
+summary says so, with the error of a new choice of columns in each fold.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import CALIBRATOR, Fit, Gaps, Missing
+from discrim.models.base.fit import CALIBRATOR, FittedModel, Gaps, Missing
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import distinct, value_or_nan
 from discrim.models.base.reading import Data, Prior, check_word, cost_matrix, is_number, prior_vector, told
@@ -51,7 +51,7 @@ FOLDS = 10
 """Folds of it."""
 
 
-def selection_note(fit: Fit[Any]) -> str:
+def selection_note(fit: FittedModel[Any]) -> str:
     """What is said of a fit whose columns or model its rows chose; empty of any other."""
     if fit.selection is None:
         return ""
@@ -61,7 +61,7 @@ def selection_note(fit: Fit[Any]) -> str:
     )
 
 
-def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
+def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
     """The header, with how the rows chose the columns, and the error of that."""
     made: Pairs = make()
     items = list(made.items)
@@ -79,7 +79,7 @@ def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
     return replace(made, items=items, note=" ".join(filter(None, said)))
 
 
-def _error(fit: Fit[Any]) -> HeaderItem | None:
+def _error(fit: FittedModel[Any]) -> HeaderItem | None:
     """The error with the columns chosen anew; None where it is not there, or not soon."""
     if fit.selection is None or not fit.selection.quick or takes_long(fit.choosing_anew()):
         return None
@@ -104,7 +104,7 @@ def _can_leave_out(results: FittedResults) -> None:
     """Raise NotSupportedError if rows cannot be left out one by one."""
     fit = results._fit
     needs_rows("leave_one_out()")(results)
-    refuse = getattr(fit.numbers, "refuse_left_out", None)
+    refuse = getattr(fit.estimates, "refuse_left_out", None)
     if refuse is not None:
         refuse()
 
@@ -400,13 +400,13 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
     def llf(self) -> float:
         """Joint log-likelihood of class and row at maximum-likelihood estimates."""
         self._fit.need_posteriors("A likelihood")
-        return float(self._fit.numbers.llf())
+        return float(self._fit.estimates.llf())
 
     @property
     @available_if()
     def df_model(self) -> int:
         """Number of free parameters."""
-        return int(self._fit.numbers.df_model())
+        return int(self._fit.estimates.df_model())
 
     @property
     @available_if()

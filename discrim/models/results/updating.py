@@ -11,7 +11,7 @@ from discrim.core.moments.row_sums import Spread
 from discrim.errors import DataError, DiscrimWarning, EmptyClassWarning, NotSupportedError, PriorError
 from discrim.formula.grammar import updated
 from discrim.models.base.available import available_if
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.reading import Data, listed
 from discrim.models.base.refits import argument_defaults, options_of
@@ -243,7 +243,9 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
     return made
 
 
-def _added(fit: Fit[Any], row: Row, batch: Data, levels: Sequence[Any] | None, **reading: Any) -> Moments:
+def _added(
+    fit: FittedModel[Any], row: Row, batch: Data, levels: Sequence[Any] | None, **reading: Any
+) -> Moments:
     """The moments of the rows of a fit and those of a batch, with the classes of both in order."""
     before = replace(_moments_so_far(fit, row), _levels_given=False)
     with warnings.catch_warnings():
@@ -270,12 +272,12 @@ def _added(fit: Fit[Any], row: Row, batch: Data, levels: Sequence[Any] | None, *
     return before._with_classes(tuple(order)) + more._with_classes(tuple(order))
 
 
-def _moments_so_far(fit: Fit[Any], row: Row) -> Moments:
+def _moments_so_far(fit: FittedModel[Any], row: Row) -> Moments:
     """The moments that a fit is of: held since the last batch, its numbers, or of a pass over its rows."""
     if MOMENTS in fit.cache:
         held: Moments = fit.cache[MOMENTS]
         return held
-    scatters = SCATTERS[fit.numbers.moments.spread]
+    scatters = SCATTERS[fit.estimates.moments.spread]
     blocks = fit.blocks
     if not fit.has_rows:
         found = of_fit(fit, scatters)

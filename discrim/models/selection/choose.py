@@ -23,7 +23,7 @@ from discrim.inference.model_choice import ComparedLosses, CorrectedLosses, Sele
 from discrim.inference.resampling import drawn_seed
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed, number
-from discrim.models.base.fit import Fit, Gaps, Selection
+from discrim.models.base.fit import FittedModel, Gaps, Selection
 from discrim.models.base.reading import (
     Data,
     NaAction,
@@ -309,7 +309,7 @@ class ChooseResults(ChosenAnew):
             warn_explicit(each.message, each.category, each.filename, each.lineno)
         words = f"choose by {trial.by}, of {len(tried)} models"
         selection = Selection("model", words)
-        fitted: Fit[Any] = pick.fit._fit
+        fitted: FittedModel[Any] = pick.fit._fit
         anew = term_choice.anew_by_calls(fitted, fitted.rows("choose()"), on_rows, selection.choice)
         pick.fit._fit = replace(fitted, selection=replace(selection, anew=anew))
         self._fit = pick.fit

@@ -30,7 +30,7 @@ from discrim.models.base.reading import check_word, listed
 from discrim.models.registry import BY_VERB, resolve
 
 if TYPE_CHECKING:
-    from discrim.models.base.fit import Fit
+    from discrim.models.base.fit import FittedModel
     from discrim.models.results.results import ClassifierResults
 
 ALIKE = 0.999
@@ -168,7 +168,7 @@ def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
     return [_has_means_of(fits[0]._fit, fit._fit) for fit in fits]
 
 
-def _digests(fit: Fit[Any]) -> Counter[tuple[str, bytes]]:
+def _digests(fit: FittedModel[Any]) -> Counter[tuple[str, bytes]]:
     """The columns of a fit's design over its rows: what the model has of them, and their hashes."""
     hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
     for _, x, _, _ in used_rows(fit.blocks):
@@ -178,16 +178,16 @@ def _digests(fit: Fit[Any]) -> Counter[tuple[str, bytes]]:
     return Counter(zip(_measures(fit), (column_hash.digest() for column_hash in hashes), strict=True))
 
 
-def _measures(fit: Fit[Any]) -> list[str]:
+def _measures(fit: FittedModel[Any]) -> list[str]:
     """Whether the model has a density of each column, or probabilities of its values."""
     measures = ["density"] * len(fit.terms)
-    if isinstance(fit.numbers, NaiveBayesFit):
-        for at in (*fit.numbers.plan.tables, *fit.numbers.plan.counts):
+    if isinstance(fit.estimates, NaiveBayesFit):
+        for at in (*fit.estimates.plan.tables, *fit.estimates.plan.counts):
             measures[int(at)] = "probability"
     return measures
 
 
-def _has_means_of(first: Fit[Any], fit: Fit[Any]) -> bool:
+def _has_means_of(first: FittedModel[Any], fit: FittedModel[Any]) -> bool:
     """Whether two fits have the same class means of columns of the same names."""
     if set(first.terms) != set(fit.terms) or _measures(first) != _measures(fit):
         return False
@@ -202,7 +202,7 @@ def llf_given_row(results: ClassifierResults) -> float:
     if not fit.has_posteriors:
         return np.nan
     if not fit.has_rows:
-        given_row = fit.likelihood_of == "class given row" and fit.numbers.estimated_prior
+        given_row = fit.likelihood_of == "class given row" and fit.estimates.estimated_prior
         return float(results.llf) if given_row else np.nan
     rule = fit.rule_of(fit.blocks)
     total = 0.0
@@ -221,7 +221,7 @@ def verb_named(verb: Any, argument: str = "verb") -> Any:
     return resolve(f"{BY_VERB[verb].module}:{verb}")
 
 
-def no_label_reason(fit: Fit[Any], rules: str) -> tuple[str, str]:
+def no_label_reason(fit: FittedModel[Any], rules: str) -> tuple[str, str]:
     """Return message and hint of the error that no observation has a label by rules that did not see it."""
     message = f"No observation has a label by {rules}"
     names = list(fit.blocks.design.label_kinds)

@@ -21,7 +21,7 @@ from discrim.inference.log_odds import hausman_test, slope_covariance
 from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.displayed import displayed, number
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, NaAction, is_whole, listed, usable_rows, with_ways_out
 from discrim.models.discriminant.covariance_descriptions import describe
@@ -200,8 +200,8 @@ def lr_test(
         )
     small = lda_fit._fit
     large = qda_fit._fit
-    linear = small.numbers
-    quadratic = large.numbers
+    linear = small.estimates
+    quadratic = large.estimates
     if "factors" in describe(quadratic.covariance_model).sections:
         raise NotSupportedError(
             'One covariance is no special case of covariance="factor", so that the ratio has no '
@@ -247,7 +247,7 @@ def _nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
     refuse_penalized((small, large), "lr_test()")
     comparable.refuse_other_rows((small, large), "lr_test()")
     fits = small._fit, large._fit
-    if fits[0].numbers.bias_reduction != fits[1].numbers.bias_reduction:
+    if fits[0].estimates.bias_reduction != fits[1].estimates.bias_reduction:
         raise NotSupportedError(
             "lr_test() compares likelihoods of one kind, and one of the fits has bias_reduction=True.",
             hint="Fit both with it, or both without it.",
@@ -265,7 +265,7 @@ def _nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
             hint="Use wald_test() of the larger fit.",
         )
     assumes = "Large samples; under the hypothesis the additional columns have no effect."
-    if fits[0].numbers.bias_reduction:
+    if fits[0].estimates.bias_reduction:
         assumes = f"Penalized likelihoods. {assumes}"
     return chi_square_test("Likelihood ratio", statistic, df, assumes)
 
@@ -280,9 +280,9 @@ def _refuse_other_table(fits: Sequence[Any], what: str) -> None:
         )
 
 
-def _ratios(name: str, fit: Fit[QDAFit], replicates: int, seed: int | None) -> Floats:
+def _ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int | None) -> Floats:
     """The ratio under one covariance, (replicates,)."""
-    moments = fit.numbers.moments
+    moments = fit.estimates.moments
     if name == "parametric bootstrap":
         return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
     blocks = fit.rows("permutations=")
@@ -416,8 +416,8 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
         )
     lda_fit._need_full("hausman()")
     normal = lda_fit._fit
-    moments = normal.numbers.moments
-    slopes, cov = slope_covariance(moments, normal.numbers.covariance, normal.numbers.residual_df, 0)
+    moments = normal.estimates.moments
+    slopes, cov = slope_covariance(moments, normal.estimates.covariance, normal.estimates.residual_df, 0)
 
     # In units in which squares of slopes are doubles.
     unit = 1 / moments.scale
@@ -461,7 +461,7 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
             _refuse_counts(f"{listed(lda_fit.counts)} by class", listed(logit.counts))
         _refuse_other_table((lda_fit, logit), "hausman()")
         logistic = logit._fit
-        if not logistic.numbers.newton.converged:
+        if not logistic.estimates.newton.converged:
             raise NotSupportedError(
                 "A hyperplane separates classes, so that the logistic regression has no estimates to "
                 "compare with LDA's.",
@@ -473,7 +473,7 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
                 f"{logit.cov_type} standard errors.",
                 hint='Pass robust("nonrobust") of the fit.',
             )
-        against_first = logistic.numbers.against(0)
+        against_first = logistic.estimates.against(0)
         return against_first.params() * of_unit, against_first.cov_params(unit)
     if isinstance(logit, LDAResults) or not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
         raise DataError(
@@ -489,10 +489,10 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
     return params * of_unit, cov * stacked * stacked[:, None]
 
 
-def _refuse_other_means(normal: Fit[LDAFit], model: Any) -> None:
+def _refuse_other_means(normal: FittedModel[LDAFit], model: Any) -> None:
     """Raise a DataError where the rows of a model of statsmodels have other class means than LDA's."""
     rows, codes = (np.asarray(getattr(model, name, ()), dtype=np.float64) for name in ("exog", "endog"))
-    moments = normal.numbers.moments
+    moments = normal.estimates.moments
     k, p = moments.class_means.shape
     if rows.ndim != 2 or rows.shape[1] != p + 1 or codes.shape != rows.shape[:1]:
         return

@@ -27,7 +27,7 @@ from discrim.inference.calibration import JudgedRows, fold_means, loss_rate, run
 from discrim.inference.error_rates import check_level, confusion_table
 from discrim.inference.resampling import drawn_seed, fold_errors
 from discrim.models.base.displayed import Shown, displayed, number
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import labelled
 from discrim.models.base.reading import check_flag, check_whole, is_number, with_ways_out
 from discrim.models.evaluation import permuted
@@ -170,7 +170,7 @@ class CrossValidation(Shown):
 
     def __init__(
         self,
-        fit: Fit[Any],
+        fit: FittedModel[Any],
         scores: Sequence[StoredValue[Floats]],
         dealt: Codes,
         fold_labels: list[Any],
@@ -282,7 +282,7 @@ class CrossValidation(Shown):
         """The rows that are judged, with their weights."""
         at = self._judged
         fit = self._fit
-        prior = None if fit.numbers.estimated_prior else fit.prior_values()
+        prior = None if fit.estimates.estimated_prior else fit.prior_values()
         clusters = None if self._clusters is None else self._clusters[at]
         return JudgedRows(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
 
@@ -591,7 +591,7 @@ def cross_validate(
 
 def _judged(
     fit: Any, formula: Any, data: Any, options: Any, nested: bool, refit_prior: bool | None
-) -> tuple[Fit[Any], bool | None]:
+) -> tuple[FittedModel[Any], bool | None]:
     """What is cross-validated, as a fit that says how it is fitted again, and what becomes of its prior."""
     whole = fit
     if not (callable(fit) or isinstance(fit, str)):
@@ -620,7 +620,7 @@ def _judged(
         whole = whole.fit
     need_rows([whole], "cross_validate()")
     if not callable(fit) or formula is not None:
-        fitted: Fit[Any] = whole._fit
+        fitted: FittedModel[Any] = whole._fit
         return fitted.choosing_anew() if nested else fitted, refit_prior
     return _fit_of_function(fit, data, whole._fit), True
 
@@ -633,7 +633,7 @@ def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
     return results
 
 
-def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: Fit[Any]) -> Fit[Any]:
+def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: FittedModel[Any]) -> FittedModel[Any]:
     """The fit of a function to all rows of a table, judged on them, whose refits call the function."""
     blocks = whole.new_rows(data)
     weights = whole.blocks.weights
@@ -649,7 +649,7 @@ def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: Fit[Any])
 
 
 def validated(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     folds: Any,
     repeats: int,
     groups: Any,
@@ -673,7 +673,7 @@ def validated(
 
 
 def folded(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     dealt: Codes,
     labels: list[Any],
     clusters: Codes | None,

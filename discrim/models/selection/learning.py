@@ -19,7 +19,7 @@ from discrim.inference.error_rates import check_level, effective_interval, exact
 from discrim.inference.resampling import drawn_seed
 from discrim.inference.sample_size import curve_limits, power_law, resampled_rows
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import Fit
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import check_number, check_whole, told
 from discrim.models.evaluation import permuted
 from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
@@ -96,7 +96,7 @@ class LearningCurve(Shown):
     """
 
     def __init__(
-        self, fit: Fit[Any], found: Sequence[_Judged], weights: Floats, frequencies: Floats,
+        self, fit: FittedModel[Any], found: Sequence[_Judged], weights: Floats, frequencies: Floats,
         clusters: Codes | None, failed: dict[float, str], seed: int, level: float,
     ) -> None:  # fmt: skip
         self.seed = seed
@@ -227,7 +227,7 @@ class LearningCurve(Shown):
 
 
 def learning_curve(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     sizes: Sequence[float] | None,
     repeats: int,
     groups: Any,
@@ -266,14 +266,16 @@ def learning_curve(
         )
     used = used_codes(blocks)
     weights = frequencies = np.where(used >= 0, 1.0 if blocks.weights is None else blocks.weights, 0.0)
-    if not fit.numbers.estimated_prior:
+    if not fit.estimates.estimated_prior:
         counts = np.bincount(used[used >= 0], weights[used >= 0], len(fit.classes))
         weights = weights * np.where(used >= 0, (fit.prior_values() / counts)[used], 0.0)
     clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
     return LearningCurve(fit, found, weights, frequencies, clusters, failed, seed, level)
 
 
-def _judged_at(fit: Fit[Any], share: float, repeats: int, groups: Any, seed: int, *, nested: bool) -> _Judged:
+def _judged_at(
+    fit: FittedModel[Any], share: float, repeats: int, groups: Any, seed: int, *, nested: bool
+) -> _Judged:
     """Rules of a share of the rows, near it: one part of several equal ones, or all but one."""
     blocks = fit.rows("learning_curve()")
     parts = max(round(1 / min(share, 1 - share)), 2)

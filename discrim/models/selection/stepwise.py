@@ -20,7 +20,7 @@ from discrim.inference.resampling import drawn_seed
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed, number
-from discrim.models.base.fit import Fit, Selection
+from discrim.models.base.fit import FittedModel, Selection
 from discrim.models.base.reading import (
     Data,
     NaAction,
@@ -395,13 +395,13 @@ def included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
 
 
 def _selected(
-    fit: Fit[Any],
+    fit: FittedModel[Any],
     choice: Choice,
     criterion: str,
     blocks: Blocks,
     parts: Mapping[str, Codes],
     on_rows: Callable[..., StepwiseResults],
-) -> Fit[Any]:
+) -> FittedModel[Any]:
     """The fit to the chosen columns, which says that its rows chose them and how to choose anew."""
     words = f"stepwise by {criterion}, of {len(parts)} terms"
     what = f"the columns ({words})"

@@ -34,7 +34,7 @@ from discrim.design.rows import used_codes
 from discrim.errors import CollinearError, DiscrimError, DiscrimWarning, NotSupportedError, sentence
 from discrim.inference.selection import LEAST, NEAREST, Partial, SelectedColumns
 from discrim.models.base import reading
-from discrim.models.base.fit import Fit, Gaps, Refits, scores_by_refits
+from discrim.models.base.fit import FittedModel, Gaps, Refits, scores_by_refits
 from discrim.models.base.labels import class_code
 from discrim.models.base.scores import scored
 from discrim.models.evaluation.calibrated import calibrated_rule
@@ -502,8 +502,8 @@ class PriorRule:
 
 
 def anew_by_moments(
-    fit: Fit[Any], blocks: Blocks, parts: Mapping[str, Codes], walk: Walk, words: str
-) -> Fit[Any] | None:
+    fit: FittedModel[Any], blocks: Blocks, parts: Mapping[str, Codes], walk: Walk, words: str
+) -> FittedModel[Any] | None:
     """The fit on the candidates, whose refits to moments choose by a walk; None where it needs rows.
 
     It is made from the fit on the chosen columns, and from blocks of the rows that are complete in all
@@ -516,13 +516,13 @@ def anew_by_moments(
     few = blocks.known - len(fit.classes) <= 2 * len(blocks.terms)
     if required not in ("pooled", "class") or few or refits.informative(fit) or refits.choice(fit):
         return None
-    numbers: Any = fit.numbers
+    numbers: Any = fit.estimates
     if blocks.dropped != fit.dropped:
         keep = np.flatnonzero(np.isin(blocks.terms, fit.terms))
         moments = reading.class_moments(blocks, required).columns(keep)
-        numbers = fit.numbers.refit(moments) or numbers
+        numbers = fit.estimates.refit(moments) or numbers
     refits_anew = _ChosenByMoments(refits, walk, dict(parts), words)
-    return Fit(fit.spec, numbers, blocks, fit.prior, fit.options, refits_instead=refits_anew)
+    return FittedModel(fit.spec, numbers, blocks, fit.prior, fit.options, refits_instead=refits_anew)
 
 
 @dataclass(frozen=True, eq=False)
@@ -548,15 +548,15 @@ class _ChosenByMoments(Refits[Any]):
     positions: Mapping[str, Codes]
     words: str
 
-    def required_moments(self, fit: Fit[Any]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[Any]) -> Spread | None:
         """Return which moments a refit needs."""
         return self.chosen_refits.required_moments(fit)
 
-    def choice(self, fit: Fit[Any]) -> str:
+    def choice(self, fit: FittedModel[Any]) -> str:
         """Describe what the rows were asked to choose."""
         return self.words
 
-    def refit_to_moments(self, fit: Fit[Any], moments: ClassMoments) -> Rule | None:
+    def refit_to_moments(self, fit: FittedModel[Any], moments: ClassMoments) -> Rule | None:
         """Return the rule of the columns that moments choose; None if a covariance is singular."""
         if (moments.rows < 1).any() or moments.rows.sum() - moments.n_classes < moments.n_columns:
             return None
@@ -570,11 +570,11 @@ class _ChosenByMoments(Refits[Any]):
         rule = self.chosen_refits.refit_to_moments(replace(fit, refits_instead=None), moments.columns(keep))
         return None if rule is None else PartRule(rule, keep)
 
-    def refit_with_fixed(self, fit: Fit[Any], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, which chooses columns again."""
         return self.refit_to_moments(fit, reading.class_moments(rows, self.required_moments(fit) or "pooled"))
 
-    def leave_one_out(self, fit: Fit[Any]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[Any]) -> LeftOut:
         """Return missing scores, so that each row is left out by a refit."""
         return scores_by_refits(fit, "chooses the columns anew without each row")
 
@@ -586,7 +586,7 @@ FitOnRows = Callable[[Codes], Any]
 """What fits rows of a table at some positions, or makes a choice of columns by them that has a fit."""
 
 
-def anew_by_calls(fit: Fit[Any], blocks: Blocks, on_rows: FitOnRows, words: str) -> Fit[Any]:
+def anew_by_calls(fit: FittedModel[Any], blocks: Blocks, on_rows: FitOnRows, words: str) -> FittedModel[Any]:
     """The fit on the candidates, whose refits choose on some of the rows; as `anew_by_moments`."""
     refits = RefitsByCalls(fit.refits, blocks.table.data, on_rows, words, holds_prior=True)
     return replace(fit, blocks=blocks, path=None, cache={}, selection=None, refits_instead=refits)
@@ -618,33 +618,33 @@ class RefitsByCalls(Refits[Any]):
     words: str
     holds_prior: bool
 
-    def required_moments(self, fit: Fit[Any]) -> None:
+    def required_moments(self, fit: FittedModel[Any]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: Fit[Any]) -> str:
+    def choice(self, fit: FittedModel[Any]) -> str:
         """Describe what the calls choose; empty if nothing."""
         return self.words
 
-    def refit(self, fit: Fit[Any], rows: Blocks, *, fixed: bool = False) -> Rule | None:
+    def refit(self, fit: FittedModel[Any], rows: Blocks, *, fixed: bool = False) -> Rule | None:
         """Return None: calls give scores, and no rule of the candidates."""
         return None
 
-    def groups(self, fit: Fit[Any]) -> Codes | None:
+    def groups(self, fit: FittedModel[Any]) -> Codes | None:
         """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
         return self.base.groups(fit)
 
-    def why_no_rule(self, fit: Fit[Any], rows: Blocks) -> DiscrimError | None:
+    def why_no_rule(self, fit: FittedModel[Any], rows: Blocks) -> DiscrimError | None:
         """Return an error that says why a refit to these rows has no rule; None if this is not known."""
         return self.base.why_no_rule(fit, rows)
 
-    def scores_by_call(self, fit: Fit[Any], train: Codes, test: Codes) -> Floats:
+    def scores_by_call(self, fit: FittedModel[Any], train: Codes, test: Codes) -> Floats:
         """Return the scores (m, K) of rows at some positions (m,) by a call with others (n,)."""
         with catch_warnings():
             # That a column is constant, or rare, in some fold is no news of the fit.
             simplefilter("ignore", DiscrimWarning)
             results = self.on_rows(train)
-            fitted: Fit[Any] | None = results._fit
-            if not isinstance(fitted, Fit):
+            fitted: FittedModel[Any] | None = results._fit
+            if not isinstance(fitted, FittedModel):
                 # No term was chosen, and so there is no fit.
                 fitted = getattr(fitted, "_fit", None)
             if fitted is None:
@@ -653,7 +653,7 @@ class RefitsByCalls(Refits[Any]):
             method = getattr(results, "method", "plugin")
             return _scores_by(fitted, rows_of(self.data, test), fit.classes, prior, method)
 
-    def leave_one_out(self, fit: Fit[Any]) -> Floats:
+    def leave_one_out(self, fit: FittedModel[Any]) -> Floats:
         """Return the scores (n, K) of the rows that the fit uses, by a call without each."""
         scores_by_refits(fit, "takes a call without each row")
         used = np.flatnonzero(used_codes(fit.rows("leave_one_out()")) >= 0)
@@ -665,7 +665,9 @@ class RefitsByCalls(Refits[Any]):
         return np.concatenate(scores)
 
 
-def _scores_by(fit: Fit[Any], data: Any, classes: pd.Index, prior: Floats | None, method: str) -> Floats:
+def _scores_by(
+    fit: FittedModel[Any], data: Any, classes: pd.Index, prior: Floats | None, method: str
+) -> Floats:
     """Scores (m, K) of the rows of a table, by a fit that may lack some of the classes.
 
     Those of calibrated posteriors are such under the prior of the fit.

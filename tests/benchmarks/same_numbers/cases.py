@@ -26,7 +26,7 @@ from discrim.covariance import MCD, Diagonal, FactorAnalytic, Regularized, Shrun
 from tests.support import TABLES
 
 Options = dict[str, Any]
-Fit = tuple[str, str, Options]
+FittedModel = tuple[str, str, Options]
 """Name of the verb, formula, options."""
 
 
@@ -68,10 +68,10 @@ def folds(verb: str, number: Any) -> Options:
     return {"folds" if "folds" in known else "cv": number}
 
 
-def of_iris() -> dict[str, Fit]:
+def of_iris() -> dict[str, FittedModel]:
     """Every option of every verb, where a table is small."""
     every = "species ~ . - w"
-    made: dict[str, Fit] = {
+    made: dict[str, FittedModel] = {
         "lda": ("lda", every, {}),
         "lda mle weights": ("lda", every, {"method": "mle", "weights": "w"}),
         "lda equal": ("lda", every, {"prior": "equal", "ncomp": 1}),
@@ -114,10 +114,10 @@ def of_iris() -> dict[str, Fit]:
     return made | of_iris_shrunk()
 
 
-def of_iris_shrunk() -> dict[str, Fit]:
+def of_iris_shrunk() -> dict[str, FittedModel]:
     """Specifications of `covariance=`."""
     every, few = "species ~ . - w", (0.0, 0.1, 0.5, 1.0)
-    made: dict[str, Fit] = {}
+    made: dict[str, FittedModel] = {}
     for covariance in ("diagonal", "shrunk", "spherical"):
         for verb in ("lda", "qda"):
             made[f"{verb} {covariance}"] = verb, every, {"covariance": covariance}
@@ -137,7 +137,7 @@ def of_iris_shrunk() -> dict[str, Fit]:
     return made
 
 
-def of_two_classes() -> dict[str, dict[str, Fit]]:
+def of_two_classes() -> dict[str, dict[str, FittedModel]]:
     """Fits of two classes, one pair that overlaps and one with a plane between them."""
     every = "species ~ ."
     return {
@@ -161,7 +161,7 @@ def of_two_classes() -> dict[str, dict[str, Fit]]:
     }
 
 
-def of_the_package() -> dict[str, dict[str, Fit]]:
+def of_the_package() -> dict[str, dict[str, FittedModel]]:
     """Fits of the other tables of the package."""
     birds, mixed = f"species ~ {BIRDS}", f"species ~ {BIRDS} + sex + island"
     wine, cancer = "cultivar ~ .", "diagnosis ~ ."
@@ -214,7 +214,7 @@ def of_the_package() -> dict[str, dict[str, Fit]]:
     }
 
 
-def of_others() -> dict[str, dict[str, Fit]]:
+def of_others() -> dict[str, dict[str, FittedModel]]:
     """Fits of the tables that do not come with the package."""
     glass = "type ~ ."
     return {
@@ -266,7 +266,7 @@ def of_others() -> dict[str, dict[str, Fit]]:
     }
 
 
-def fits() -> Iterator[tuple[str, str, Fit]]:
+def fits() -> Iterator[tuple[str, str, FittedModel]]:
     """Table, name and the fit itself, of all fits of tables that are there."""
     held = {"iris": of_iris()} | of_two_classes() | of_the_package() | of_others()
     for table, made in held.items():

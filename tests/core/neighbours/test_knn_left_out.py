@@ -99,7 +99,7 @@ def test_votes_are_those_of_the_covariance_without_the_row_in_exact_arithmetic(n
     codes = np.append(rng.permutation(np.arange(n - 1) % 2), 2)
     frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(y=codes)
     try:
-        fit = knn("y ~ .", frame, k=k, metric="mahalanobis")._fit.numbers
+        fit = knn("y ~ .", frame, k=k, metric="mahalanobis")._fit.estimates
     except CollinearError:
         return
     (found,) = [next(tally.votes([k])) for _, tally in fit.left_out(k)]
@@ -152,7 +152,7 @@ def test_many_rows_have_the_neighbours_of_the_covariance_without_them(p):
     # A row far from its class has a leverage that a few more neighbours do not make up for.
     x[0] += 300
     frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(y=codes)
-    fit = knn("y ~ .", frame, k=9, metric="mahalanobis")._fit.numbers
+    fit = knn("y ~ .", frame, k=9, metric="mahalanobis")._fit.estimates
     assert (fit.search.tree is not None, fit.search.products is not None) == (p == 3, p == 12)
     (votes,) = [next(tally.votes([9])) for _, tally in fit.left_out(9)]
     for row in range(0, 1500, 100):

@@ -44,7 +44,7 @@ def test_votes_of_whole_numbers_are_those_of_brute_force(metric, n, p, most):
     codes = rng.integers(0, 5, n)
     frame = pd.DataFrame(x).add_prefix("x").assign(y=codes)
     for k in (1, 5, 60):
-        fit = knn("y ~ .", frame, k=k, metric=metric, scale=False)._fit.numbers
+        fit = knn("y ~ .", frame, k=k, metric=metric, scale=False)._fit.estimates
         found = np.concatenate([next(tally.votes([k])) for _, tally in fit.left_out(k)])
         np.testing.assert_array_equal(found, brute_votes(x, codes, k, 5, metric))
         own = fit.rule_under(fit.prior).votes(x)
@@ -59,7 +59,7 @@ def test_many_classes_are_counted_as_few_are(prior, most):
     codes = np.append(np.arange(classes), rng.integers(0, classes, n - classes))
     x = rng.integers(0, most + 1, (n, 3)) + codes[:, None] % 7
     frame = pd.DataFrame(x.astype(float)).add_prefix("x").assign(y=codes)
-    fit = knn("y ~ .", frame, k=3, prior=prior, scale=False)._fit.numbers
+    fit = knn("y ~ .", frame, k=3, prior=prior, scale=False)._fit.estimates
     grid = [1, 2, 5, 11]
     wrong = fit.wrong_by_class(grid, fit.prior)
     for k, found in zip(grid, wrong, strict=True):

@@ -107,7 +107,7 @@ def test_centroids_are_the_nearest_in_the_columns_that_there_are():
     expected = shares(np.log(fit.prior.to_numpy()) - squares / (2 * fit.sd**2))
     np.testing.assert_allclose(fit.predict_proba(GAPS, missing="integrate"), expected, rtol=1e-10, atol=1e-14)
     fit = discrim.shrunken_centroids("species ~ .", IRIS, threshold=3.0)
-    numbers = fit._fit.numbers
+    numbers = fit._fit.estimates
     gaps = (x[:, None] - fit.centroids.to_numpy()) / (numbers.sd + numbers.added)
     expected = shares(np.log(fit.prior.to_numpy()) - np.nansum(gaps**2, axis=2) / 2)
     np.testing.assert_allclose(fit.predict_proba(GAPS, missing="integrate"), expected, rtol=1e-9, atol=1e-13)

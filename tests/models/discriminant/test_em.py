@@ -36,9 +36,9 @@ def matrices(fit):
     counts = fit.counts.to_numpy()
     if isinstance(fit, discrim.LDAResults):
         total = counts.sum()
-        factor = 1.0 if fit._fit.numbers.method == "mle" else (total - len(counts)) / total
+        factor = 1.0 if fit._fit.estimates.method == "mle" else (total - len(counts)) / total
         return fit.means.to_numpy(), [fit.cov.to_numpy() * factor] * len(counts)
-    factors = np.ones(len(counts)) if fit._fit.numbers.method == "mle" else (counts - 1) / counts
+    factors = np.ones(len(counts)) if fit._fit.estimates.method == "mle" else (counts - 1) / counts
     return fit.means.to_numpy(), [c.to_numpy() * f for c, f in zip(fit.covs.values(), factors, strict=True)]
 
 

@@ -79,7 +79,7 @@ def check(fit, want: dict, form: str) -> None:
     assert np.allclose(fit.covariance_model.factors["noise"], want.get("b_p", want["b"]), rtol=1e-12)
     assert fit.llf == pytest.approx(want["llf"], rel=1e-11)
     # HDclassif counts dimensions that are given, too.
-    given = fit._fit.numbers.covariance_model.wanted.found == "given"
+    given = fit._fit.estimates.covariance_model.wanted.found == "given"
     counted = 0 if not given else 3 if form.endswith("Dk") else 1
     assert fit.df_model + counted == want["complexity"]
     assert fit.bic + counted * np.log(fit.nobs) == pytest.approx(-want["bic"], rel=1e-11)
@@ -129,7 +129,7 @@ def dense(fit, k: int) -> np.ndarray:
     """The covariance of class k from eigenvectors of its rows, of the form AkjBkQkDk."""
     label = fit.classes[k]
     x = fit._fit.blocks.table.data[list(fit.terms)][fit._fit.blocks.codes == k].to_numpy()
-    divisor = len(x) - (fit._fit.numbers.method == "moment")
+    divisor = len(x) - (fit._fit.estimates.method == "moment")
     values, vectors = np.linalg.eigh(np.cov(x.T, ddof=len(x) - divisor))
     d, p = int(fit.covariance_model.dimensions[label]), len(values)
     values[: p - d] = values[: p - d].mean()
@@ -165,7 +165,7 @@ def test_likelihood_is_that_of_the_densities():
         fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(2, form=form), method="mle")
         scores = fit._fit.rule().scores(fit._fit.blocks.rows_at(np.arange(150)))
         # The scores are log densities but for p ln(2 pi) / 2, in z.
-        units = np.log(fit._fit.numbers.moments.scale).sum()
+        units = np.log(fit._fit.estimates.moments.scale).sum()
         own = scores[np.arange(150), fit._fit.blocks.codes].sum() + 150 * (units - 2 * np.log(2 * np.pi))
         assert fit.llf == pytest.approx(own, rel=1e-11)
 
@@ -282,7 +282,7 @@ def test_classes_of_fewer_rows_than_columns_among_many_rows():
         again = qda(moments=held, covariance=FactorAnalytic(1))
         assert np.allclose(fit.predict_log_proba(data), again.predict_log_proba(data), rtol=1e-9, atol=1e-9)
         assert np.allclose(fit.covariance_model.factors, again.covariance_model.factors, rtol=1e-9)
-    assert fit._fit.numbers.moments.spread == "thin class"
+    assert fit._fit.estimates.moments.spread == "thin class"
 
 
 @pytest.mark.parametrize("form", ["AkjBkQkDk", "ABQkD", "AjBQD"])
@@ -349,7 +349,8 @@ def test_files_keep_the_fit(options, tmp_path):
         assert again.covariance_model.factors.equals(fit.covariance_model.factors)
         assert (again.df_model, again.llf) == (fit.df_model, fit.llf)
         assert (
-            again._fit.numbers.covariance_model.wanted.found == fit._fit.numbers.covariance_model.wanted.found
+            again._fit.estimates.covariance_model.wanted.found
+            == fit._fit.estimates.covariance_model.wanted.found
         )
 
 
@@ -512,7 +513,7 @@ def test_eigenvalues_less_a_row_are_those_of_the_matrix(r):
 
 def test_before_the_dimensions_are_known_a_header_has_none():
     fit = qda("species ~ .", IRIS, covariance="factor")
-    kind = fit._fit.numbers.covariance_model.unfitted()
-    labels = [item.label for item in describe(kind).items(fit._fit.numbers.moments, ())]
+    kind = fit._fit.estimates.covariance_model.unfitted()
+    labels = [item.label for item in describe(kind).items(fit._fit.estimates.moments, ())]
     assert labels[0] == "Form"
     assert not any(label.startswith("Dimensions") for label in labels)

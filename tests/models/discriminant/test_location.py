@@ -233,7 +233,7 @@ def test_the_path_counts_the_one_row_of_a_class_as_wrong():
 
 
 def test_damaged_cells_of_a_file_are_refused():
-    numbers = location(FORMULA, BIRDS, smoothing=0.3)._fit.numbers
+    numbers = location(FORMULA, BIRDS, smoothing=0.3)._fit.estimates
     held = numbers.buffers()
     wrong = {
         "levels": np.array([3.0, 3.0, 0.0, 0.0]),

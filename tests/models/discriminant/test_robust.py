@@ -195,7 +195,7 @@ def test_t_estimates_solve_their_equations_and_em_in_fifty_digits():
 def test_nu_is_that_of_the_largest_profile_likelihood(verb):
     data = load_iris()
     fit = verb("species ~ .", data, covariance=StudentT(nu=None))
-    nu = fit._fit.numbers.covariance_model.nu
+    nu = fit._fit.estimates.covariance_model.nu
 
     def loss(log_nu):
         return -verb("species ~ .", data, covariance=StudentT(nu=float(np.exp(log_nu)), scatter="scale")).llf
@@ -364,7 +364,7 @@ def test_robust_distances_are_mahalanobis_s_and_survive_a_file(verb, method, tmp
     fit.save(tmp_path / "fit")
     again = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(again.covariance_model.robust_distances(data), table, check_exact=True)
-    assert again._fit.numbers.covariance_model == fit._fit.numbers.covariance_model
+    assert again._fit.estimates.covariance_model == fit._fit.estimates.covariance_model
     with pytest.raises(NotSupportedError) as caught:
         again.covariance_model.robust_distances()
     assert "rows of the fit" in str(caught.value)

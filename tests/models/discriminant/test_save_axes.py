@@ -309,7 +309,7 @@ def test_a_picture_has_the_scores_and_the_regions_of_the_rule():
     fit = qda("cultivar ~ .", WINE, prior="equal", ncomp=2)
     x = WINE.drop(columns="cultivar")
     scores = ((x - x.mean()) @ fit.subspace.loadings).to_numpy()
-    spectrum, moments = fit.subspace._scores().spectrum, fit._fit.numbers.moments
+    spectrum, moments = fit.subspace._scores().spectrum, fit._fit.estimates.moments
     # The rows that have these scores and nothing else are called what the rows themselves are.
     there = x.mean().to_numpy() + spectrum.columns_at(scores) / moments.scale
     like = pd.DataFrame(there, columns=x.columns)

@@ -150,7 +150,7 @@ def test_shrinkage_is_in_the_units_of_the_data():
     x, y = drawn(40, 5)
     plain = lda("y ~ .", framed(x, y), covariance="shrunk")
     tiny = lda("y ~ .", framed(np.ldexp(x, -400), y), covariance="shrunk")
-    assert not (tiny._fit.numbers.moments.scale == 1).any()
+    assert not (tiny._fit.estimates.moments.scale == 1).any()
     assert tiny.shrinkage == pytest.approx(plain.shrinkage, rel=1e-13)
     np.testing.assert_allclose(tiny.predict_log_proba(), plain.predict_log_proba(), rtol=1e-9, atol=1e-9)
     unequal = x * [1, 10, 100, 1000, 10000]
@@ -313,7 +313,7 @@ def test_leave_one_out_is_the_fit_without_the_row(verb, covariance, method, n, p
     data = framed(x, y)
     options = {"covariance": covariance, "method": method}
     fit = verb("y ~ .", data, **options)
-    left = fit._fit.numbers.left_out(np.log(fit.prior.to_numpy()))(x, y.astype(np.intp), None)
+    left = fit._fit.estimates.left_out(np.log(fit.prior.to_numpy()))(x, y.astype(np.intp), None)
     assert np.isfinite(left).all()
     for row in range(0, n, max(n // 9, 1)):
         without = verb("y ~ .", data.drop(index=row), prior=fit.prior, **options)

@@ -151,7 +151,7 @@ def test_small_units_give_the_same_intensities():
     x, y = drawn(30, 5)
     for options in (LW, STRIMMER):
         plain, tiny = (lda("y ~ .", framed(np.ldexp(x, e), y), **options) for e in (0, -400))
-        assert not (tiny._fit.numbers.moments.scale == 1).any()
+        assert not (tiny._fit.estimates.moments.scale == 1).any()
         assert tiny.shrinkage == pytest.approx(plain.shrinkage, rel=1e-12)
         pd.testing.assert_frame_equal(tiny.predict_log_proba(), plain.predict_log_proba(), rtol=1e-9)
         left, expected = (f.leave_one_out().iloc[:, 1:].astype(float) for f in (tiny, plain))

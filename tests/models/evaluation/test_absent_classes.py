@@ -150,7 +150,7 @@ def test_the_only_observation_of_a_class_may_weigh_less_than_one(verb, options, 
 
 def test_features_that_are_held_keep_the_calibration_of_the_other_classes():
     fit = discrim.kernel_lda("y ~ x + w + v", DATA, components=20, **KERNEL)
-    numbers = fit._fit.numbers
+    numbers = fit._fit.estimates
     # Each class has a ridge regression of its own, whose residuals without a row are known.
     x, codes = DATA[["x", "w", "v"]].to_numpy(), fit.classes.get_indexer(DATA["y"])
     y, residuals, left = left_out_parts(numbers.indicators, x, codes, None)

@@ -134,7 +134,7 @@ def test_a_k_beyond_the_rows_of_a_fold_is_chosen_anew():
     rows = noise(3, 24, 2)
     fit = fitted(("knn", {"grid": [3, 22]}), rows)
     far = discrim.knn("y ~ .", rows, k=22)
-    fit._fit = replace(fit._fit, numbers=far._fit.numbers)
+    fit._fit = replace(fit._fit, estimates=far._fit.estimates)
     found = discrim.cross_validate(fit, 3, seed=1)
     for fold in (1, 2, 3):
         at = found.folds[1] == fold

@@ -322,7 +322,7 @@ def test_two_classes_by_both_roads_agree():
     fit = lda("y ~ .", data, method="mle")
     from discrim.inference.parametric_errors import many_classes
 
-    numbers = fit._fit.numbers
+    numbers = fit._fit.estimates
     whitened = numbers.unbiased().whiten(numbers.moments.means.T).T
     integral = many_classes(
         whitened,

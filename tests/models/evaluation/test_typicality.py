@@ -113,7 +113,7 @@ def test_of_other_models_ranks_are_those_of_refits_too(name):
 
     def values(fit, rows):
         if shared:
-            return fit._fit.numbers.distances().squared(rows.iloc[:, :4].to_numpy(float)).T
+            return fit._fit.estimates.distances().squared(rows.iloc[:, :4].to_numpy(float)).T
         return fit._fit.rule("equal").scores(fit._fit.new_rows(rows).rows_at(np.arange(len(rows)))) * -2
 
     fit = verb("species ~ .", table)

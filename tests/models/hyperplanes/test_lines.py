@@ -645,7 +645,7 @@ def test_leaving_a_row_out_of_the_perceptron_is_a_run_without_it(seed):
         if len(np.unique(codes[rest])) < k or (np.ptp(x[rest], axis=0) == 0).any():
             continue
         wanted = [0.0] if k == 2 else []
-        for own, most in zip([1] if k == 2 else range(k), fit._fit.numbers.passes, strict=True):
+        for own, most in zip([1] if k == 2 else range(k), fit._fit.estimates.passes, strict=True):
             run = one_perceptron(x[rest], codes[rest] == own, step=0.5, passes=most, seed=order, start=begin)
             wanted.append(run.coef[0] + x[i] @ run.coef[1:])
         np.testing.assert_array_equal(found.drop(columns="label").iloc[i], wanted)
@@ -834,7 +834,7 @@ def test_offsets_keep_the_digits_of_distances():
     np.testing.assert_allclose(there.foot() - 1e8, here.foot(), rtol=0, atol=4 * np.spacing(1e8))
     # The plane's distance from the origin, from the fit's own coefficients with 60 digits.
     fit = hyperplane("y ~ .", frame(*_shifted(halves(40, 2, 0.2))))
-    origin, plane = fit._fit.numbers.origin, fit._fit.numbers.plane
+    origin, plane = fit._fit.estimates.origin, fit._fit.estimates.plane
     with mpmath.workdps(60):
         n = [mpmath.mpf(float(c)) for c in plane.coef]
         dot = sum(a * mpmath.mpf(float(b)) for a, b in zip(n, origin, strict=True))

@@ -41,7 +41,7 @@ def test_fitted_indicators_are_those_of_kernlab_s_lssvm(name, which):
     formula = f"{case['response']} ~ {' + '.join(case['columns'])}"
     options = {"width": theirs["width"], "ridge": theirs["ridge"]}
     fit = kernel_lda(formula, data, kernel="gaussian", scale="sd", **options)
-    found = fit._fit.numbers.indicators(data[case["columns"]].to_numpy(float)[::7])
+    found = fit._fit.estimates.indicators(data[case["columns"]].to_numpy(float)[::7])
     np.testing.assert_allclose(found, theirs["fitted"], atol=1e-9)
 
 

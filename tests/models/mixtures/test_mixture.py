@@ -38,7 +38,7 @@ def density(fit, x):
 @pytest.mark.parametrize("form", FORMS)
 def test_one_component_a_class_is_edda_of_mclust(form):
     fit, golden = mixture("species ~ .", IRIS, components=1, covariance=form), GOLDEN["edda"][form]
-    assert fit._fit.numbers.df_given() == golden["df"]
+    assert fit._fit.estimates.df_given() == golden["df"]
     assert fit.df_model == golden["df"] + 2
     # mclust's search for common axes ends earlier, and may end elsewhere.
     if form == "VVE":
@@ -204,7 +204,7 @@ def test_of_equal_rows_the_one_of_the_weight_is_left_out():
         again = mixture("species ~ .", data, components=1, weights=less, prior=fit.prior.to_dict())
         found = left_out.loc[row, list(fit.classes)].astype(float)
         np.testing.assert_allclose(found, again.predict_proba(data.iloc[[row]]).iloc[0], atol=1e-12)
-    scores = left_out_by_em(fit._fit.numbers, fit._fit.log_prior(), *weighted_rows(fit._fit.blocks))
+    scores = left_out_by_em(fit._fit.estimates, fit._fit.log_prior(), *weighted_rows(fit._fit.blocks))
     x, codes = data.iloc[[0], :4].to_numpy(), np.zeros(1, dtype=np.intp)
     with pytest.raises(DataError) as caught:
         scores(x, codes, np.array([0.26]))
@@ -233,10 +233,10 @@ def test_bic_chooses_in_each_class_as_mclust_does(case):
         assert best["llf"] == pytest.approx(golden["llf"], abs=1e-5)
     rows = path[path["chosen"]]
     assert rows["llf"].sum() == pytest.approx(fit.llf_given, abs=1e-4)
-    assert rows["df"].sum() == fit._fit.numbers.df_given()
+    assert rows["df"].sum() == fit._fit.estimates.df_given()
     if not apart:
         assert fit.llf_rows == pytest.approx(case["llf_rows"], abs=1e-5)
-        assert fit._fit.numbers.df_given() == case["df"]
+        assert fit._fit.estimates.df_given() == case["df"]
     assert "Choice by BIC" in str(fit.summary())
 
 

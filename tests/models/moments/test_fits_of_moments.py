@@ -88,8 +88,8 @@ def test_tables_and_sums_of_counts_are_whole_numbers():
     fit = discrim.naive_bayes(moments=added_up(formula, WORDS), **options)
     rows = WORDS.dropna()
     wanted = rows.groupby("y")[["w0", "w1", "w2"]].sum()
-    np.testing.assert_array_equal(fit._fit.numbers.counts.sums, wanted)
-    for found, column in zip(fit._fit.numbers.tables.counts, ("g", "flag"), strict=True):
+    np.testing.assert_array_equal(fit._fit.estimates.counts.sums, wanted)
+    for found, column in zip(fit._fit.estimates.tables.counts, ("g", "flag"), strict=True):
         np.testing.assert_array_equal(found, pd.crosstab(rows["y"], rows[column]))
 
 

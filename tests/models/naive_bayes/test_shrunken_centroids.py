@@ -172,7 +172,7 @@ def test_the_formulas_as_they_are_written(seed, threshold, offset, units, far):
     held = (x + far) - far
     d, centroids, logs = plain(held, codes, ((new + far) - far), threshold, offset)
     slack = 1e-11 if not far else 1e-8
-    np.testing.assert_allclose(fit._fit.numbers.differences, d, rtol=slack, atol=slack)
+    np.testing.assert_allclose(fit._fit.estimates.differences, d, rtol=slack, atol=slack)
     np.testing.assert_allclose(fit.centroids / units, centroids + far, rtol=1e-12)
     rows = pd.DataFrame((new + far) * units).add_prefix("c")
     np.testing.assert_allclose(fit.predict_log_proba(rows), logs, rtol=slack * 100, atol=slack * 100)

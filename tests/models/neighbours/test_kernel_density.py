@@ -349,9 +349,9 @@ def test_bandwidths_far_from_all_distances(kernel, tmp_path):
 
 def test_a_file_whose_bandwidth_rounding_does_not_tell_from_zero_is_refused(tmp_path):
     fit = kernel_density("y ~ .", rounded_table(), bandwidth=1.0)
-    numbers = replace(fit._fit.numbers, radii=np.array([1e-200, 1.0]))
+    numbers = replace(fit._fit.estimates, radii=np.array([1e-200, 1.0]))
     with pytest.raises(NotSupportedError) as caught:
-        KernelDensityResults(replace(fit._fit, numbers=numbers)).save(tmp_path / "tiny")
+        KernelDensityResults(replace(fit._fit, estimates=numbers)).save(tmp_path / "tiny")
     assert "could" in str(caught.value)
     assert "rounding" in str(caught.value)
 

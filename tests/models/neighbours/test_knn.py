@@ -560,7 +560,7 @@ def test_a_file_holds_the_rows(options, tmp_path):
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(data), check_exact=True)
-    assert (loaded.k, loaded.metric, loaded._fit.numbers.scale) == (4, fit.metric, fit._fit.numbers.scale)
+    assert (loaded.k, loaded.metric, loaded._fit.estimates.scale) == (4, fit.metric, fit._fit.estimates.scale)
     with pytest.raises(NotSupportedError) as caught:
         _ = loaded.path
     assert "path" in str(caught.value)
@@ -569,7 +569,7 @@ def test_a_file_holds_the_rows(options, tmp_path):
 def test_numbers_of_numpy_are_saved_and_a_file_does_not_say_who_chose_k(tmp_path):
     knn("species ~ .", load_iris(), k=np.int64(4), scale=np.True_).save(tmp_path / "given")
     given = discrim.load(tmp_path / "given")
-    assert (given.k, given._fit.numbers.scale) == (4, True)
+    assert (given.k, given._fit.estimates.scale) == (4, True)
     knn("species ~ .", load_iris(), grid=[3, 5]).save(tmp_path / "chosen")
     text = discrim.load(tmp_path / "chosen").summary().as_text()
     assert "not in the file" in text

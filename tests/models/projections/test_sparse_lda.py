@@ -182,9 +182,9 @@ def test_path_has_the_errors_of_fits_with_the_penalty_given():
 def test_of_more_columns_than_rows_all_is_as_of_a_table_that_has_both():
     data = wide_table(np.random.default_rng(8), 30, 70, 3)
     fit = sparse_lda("y ~ .", data, penalty=0.2)
-    assert fit._fit.numbers.moments.spread == "thin"
+    assert fit._fit.estimates.moments.spread == "thin"
     few = sparse_lda("y ~ " + " + ".join(fit.selected), data, penalty=0.2)
-    assert few._fit.numbers.moments.spread == "pooled"
+    assert few._fit.estimates.moments.spread == "pooled"
     np.testing.assert_allclose(fit.predict_log_proba(), few.predict_log_proba(), rtol=1e-9, atol=1e-9)
     left = fit.leave_one_out()
     without = sparse_lda("y ~ .", data.drop(index=4), penalty=0.2, prior=fit.prior)

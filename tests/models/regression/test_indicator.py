@@ -610,7 +610,7 @@ def test_any_table_has_the_least_squares_of_its_indicators(seed, n_classes, p):
     expected = design @ np.linalg.lstsq(design, y, rcond=None)[0]
     np.testing.assert_allclose(fit.fitted, expected, atol=1e-10)
     squares = ((y - expected) ** 2).sum(axis=0)
-    np.testing.assert_allclose(fit._fit.numbers.residual_squares(), squares, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(fit._fit.estimates.residual_squares(), squares, rtol=1e-8, atol=1e-12)
 
 
 def test_more_columns_than_rows_are_dropped_as_lm_does():

@@ -252,7 +252,7 @@ def test_nearly_separated_classes_have_a_fit_and_separated_ones_none(far):
         logistic("y ~ x", pd.DataFrame({"x": x, "y": y}))
     y[[0, -1]] = 1, 0
     fit = logistic("y ~ x", pd.DataFrame({"x": x, "y": y}))
-    assert fit._fit.numbers.newton.converged
+    assert fit._fit.estimates.newton.converged
     assert np.isfinite(fit.bse.to_numpy()).all()
 
 
@@ -351,7 +351,7 @@ def test_an_information_that_rounding_has_singular_gives_no_standard_errors(prio
         fit = logistic(
             "y ~ z", data.sort_values("z").assign(y=list("aaabbbccc")), prior=prior, separation="warn"
         )
-    newton = fit._fit.numbers.newton
+    newton = fit._fit.estimates.newton
     newton.information[:] = 1.0
     for missing in (fit.bse, fit.pvalues, fit.cov_params(), fit.conf_int()):
         assert missing.isna().all(axis=None)

@@ -96,7 +96,7 @@ class Problem:
         self.z = np.column_stack([np.ones(len(x)), (x - self.centre) / self.unit])
         codes = fit.classes.get_indexer(used[fit.classes.name])
         self.y = np.eye(len(fit.classes))[codes]
-        self.penalized = fit._fit.numbers.bias_reduction
+        self.penalized = fit._fit.estimates.bias_reduction
         p1 = self.z.shape[1]
         # Coefficients of the data from those of the standardized columns.
         self.to_data = np.diag(np.r_[1.0, 1 / self.unit])
@@ -532,7 +532,7 @@ def test_covariances_of_scores_are_those_of_the_coefficients(prior):
     x = rng.normal(size=(200, 3)) + 0.6 * rng.normal(size=(4, 3))[codes] + 5.0
     frame = pd.DataFrame(x, columns=list("uvw")).assign(g=np.array(list("abcd"))[codes])
     fit = discrim.logistic("g ~ .", frame, reference="b", prior=prior)
-    own, times = fit._fit.numbers.score_covariances()(x[:7])
+    own, times = fit._fit.estimates.score_covariances()(x[:7])
     whole = fit.cov_params().to_numpy().reshape(3, 4, 3, 4).copy()
     others = [0, 2, 3]
     if prior is not None:

@@ -253,7 +253,7 @@ def test_rounding_that_loses_the_way_gives_no_fit_without_a_word():
     x = rng.standard_normal((n, p)) + (rng.standard_normal((k, p)) * rng.choice([0, 1, 3, 10]))[y]
     weights = rng.choice([1, 1, 1, 1e-3, 1e3], size=n)
     data = pd.DataFrame(x).add_prefix("x").assign(y=y.astype(str))
-    assert logistic("y ~ .", data)._fit.numbers.newton.converged
+    assert logistic("y ~ .", data)._fit.estimates.newton.converged
     with pytest.raises(DataError) as caught:
         logistic("y ~ .", data, weights=weights)
     assert "closer" in str(caught.value)
