@@ -160,19 +160,21 @@ NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # have units of their own. The patches: by a panel of columns and a memory that are too small. All of them:
 # by levels that are learnt from used rows, rules that lack a class, intervals of rare errors, tables that
 # print all columns, and texts that fit small axes. Specifications, objects for what one option adds and the
-# conditions of attributes are files of their own.
+# conditions of attributes are files of their own. Lines: one assignment a line (1,800), and hints of errors on
+# lines of their own. Files: plots by family, labels, scores, errors of the core and their descriptions, wording
+# of covariance models, map-reduce, threads. The flag: units of nonlinear shrinkage.
 HOUSE = {
-    "files": 312,
-    "lines": 112_700,
-    "lines of imports over lines of other code, in percent": 8.5,
-    "lda() on iris, files": 27,
+    "files": 330,
+    "lines": 118_000,
+    "lines of imports over lines of other code, in percent": 8.6,
+    "lda() on iris, files": 30,
     "lda() on iris, depth": 10,
-    "lda().summary(), files": 54,
-    "lines that ask for a flag of the covariance": 21,
+    "lda().summary(), files": 59,
+    "lines that ask for a flag of the covariance": 22,
     "lines outside data/ and design/ that ask for a source": 0,
     "public names defined in more than one module": 29,
     "numbers of another object's fit": 2,
-    "monkeypatch.setattr in tests": 34,
+    "monkeypatch.setattr in tests": 35,
 }
 
 # The one place for a library that is to stay behind one door; a path that ends in / is a room.

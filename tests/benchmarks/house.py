@@ -21,7 +21,7 @@ FLAGS = re.compile(r"\bstructure\s*(?:==|!=|in\b|not in\b)|\.standardize\b|\.fou
 SOURCES = re.compile(r"\bsource is (?:not )?None\b|\.apart\b")
 """Questions whether a table is read part by part."""
 
-NUMBERS_OF_ANOTHER = re.compile(r"(?<!\bself)\._fit\.numbers\b")
+NUMBERS_OF_ANOTHER = re.compile(r"(?<!\bself)\._fit\.estimates\b")
 
 TRACED = """
 import sys, threading
