@@ -150,6 +150,10 @@ class NotAFitError(DataError):
 class UnreadableFileError(DataError, OSError):
     """A file cannot be opened or read. This error is also an OSError."""
 
+    def __new__(cls, *args: Any, **data: Any) -> Self:
+        """Create the error; libraries that send errors between processes call this method."""
+        return OSError.__new__(cls, *args)
+
 
 class MissingFileError(UnreadableFileError, FileNotFoundError):
     """A file does not exist. This error is also a FileNotFoundError."""

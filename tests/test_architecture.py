@@ -160,9 +160,9 @@ NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # have units of their own. The patches: by a panel of columns and a memory that are too small. All of them:
 # by levels that are learnt from used rows, rules that lack a class, intervals of rare errors, tables that
 # print all columns, and texts that fit small axes. Specifications, objects for what one option adds and the
-# conditions of attributes are files of their own. Lines: one assignment a line (1,800), and hints of errors on
-# lines of their own. Files: plots by family, labels, scores, errors of the core and their descriptions, wording
-# of covariance models, map-reduce, threads. The flag: units of nonlinear shrinkage.
+# conditions of attributes are files of their own. Lines: one assignment a line (1,800), and hints of errors
+# on lines of their own. Files: plots by family, labels, scores, errors of the core and their descriptions,
+# wording of covariance models, map-reduce, threads. The flag: units of nonlinear shrinkage.
 HOUSE = {
     "files": 330,
     "lines": 118_000,

@@ -98,10 +98,11 @@ def test_penguins_miss_what_the_source_misses():
     assert missing == {"species": 0, "island": 0, **dict.fromkeys(measured, 2), "sex": 11, "year": 0}
 
 
-@pytest.mark.parametrize(("name", "hint"), [("irsi", "did you mean 'iris'"), ("?", "breast_cancer, iris")])
+@pytest.mark.parametrize(("name", "hint"), [("irsi", "'iris'"), ("?", "breast_cancer, iris")])
 def test_an_unknown_name_says_what_there_is(name, hint):
-    with pytest.raises(DataError, match=hint):
+    with pytest.raises(DataError) as caught:
         datasets.load(name)
+    assert hint in caught.value.hint
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -223,7 +223,11 @@ def test_every_width_shows_the_same_numbers(width):
 
 
 def test_a_header_too_wide_goes_on_below():
-    items = [("Rows used", 150, "150"), ("A label of more words than fit", 1, "1"), ("Z", 2, "z " * 15 + "z")]
+    items = [
+        HeaderItem("Rows used", 150, "150"),
+        HeaderItem("A label of more words than fit", 1, "1"),
+        HeaderItem("Z", 2, "z " * 15 + "z"),
+    ]
     assert Summary("T", {"h": Pairs("y ~ .", items)}).as_text(40).splitlines()[3:-1] == [
         "y ~ .",
         "Rows used                            150",

@@ -63,6 +63,7 @@ from discrim.core.covariance.covariance import (
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
+    CovarianceTraits,
     NormalClasses,
     no_likelihood,
 )
@@ -321,17 +322,24 @@ def fit_rda(
 
 @dataclass(frozen=True, slots=True)
 class Regularized(CovarianceModel):
-    """Regularized covariances as a kind of those of scores on principal axes."""
+    """Regularized covariances of scores on principal axes.
+
+    Attributes
+    ----------
+    pair : Regularization
+    parametrization : str
+    method : {"moment", "mle"}
+    """
 
     pair: Regularization
     parametrization: Parametrization
     method: str
 
-    word = "regularized"
-    is_regular = True
+    name = "regularized"
+    traits = CovarianceTraits(is_regular=True)
 
-    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """None: what has no inverse is found of the mixtures."""
+    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """Return no columns: `estimate` finds mixtures without an inverse."""
         return []
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
@@ -352,8 +360,8 @@ class Regularized(CovarianceModel):
             self, fit.moments, fit.covariances[:1] if self.pair.alpha == 0 else fit.covariances
         )
 
-    def left_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form."""
+    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+        """Return the scores of each row without it, in closed form."""
         how = self.pair, self.parametrization, self.method, fitted.log_prior
         return leave_one_out_rda.rda_left_out(fitted.moments, *how)
 
@@ -769,12 +777,12 @@ def _thin_path(stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: F
     return ClassPath(1.0 / target[None], factor[None], axes[None], weights[None], plain[None], logdet[None])
 
 
-def _factor(covariance_model: Floats, most: int) -> Floats:
+def _factor(scatter: Floats, most: int) -> Floats:
     """F (r, p) of a scatter F'F of rank `most` at most, from a Cholesky decomposition with pivots."""
-    diagonal = np.diagonal(covariance_model)
-    root, pivots, rank, _ = lapack.dpstrf(covariance_model, tol=EPS * float(diagonal.max()))
+    diagonal = np.diagonal(scatter)
+    root, pivots, rank, _ = lapack.dpstrf(scatter, tol=EPS * float(diagonal.max()))
     rank = max(min(int(rank), most), 0)
-    found = np.empty((rank, len(covariance_model)))
+    found = np.empty((rank, len(scatter)))
     found[:, pivots - 1] = np.triu(root)[:rank]
     return found
 

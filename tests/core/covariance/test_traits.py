@@ -1,0 +1,40 @@
+"""Every covariance model answers through the methods of `CovarianceModel`, and has a name and traits."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+import discrim.core
+from discrim.core.covariance.model import CovarianceModel, CovarianceTraits
+
+OLD_NAMES = (
+    "word",
+    "is_regular",
+    "obstacles",
+    "anew",
+    "of_rows",
+    "spread",
+    "left_out",
+    "described",
+    "adjective",
+)
+"""Methods and flags of the interface before traits; a model that defines one is not asked for it."""
+
+
+def models(cls: type[CovarianceModel] = CovarianceModel) -> Iterator[type[CovarianceModel]]:
+    for module in pkgutil.walk_packages(discrim.core.__path__, "discrim.core."):
+        importlib.import_module(module.name)
+    for subclass in cls.__subclasses__():
+        yield subclass
+        yield from models(subclass)
+
+
+@pytest.mark.parametrize("model", sorted(set(models()), key=str), ids=lambda model: model.__name__)
+def test_a_covariance_model_has_a_name_traits_and_no_old_method(model):
+    assert model.name or model.__subclasses__()
+    assert isinstance(model.traits, CovarianceTraits)
+    assert not [name for name in OLD_NAMES if name in vars(model)]
