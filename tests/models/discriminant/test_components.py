@@ -501,7 +501,7 @@ def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
     shares = rda("species ~ .", IRIS, components="cv", alpha=0.5, gamma=0.7)
     assert shares.subspace.path["components"].tolist() == [1, 2, 3, 4]
     assert "The number of axes was chosen by folds" in " ".join(shares.summary().as_text().split())
-    refused(NotSupportedError, "give both", lambda: rda("species ~ .", IRIS, components="cv"))
+    refused(NotSupportedError, "Give both", lambda: rda("species ~ .", IRIS, components="cv"))
     refused(NotSupportedError, "by folds", lambda: rda("species ~ .", IRIS, components=2, folds="loo"))
     refused(NotSupportedError, "principal axes", lambda: shares.llf)
     wide = drawn(40, 60)
