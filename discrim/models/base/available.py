@@ -99,7 +99,7 @@ def available_if(check: Check | None = None, message: str = "") -> Callable[[Cal
     ('slopes', [0.5], False)
     >>> Results(0).slopes
     Traceback (most recent call last):
-    discrim.errors.NotSupportedError: This Results has no slopes: name covariates in the formula.
+    discrim.errors.NotSupportedError: This Results has no slopes. Name covariates in the formula.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
