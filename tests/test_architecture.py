@@ -165,7 +165,7 @@ NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # wording of covariance models, map-reduce, threads. The flag: units of nonlinear shrinkage.
 HOUSE = {
     "files": 330,
-    "lines": 118_000,
+    "lines": 118_100,
     "lines of imports over lines of other code, in percent": 8.6,
     "lda() on iris, files": 30,
     "lda() on iris, depth": 10,

@@ -176,9 +176,16 @@ def open_bar() -> Any:
     if shell != "ZMQInteractiveShell" and not _is_terminal() and shell != "SpyderShell":
         return None
     from tqdm.std import tqdm
+    from tqdm.utils import disp_trim
+
+    def trimmed_line(bar: Any) -> str:
+        """Return the line of a bar, which versions of tqdm before 4.70 do not trim if it has no total."""
+        line = tqdm.__str__(bar)
+        columns = bar.format_dict["ncols"]
+        return str(disp_trim(line, columns)) if columns else line
 
     # A bar without a thread that watches it.
-    Bar: Any = type("Bar", (tqdm,), {"monitor_interval": 0})
+    Bar: Any = type("Bar", (tqdm,), {"monitor_interval": 0, "__str__": trimmed_line})
     # The default lock is shared with other processes, which may end without releasing it.
     Bar.set_lock(RLock())
     # A positive delay suppresses the line that tqdm draws before the task is known.
