@@ -141,7 +141,8 @@ class _Display:
             self.bar.bar_format = (
                 WITH_TOTAL if first.has_total else WITHOUT_TOTAL if first.done else WITHOUT_STEPS
             )
-            self.bar.start_t = time() - (now - first.started)
+            # tqdm clears the line only if the task started before the bar was opened.
+            self.bar.start_t = time() - (monotonic() - first.started)
             self.bar.set_postfix_str("" if last is first else str(last), refresh=False)
             self.bar.refresh()
 
