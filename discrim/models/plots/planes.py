@@ -255,6 +255,7 @@ def given_values(
             raise DataError(
                 f"at= holds {told(name)}, which the formula does not read.",
                 hint=f"Name some of {listed(columns)}.",
+                columns=(name,),
             )
         if name in shown and len(shown) <= 2:
             raise DataError(

@@ -65,7 +65,7 @@ def test_differences_are_those_of_compare():
     assert chosen == pytest.approx((VALIDATED.by_fold["error"] - anew).mean(), abs=1e-12)
     with pytest.raises(discrim.errors.DataError) as caught:
         VALIDATED.plot("differences")
-    assert "pass other=" in str(caught.value)
+    assert "other=" in caught.value.hint
     with pytest.raises(discrim.errors.DataError) as caught:
         VALIDATED.plot("differences", other=discrim.cross_validate(other, folds=4, seed=1))
     assert "same folds=" in str(caught.value)

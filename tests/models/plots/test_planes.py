@@ -144,13 +144,13 @@ def test_values_to_hold_columns_at():
     assert (called_at(axes, discrim.lda("species ~ .", IRIS), x, y) == wanted.astype(str)).mean() > 0.99
     with pytest.raises(DataError) as caught:
         fit.plot("regions", columns=PLANE, at={"z": 1})
-    assert "'z', which the formula does not read" in str(caught.value)
+    assert caught.value.columns == ("z",)
     with pytest.raises(DataError) as caught:
         fit.plot("regions", columns=PLANE, at={"petal_length": 1})
-    assert "'petal_length', which is drawn" in str(caught.value)
+    assert caught.value.columns == ("petal_length",)
     with pytest.raises(DataError) as caught:
         fit.plot("regions", columns=["petal_length", "g"])
-    assert "'g' is none" in str(caught.value)
+    assert caught.value.columns == ("g",)
 
 
 @pytest.mark.parametrize("verb", [discrim.qda, discrim.rda, discrim.lda])
