@@ -288,7 +288,7 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     # Columns that the fit does not read are text as it stands in the file, with the decimal sign of the file.
     texts: list[str] = []
     if augment and given.is_csv and before != dialect.decimal:
-        design = fit._fit.blocks.design
+        design = fit._fit.design_rows.design
         read = (*design.columns, *design.response_columns)
         names = data.columns if isinstance(data, pd.DataFrame) else rows_given(data).names
         texts = [str(name) for name in names if name not in read]

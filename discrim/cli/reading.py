@@ -149,7 +149,7 @@ def labels_of_fit(fit: Any, *, whole: bool) -> Labels:
     from discrim.formula.formula import labels_of_design
 
     held = getattr(fit, "_fit", None)
-    blocks = None if held is None else held.blocks
+    blocks = None if held is None else held.design_rows
     if blocks is None:
         return Labels()
     design = blocks.design

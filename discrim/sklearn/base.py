@@ -155,7 +155,7 @@ class SetMethods:
         """X and y as a table with the response of the fit."""
         if not (isinstance(calibration, (tuple, list)) and len(calibration) == 2):
             raise DataError("calibration= takes rows and their classes.", hint="Give a tuple (X, y).")
-        design = self.results_._fit.blocks.design
+        design = self.results_._fit.design_rows.design
         if design.response_columns != (design.response,):
             raise DataError(
                 f"The response of the formula, {design.response!r}, is computed from other columns.",

@@ -49,7 +49,7 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
         self.refused_ = found.refused
         self._method = found.method
         # What calibrates its posteriors is made of the rows, which an estimator does not keep.
-        self._rule_of(found.fit, found.fit._fit.blocks)
+        self._rule_of(found.fit, found.fit._fit.design_rows)
         return found.fit
 
     def _rule_of(self, results: ClassifierResults, blocks: Blocks) -> Rule:

@@ -132,7 +132,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
 
     def _take(self, results: ClassifierResults, classes: Any) -> None:
         self._keep(results, classes)
-        self.feature_names_in_ = np.array(results._fit.blocks.design.columns, dtype=object)
+        self.feature_names_in_ = np.array(results._fit.design_rows.design.columns, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
 
     def _columns(self, X: Any) -> list[str]:
@@ -226,7 +226,7 @@ def as_estimator(fit: Any) -> FormulaClassifier:
     0.967
     """
     verb = verb_of(fit)
-    columns = list(fit._fit.blocks.design.columns)
+    columns = list(fit._fit.design_rows.design.columns)
     model = FormulaClassifier(fit.formula, verb=verb, options=options_of(fit), columns=columns)
     model._take(fit, np.unique(np.array(fit.classes.tolist())))
     return model

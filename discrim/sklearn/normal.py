@@ -241,7 +241,7 @@ class PartialClassifier(WeightedClassifier):
         self.__dict__.pop("moments_", None)
         self._why_no_fit = None
         self._are_named = False
-        self._response = self.results_._fit.blocks.design.response
+        self._response = self.results_._fit.design_rows.design.response
         return fitted
 
 

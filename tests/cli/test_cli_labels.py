@@ -75,7 +75,7 @@ def test_categories_are_those_of_the_file_at_the_fit_and_at_prediction(tmp_path,
     path = written(tmp_path, halves("a", "b"), zip=zips, id=["", *([BIG, BIG + 1, BIG + 2] * 13)])
     saved = str(tmp_path / "fit")
     assert cli.main(["naive-bayes", "y ~ x + C(zip) + C(id)", path, "--laplace", "1", "--save", saved]) == 0
-    design = discrim.load(saved)._fit.blocks.design
+    design = discrim.load(saved)._fit.design_rows.design
     levels = {factor.code: factor.levels for factor in design.spec.factors}
     assert levels["C(zip)"] == ("02139", "10001", "2139", "90210")
     assert levels["C(id)"] == (BIG, BIG + 1, BIG + 2)

@@ -274,7 +274,7 @@ def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
     fit = held(verb, name)
     _, data = table(name)
     new = data.dropna().iloc[:6].copy()
-    column = fit._fit.blocks.design.columns[0]
+    column = fit._fit.design_rows.design.columns[0]
     new[column] = new[column].astype(object).where(np.arange(6) != 2)
     new[column] = new[column].infer_objects()
     labels, proba = fit.predict(new), fit.predict_proba(new)
@@ -301,7 +301,7 @@ def test_an_unseen_level_of_a_predictor_is_named(verb):
 def test_the_response_may_be_missing_from_new_data(verb, name):
     fit = held(verb, name)
     _, data = table(name)
-    bare = data.drop(columns=fit._fit.blocks.design.response_columns[0])
+    bare = data.drop(columns=fit._fit.design_rows.design.response_columns[0])
     pd.testing.assert_series_equal(fit.predict(bare), fit.predict(data))
 
 
@@ -531,6 +531,6 @@ def test_typicality_is_a_probability_and_knows_the_row_s_own_class(verb, name):
     known = own.notna().all(axis=1)
     assert known.sum() == len(own) - fit._fit.dropped
     assert own[known].stack().between(0, 1).all()
-    codes = fit._fit.blocks.codes
+    codes = fit._fit.design_rows.codes
     mine = own.to_numpy()[np.arange(len(own)), codes][known]
     assert 0.3 < mine.mean() < 0.7

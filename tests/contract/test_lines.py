@@ -110,7 +110,7 @@ def test_one_block_equals_many(verb, name, short_blocks):
 def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
     fit = fitted(verb, name)
     new = TABLES[name][1].dropna().iloc[:6].copy()
-    column = fit._fit.blocks.design.columns[0]
+    column = fit._fit.design_rows.design.columns[0]
     new.iloc[2, new.columns.get_loc(column)] = np.nan
     for missing in (fit.predict(new), fit.decision_function(new), fit.boundary().distance(new)):
         assert missing.isna().tolist() == [False, False, True, False, False, False]

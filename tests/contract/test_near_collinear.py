@@ -43,7 +43,7 @@ def test_what_is_left_is_the_share_of_a_regression():
     data = twins(1e-8)
     with pytest.warns(CollinearWarning):
         fit = lda("y ~ .", data)
-    (found,) = near_dependencies(class_moments(fit._fit.blocks, "pooled"))
+    (found,) = near_dependencies(class_moments(fit._fit.design_rows, "pooled"))
     centred = data[["x", "w", "z"]] - data.groupby("y")[["x", "w", "z"]].transform("mean")
     x, w, z = centred.to_numpy().T.astype(np.longdouble)
     gap = z - x

@@ -185,8 +185,10 @@ def test_so_are_those_that_other_formulas_read(verb, formula):
 def test_a_large_table_is_not_copied_and_its_change_is_noticed():
     x, y = np.random.default_rng(3).normal(size=(200_000, 4)), np.tile(list("ab"), 100_000)
     fit = discrim.lda("y ~ p + q + r + s", shared(x, y))
-    assert np.shares_memory(fit._fit.blocks.table.data["p"].to_numpy(), x)
-    assert sum(each.nbytes for each in fit._fit.blocks.table._fingerprint.values.values()) < x.nbytes / 10
+    assert np.shares_memory(fit._fit.design_rows.table.data["p"].to_numpy(), x)
+    assert (
+        sum(each.nbytes for each in fit._fit.design_rows.table._fingerprint.values.values()) < x.nbytes / 10
+    )
     fit.confusion()
     x[:, 1].sort()
     with pytest.raises(DataError) as caught:
@@ -458,7 +460,7 @@ def test_pickles_and_deep_copies_say_the_same(verb):
     assert answers(twin) == alone
     assert answers(copy.copy(fit)) == alone
     twin.prior.iloc[0] = 99
-    twin._fit.blocks.table.data.iloc[:, 0] = 0.0
+    twin._fit.design_rows.table.data.iloc[:, 0] = 0.0
     assert answers(fit) == alone
 
 

@@ -190,7 +190,7 @@ def test_copies_in_the_process_keep_the_rows():
     for fit in (discrim.lda("species ~ .", IRIS), discrim.knn("species ~ .", IRIS, k=3)):
         twin = copy.deepcopy(fit)
         pd.testing.assert_frame_equal(twin.leave_one_out(), fit.leave_one_out(), check_exact=True)
-        assert twin._fit.blocks.table.data is not fit._fit.blocks.table.data
+        assert twin._fit.design_rows.table.data is not fit._fit.design_rows.table.data
     model = discrim.mlm("species ~ .", IRIS)
     pd.testing.assert_frame_equal(
         copy.deepcopy(model).canonical().scores(), model.canonical().scores(), check_exact=True

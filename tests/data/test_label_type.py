@@ -165,7 +165,7 @@ def test_moments_that_are_summed_keep_the_dtype_that_they_share():
 
 
 def test_a_saved_design_keeps_the_categories_of_the_labels():
-    written = fitted("ordered")[0]._fit.blocks.design.to_dict()
+    written = fitted("ordered")[0]._fit.design_rows.design.to_dict()
     assert Design.from_dict(written).labels.categories == ("lo", "mid", "hi")
 
 
@@ -180,7 +180,7 @@ def test_a_saved_design_keeps_the_categories_of_the_labels():
     ],
 )
 def test_a_saved_dtype_that_is_none_is_refused(labels):
-    written = fitted("ordered")[0]._fit.blocks.design.to_dict() | {"labels": labels}
+    written = fitted("ordered")[0]._fit.design_rows.design.to_dict() | {"labels": labels}
     with pytest.raises(FormulaError) as caught:
         Design.from_dict(written)
     assert "damaged" in str(caught.value)

@@ -206,7 +206,7 @@ def test_rows_made_missing_teach_no_transform(table):
     own = {"f": lambda x: pd.cut(x, [8, 10, 12], labels=["low", "mid"])}
     fit = lda("y ~ f(x) + center(z)", table, functions=own)
     inside = table[(table["x"] > 8) & (table["x"] <= 12)]
-    (factor,) = (each for each in fit._fit.blocks.design.spec.factors if each.states)
+    (factor,) = (each for each in fit._fit.design_rows.design.spec.factors if each.states)
     assert dict(factor.states[0].values)["mean"][0] == pytest.approx(inside["z"].mean(), rel=1e-12)
 
 

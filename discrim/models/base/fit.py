@@ -460,7 +460,7 @@ class ModelSpec(Refits[E]):
         gaps : Gaps
             What happens to rows with missing values and unseen levels.
         """
-        own = fit.blocks
+        own = fit.design_rows
         is_partial = gaps.missing == "integrate"
         if gaps.missing is not None:
             own = replace(own, partial=is_partial, incomplete=own.incomplete and is_partial)
@@ -589,7 +589,7 @@ class FittedModel(Generic[N]):
         The model.
     estimates : N
         What was estimated, without names.
-    blocks : Blocks
+    design_rows : Blocks
         The rows, and how a table is read; without rows where `has_rows` is false.
     prior : (K,) float
     options : mapping
@@ -614,7 +614,7 @@ class FittedModel(Generic[N]):
 
     spec: ModelSpec[Any]
     estimates: N
-    blocks: Blocks
+    design_rows: Blocks
     prior: Floats
     options: Mapping[str, Any]
     has_rows: bool = True
@@ -628,10 +628,10 @@ class FittedModel(Generic[N]):
     _derived: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        design = self.blocks.design
-        self.blocks.table.watch((*design.response_columns, *design.columns))
+        design = self.design_rows.design
+        self.design_rows.table.watch((*design.response_columns, *design.columns))
         object.__setattr__(self, "counts", self.estimates.moments.counts)
-        object.__setattr__(self, "dropped", self.blocks.dropped)
+        object.__setattr__(self, "dropped", self.design_rows.dropped)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Tables stay in their process: what is pickled may travel anywhere. Python 3.11.2 puts a state of
@@ -649,8 +649,8 @@ class FittedModel(Generic[N]):
             return self
         kept = {name: self.cache[name] for name in WITHOUT_ROWS if name in self.cache}
         choice = None if self.selection is None else replace(self.selection, anew=None)
-        bare = self.blocks.without_rows()
-        return replace(self, blocks=bare, has_rows=False, cache=kept, selection=choice)
+        bare = self.design_rows.without_rows()
+        return replace(self, design_rows=bare, has_rows=False, cache=kept, selection=choice)
 
     @property
     def refits(self) -> Refits[Any]:
@@ -682,19 +682,19 @@ class FittedModel(Generic[N]):
         """The fit whose refits choose the columns anew, as of `rows`; itself where its rows chose none."""
         if self.selection is None or self.selection.anew is None:
             return self
-        self.blocks.table.refuse_changes()
+        self.design_rows.table.refuse_changes()
         return self.selection.anew
 
     @property
     def classes(self) -> pd.Index:
         """Labels of the classes."""
-        design = self.blocks.design
+        design = self.design_rows.design
         return self._lazily("classes", lambda: pd.Index(list(design.levels), name=design.response))
 
     @property
     def terms(self) -> pd.Index:
         """Names of the columns."""
-        return self._lazily("terms", lambda: pd.Index(list(self.blocks.terms)))
+        return self._lazily("terms", lambda: pd.Index(list(self.design_rows.terms)))
 
     def _lazily(self, name: str, make: Callable[[], T]) -> T:
         """What is a function of this value alone, and is made when it is first asked for."""
@@ -721,7 +721,7 @@ class FittedModel(Generic[N]):
     @property
     def formula(self) -> str:
         """The formula, as it was typed."""
-        return self.blocks.design.formula
+        return self.design_rows.design.formula
 
     @property
     def rows_by_class(self) -> pd.Series:
@@ -749,8 +749,8 @@ class FittedModel(Generic[N]):
                 f"estimator or made of moments does not have.",
                 hint=sentence(hint),
             )
-        self.blocks.table.refuse_changes()
-        return self.blocks
+        self.design_rows.table.refuse_changes()
+        return self.design_rows
 
     def drawn_rows(self, what: str = "plot()") -> Blocks:
         """The rows of the fit, as of `rows`, for a picture of each; refused where they are read in parts."""
@@ -812,7 +812,7 @@ class FittedModel(Generic[N]):
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
         """The rule under a prior, in any form that a verb takes, or under the fit's own."""
         make = partial(self._rule_under, prior, method, convention)
-        is_held = len(self.prior) * len(self.blocks.terms) <= HELD_NUMBERS
+        is_held = len(self.prior) * len(self.design_rows.terms) <= HELD_NUMBERS
         as_fitted = prior is None and convention is None and method == "plugin"
         return self._lazily("rule", make) if is_held and as_fitted else make()
 
@@ -861,7 +861,7 @@ class FittedModel(Generic[N]):
 
     def labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
         """Codes as labels of the classes, in the dtype in which the response came."""
-        return labelled(codes, self.classes, index, self.blocks.design.labels)
+        return labelled(codes, self.classes, index, self.design_rows.design.labels)
 
     def labels_of(self, blocks: Blocks) -> pd.Series:
         """Classes of rows, as labels."""

@@ -252,7 +252,7 @@ def save(fit: FittedModel[Any], path: str | os.PathLike[str]) -> None:
             f"{fit.title} cannot be saved.", hint="Pickle the fit, or keep the call that made it."
         )
     about, tensors = _parts(fit)
-    read = partial(fit_of, functions=fit.blocks.functions)
+    read = partial(fit_of, functions=fit.design_rows.functions)
     refusal = f"{fit.title} cannot be saved, as its file could not be loaded"
     write_loadable(path, about, tensors, read, refusal, "Pickle the fit, or keep the call that made it.")
 
@@ -279,7 +279,7 @@ def write_loadable(
 def _parts(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Description and buffers of a fit."""
     numbers = fit.estimates
-    blocks = fit.blocks
+    blocks = fit.design_rows
     about = {
         "model": fit.spec.name,
         "options": fit.spec.file_values(numbers),

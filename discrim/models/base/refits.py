@@ -123,8 +123,8 @@ def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
     if "prior" in argument_defaults(BY_MODEL[spec.name]):
         shares = "equal" if len(set(fit.prior.tolist())) == 1 else results.prior.to_dict()
         options["prior"] = None if fit.estimates.estimated_prior else shares
-    if fit.blocks.functions:
-        options["functions"] = dict(fit.blocks.functions)
+    if fit.design_rows.functions:
+        options["functions"] = dict(fit.design_rows.functions)
     return options
 
 

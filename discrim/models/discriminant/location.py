@@ -239,8 +239,8 @@ class LocationResults(ClassifierResults):
         terms = [self.terms[j] for j in layout.categories.tolist()]
         if not terms:
             return pd.Index(["all rows"], name="cell")
-        truths = set(boolean_terms(fit.blocks.design))
-        known = dict(zip(fit.blocks.design.terms, term_levels(fit.blocks.design), strict=True))
+        truths = set(boolean_terms(fit.design_rows.design))
+        known = dict(zip(fit.design_rows.design.terms, term_levels(fit.design_rows.design), strict=True))
         levels = [[False, True] if term in truths else list(known[term] or ()) for term in terms]
         if len(terms) == 1:
             return pd.Index(levels[0], name=terms[0])

@@ -626,7 +626,7 @@ def covariance_models_of(
 def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
     """Covariances of a few large variances, of each form that these dimensions have."""
     found = []
-    levels = fit.blocks.design.levels
+    levels = fit.design_rows.design.levels
     several = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1
     for form in FORMS:
         # Where dimensions are given, one for all is no other form than one for each.
@@ -666,7 +666,7 @@ def moments_by_class(fit: FittedModel[Any], what: str) -> ClassMoments:
     """Moments by class of the rows of a fit; of one without rows, those that it was made of."""
     moments = fit.estimates.moments
     if not fit.has_rows and moments.spread == "class":
-        return full_rank_moments(fit.blocks, moments)
+        return full_rank_moments(fit.design_rows, moments)
     return full_rank_moments(fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))
 
 

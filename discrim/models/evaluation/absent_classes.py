@@ -40,7 +40,7 @@ def rule_of_present(fit: FittedModel[Any], blocks: Blocks, *, held: bool = False
         return fit.refits.refit(fit, blocks, fixed=held)
     rule: Rule | None = None
     if len(present) > 1:
-        levels = tuple(fit.blocks.design.levels[k] for k in present.tolist())
+        levels = tuple(fit.design_rows.design.levels[k] for k in present.tolist())
         position = np.full(len(fit.classes) + 1, -1)
         position[present] = np.arange(len(present))
         some = replace(blocks, design=replace(blocks.design, levels=levels))
@@ -59,7 +59,9 @@ def _of_classes(fit: FittedModel[Any], blocks: Blocks, present: Codes) -> Fitted
     if hasattr(numbers, "of_classes"):
         numbers = numbers.of_classes(present)
     numbers = replace(numbers, prior=prior, moments=fit.estimates.moments.classes(present))
-    return replace(fit, estimates=numbers, blocks=blocks, prior=prior, path=None, cache={}, selection=None)
+    return replace(
+        fit, estimates=numbers, design_rows=blocks, prior=prior, path=None, cache={}, selection=None
+    )
 
 
 def absent_class_mask(

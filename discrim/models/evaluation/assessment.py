@@ -77,7 +77,7 @@ def labelled_rows(
     """
     source = rows_given(data)
     source.refuse_vector(weights)
-    design = fit.blocks.design
+    design = fit.design_rows.design
     beside = (*design.response_columns, *([weights] if isinstance(weights, str) else ()))
     columns = tuple(dict.fromkeys((*design.columns, *beside)))
     parts = []
@@ -329,7 +329,7 @@ def _cross_validated_scores(fit: FittedModel[Any], plan: JudgingPlan) -> StoredV
         scores = validation.kept_fold_scores(
             whole, dealt, plan.folds, progress=progress, nested=plan.nested, refit_prior=plan.refit_prior
         )
-    small = whole.blocks.is_local and len(dealt) * len(fit.classes) <= validation.HELD
+    small = whole.design_rows.is_local and len(dealt) * len(fit.classes) <= validation.HELD
     if small and plan.seed is not None:
         fit.cache[key] = scores.value()
     return scores
@@ -408,8 +408,8 @@ def error_rates(
         table = pd.concat([table, within], axis=1)
     reasons = _without_interval(rates)
     if fit.has_rows and not {"loo", "cv"}.isdisjoint(table.index):
-        lone = absent_class_mask(used_codes(fit.blocks), fit.blocks.weights, len(fit.classes))
-        reasons.append(absent_note(fit.classes[np.unique(used_codes(fit.blocks)[lone])]))
+        lone = absent_class_mask(used_codes(fit.design_rows), fit.design_rows.weights, len(fit.classes))
+        reasons.append(absent_note(fit.classes[np.unique(used_codes(fit.design_rows)[lone])]))
     reasons = list(filter(None, reasons))
     if reasons:
         table.attrs["note"] = " ".join(reasons)
@@ -420,7 +420,7 @@ def takes_long(fit: FittedModel[Any]) -> bool:
     """Whether to judge all rows of a fit is no matter of seconds."""
     classes = len(fit.classes)
     columns = max(len(fit.terms), FEW_COLUMNS)
-    return fit.has_rows and float(fit.blocks.table.nrows) * classes * columns > LONG
+    return fit.has_rows and float(fit.design_rows.table.nrows) * classes * columns > LONG
 
 
 def leave_one_out_is_fast(fit: FittedModel[Any]) -> bool:
@@ -638,7 +638,7 @@ def _sampled(
     fit: FittedModel[Any], samples: BootstrapSamples
 ) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
     """The next sample (n,), and positions and scores of the rows that it lacks, by the rule of the sample."""
-    blocks = fit.blocks
+    blocks = fit.design_rows
     codes = samples.codes
     if fit.refits.by_calls:
         drawn = samples.draw()
@@ -774,7 +774,7 @@ def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: Jud
     way = WAYS[method] if data is None else "new rows"
     if method != "apparent":
         way += f", prior {validation.prior_of_rest(fit, plan.refit_prior)}"
-    labels = fit.blocks.design.labels
+    labels = fit.design_rows.design.labels
     return Classification(actual, posteriors(scores), weights, prior, index, way, labels)
 
 

@@ -169,7 +169,9 @@ def _scores(
     """Scores (m, K) of the rows of a table or a source, and their weights, piece by piece."""
     source = rows_given(data)
     source.refuse_vector(weights)
-    columns = dict.fromkeys((*fit.blocks.design.columns, *([weights] if isinstance(weights, str) else ())))
+    columns = dict.fromkeys(
+        (*fit.design_rows.design.columns, *([weights] if isinstance(weights, str) else ()))
+    )
     with Progress(source.nrows or 0, "rows scored") as progress:
         for part, where in given_parts(source, list(columns)):
             with named(where):

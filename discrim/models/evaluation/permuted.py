@@ -262,7 +262,7 @@ def permuted_hit_rates(fit: FittedModel[Any], seen: float, design: Permuting) ->
 
 def _shuffle(fit: FittedModel[Any], used: Codes, design: Permuting) -> tuple[resampling.Shuffle, str]:
     """What exchanges labels, by the design that groups= and within= describe, and its name."""
-    table = fit.blocks.table
+    table = fit.design_rows.table
     known = used >= 0
     codes = used[known]
 
@@ -332,9 +332,9 @@ def _hit_rate(
     fit: FittedModel[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
 ) -> float:
     """Hit rate of labels (n,), -1 where the fit does not use the row, on folds dealt by them."""
-    blocks = fit.blocks.with_codes(codes)
+    blocks = fit.design_rows.with_codes(codes)
     used = codes >= 0
-    refitted = replace(fit, blocks=blocks, path=None, cache={})
+    refitted = replace(fit, design_rows=blocks, path=None, cache={})
     counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
     if fit.estimates.estimated_prior and fit.prior_in_refits != "none":
         refitted = refitted.under(counts / counts.sum())
@@ -363,7 +363,7 @@ def _folds(
     """Folds (R, n) of shuffled labels, -1 for rows that are not used."""
     if design.folds is not None:
         return design.folds[None]
-    classes = np.where(codes >= 0, codes, strata(fit.blocks))
+    classes = np.where(codes >= 0, codes, strata(fit.design_rows))
     n_folds = len(design.labels)
     if members is None:
         dealt = resampling.deal(classes, n_folds, design.repeats, rng)
@@ -381,6 +381,8 @@ def _rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> float:
     """Hit rate (weighted by a prior that was given) of labels (R, n), the mean over repeats."""
     judged = (codes >= 0) & (predicted >= 0).all(axis=0)
     prior = None if fit.estimates.estimated_prior else fit.prior_values()
-    shares = JudgedRows(codes[judged], _weights(fit.blocks)[judged], len(fit.classes), prior, None).shares()
+    shares = JudgedRows(
+        codes[judged], _weights(fit.design_rows)[judged], len(fit.classes), prior, None
+    ).shares()
     right = (predicted[:, judged] == codes[judged]).mean(axis=0)
     return float(shares @ right / shares.sum()) if len(right) else np.nan

@@ -117,7 +117,7 @@ def calibration_rows(
     if uncounted == total:
         raise DataError(
             f"None of the {total} rows of calibration= has its class and all its values.",
-            hint=f"Pass rows with the response, {fit.blocks.design.response!r}.",
+            hint=f"Pass rows with the response, {fit.design_rows.design.response!r}.",
         )
     if uncounted:
         warn_user(
@@ -190,9 +190,7 @@ class SetPlan:
         if method == "split" and self.calibration is None:
             raise DataError(
                 'method="split" takes rows that the fit has not seen.',
-                hint=(
-                    f"Pass calibration=, a table of them with the response, {fit.blocks.design.response!r}."
-                ),
+                hint=(f"Pass calibration=, a table of them with the response, {fit.classes.name!r}."),
             )
         if method != "split" and self.calibration is not None:
             raise DataError(
@@ -350,7 +348,7 @@ def calibrated(fit: FittedModel[Any], plan: SetPlan) -> tuple[Calibrated, LeftOu
 
 def _left_out(fit: FittedModel[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
     """The rows of the fit under rules that did not see them, with a prior (K,)."""
-    way_out = f"a table of rows that it has not seen, with the response, {fit.blocks.design.response!r}."
+    way_out = f"a table of rows that it has not seen, with the response, {fit.design_rows.design.response!r}."
     if not fit.has_rows:
         raise NotSupportedError(
             "A fit that was loaded, or made of moments, has no rows to leave out.",
@@ -625,8 +623,8 @@ def _ranked(
         values = measure.of_own(fit)
     except NotSupportedError as error:
         raise error.with_message(error.message, hint=f"{error.hint} {way_out}".strip()) from None
-    codes = used_codes(fit.blocks)
-    weights = fit.blocks.weights
+    codes = used_codes(fit.design_rows)
+    weights = fit.design_rows.weights
     at = np.flatnonzero(codes >= 0)
     known = CalibrationRows(values[at, codes[at]], codes[at], None if weights is None else weights[at])
     return Ranks(measure, scores_by_class(known, k)), values, known, at
@@ -644,7 +642,7 @@ def rank_typicality(
     new = "" if data is not None else "new rows as data=, and "
     way_out = f"Pass {new}calibration=, a table of rows that the fit has not seen, with their response."
     ranks, values, known, at = _ranked(fit, method, calibration, gaps, way_out)
-    blocks = fit.blocks if data is None else fit.new_rows(data, gaps)
+    blocks = fit.design_rows if data is None else fit.new_rows(data, gaps)
     p = ranks.of_new(fit, blocks) if values is None or data is not None else ranks.of_own(values, known, at)
     return pd.DataFrame(p, index=blocks.table.index, columns=fit.classes, copy=False)
 

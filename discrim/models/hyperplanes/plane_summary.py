@@ -121,7 +121,7 @@ def _hyperplane_coefficients(results: HyperplaneResults, fit: FittedModel[Hyperp
 def _support(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
     positions = results._support_positions()[:MOST_SUPPORT]
     columns = {
-        "class": fit.labels_of(fit.blocks).iloc[positions].astype(str).to_numpy(),
+        "class": fit.labels_of(fit.design_rows).iloc[positions].astype(str).to_numpy(),
         "multiplier": fit.estimates.plane.multipliers[:MOST_SUPPORT],
         "distance": results.boundary().distance().iloc[positions].to_numpy(),
     }

@@ -377,7 +377,7 @@ def _importance(
 ) -> pd.DataFrame:
     """Mean rises of losses by term, each permuted so many times."""
     judged = _rows_to_permute(fit, data)
-    terms = _terms(fit.blocks)
+    terms = _terms(fit.design_rows)
     before = judged.losses(judged.rows)
     lines = []
     with Progress(len(terms) * repeats, "permutations of terms") as progress:
@@ -628,7 +628,7 @@ class KernelLDASpec(ModelSpec[Any]):
 
     def informative(self, fit: FittedModel[Any]) -> Sequence[int]:
         """Return all columns: one that is constant in a fold has no coordinate, and is not left out."""
-        return range(len(fit.blocks.terms))
+        return range(len(fit.design_rows.terms))
 
     def to_arrays(self, estimates: KernelLDAFit | FeatureLDAFit) -> dict[str, Floats]:
         """Return the arrays that a file stores in addition to the moments and the prior, by name."""
@@ -682,4 +682,4 @@ class FeatureLDASpec(KernelLDASpec):
 
     def recode(self, fit: FittedModel[Any], rows: Blocks, *, fixed: bool) -> tuple[FittedModel[Any], Blocks]:
         """Adapt a fit to rows that lack levels of the fit; fixed features are functions of its columns."""
-        return fit, replace(rows, design=fit.blocks.design, keep=fit.blocks.keep) if fixed else rows
+        return fit, replace(rows, design=fit.design_rows.design, keep=fit.design_rows.keep) if fixed else rows

@@ -85,7 +85,7 @@ class MLMResults(Shown):
 
     def __init__(self, model: TermModel) -> None:
         self._model = model
-        self.formula: str = model.blocks.design.formula
+        self.formula: str = model.design_rows.design.formula
         self.terms = pd.Index(model.labels)
         self.responses = model.responses
         self.nobs = model.total
@@ -383,7 +383,7 @@ class MLMResults(Shown):
         coefficients[1:] /= model.model_unit[:, None]
         coefficients *= model.unit
         coefficients[0] += model.origin[m - 1 :] - model.origin[: m - 1] @ coefficients[1:]
-        index = ["constant", *model.blocks.terms[: m - 1]]
+        index = ["constant", *model.design_rows.terms[: m - 1]]
         return pd.DataFrame(coefficients, index=index, columns=self.responses)
 
     @property

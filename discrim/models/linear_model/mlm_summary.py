@@ -79,16 +79,16 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
 
 def model_header(model: Any) -> Pairs:
     """Formula, rows, responses and degrees of freedom of a model."""
-    rows = "Sum of weights" if model.blocks.weighted else "Rows used"
+    rows = "Sum of weights" if model.design_rows.weighted else "Rows used"
     items: list[HeaderItem] = [
         HeaderItem(rows, model.total, f"{model.total:.10g}"),
         HeaderItem("Responses", len(model.responses), str(len(model.responses))),
-        HeaderItem("Rows dropped, missing", model.blocks.dropped, str(model.blocks.dropped)),
+        HeaderItem("Rows dropped, missing", model.design_rows.dropped, str(model.design_rows.dropped)),
         HeaderItem("Terms", len(model.terms), str(len(model.terms))),
         HeaderItem("Residual df", model.estimates.df, f"{model.estimates.df:.10g}"),
         HeaderItem("Columns of the model", model.estimates.rank, str(model.estimates.rank)),
     ]
-    return Pairs(model.blocks.design.formula, items)
+    return Pairs(model.design_rows.design.formula, items)
 
 
 def note_of_type(model: Any, kind: int) -> str:
@@ -118,7 +118,7 @@ STRUCTURES = {
 
 def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
     """The tables of the canonical variates of a term."""
-    title = f"Canonical discriminant analysis of {results.term}: {results._model.blocks.design.formula}"
+    title = f"Canonical discriminant analysis of {results.term}: {results._model.design_rows.design.formula}"
     if not len(results.eigenvalues):
         nothing = Section("Canonical correlations", pd.DataFrame(), note="The term explains nothing.")
         return summarize(title, {"correlations": lambda: nothing}, pick=sections)

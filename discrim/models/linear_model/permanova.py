@@ -68,7 +68,7 @@ class ModelRows:
     @property
     def table(self) -> Table:
         """The table that the rows were read from."""
-        table: Table = self.model.blocks.table
+        table: Table = self.model.design_rows.table
         return table
 
     @property
@@ -324,10 +324,10 @@ class PermanovaResults(Shown):
         self._unit = unit
         self._kind = kind
         self._total = space.total
-        self._dropped = rows.model.blocks.dropped
+        self._dropped = rows.model.design_rows.dropped
         directions = rows.directions(kind)
         found, self.shuffled = rows.shuffle(directions.cells, exchange)
-        self.formula: str = rows.model.blocks.design.formula
+        self.formula: str = rows.model.design_rows.design.formula
         self.distance = distance
         self.seed = exchange.seed
         self.terms = pd.Index(rows.model.labels)
@@ -563,7 +563,7 @@ class PermanovaResults(Shown):
                 f"The term {model.labels[at]!r} has no factor, so that it makes no classes.",
                 hint="Name a term that has one.",
             )
-        cells = cells_of(model.blocks.design, codes)
+        cells = cells_of(model.design_rows.design, codes)
         columns = list(cells.columns)
         own = model.estimates.x[:, [1 + column for column in columns]] * model.model_unit[columns]
         found = np.argmin(((own[:, None, :] - cells.values) ** 2).sum(axis=2), axis=1)

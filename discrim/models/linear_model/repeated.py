@@ -155,7 +155,7 @@ class ProfileResults(_WithMeans):
         self._model = model
         self._at = at
         self._kind = kind
-        self.formula: str = model.blocks.design.formula
+        self.formula: str = model.design_rows.design.formula
         self.term = model.labels[at]
         self.type = int(kind)
         self.responses = model.responses
@@ -283,7 +283,7 @@ class RepeatedResults(_WithMeans):
 
     def __init__(self, model: TermModel, within: Any, design: str | None) -> None:
         self._model = model
-        self.formula: str = model.blocks.design.formula
+        self.formula: str = model.design_rows.design.formula
         self.responses = model.responses
         self.nobs = model.total
         self.df_resid = model.estimates.df

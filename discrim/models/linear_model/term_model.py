@@ -38,7 +38,7 @@ class TermModel:
     responses. A model that was unpickled has no rows.
     """
 
-    blocks: Blocks
+    design_rows: Blocks
     terms: tuple[ModelTerm, ...]
     estimates: LeastSquares
     unit: Floats
@@ -49,7 +49,7 @@ class TermModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Tables stay in their process: what is pickled may travel anywhere.
-        bare = replace(self, blocks=self.blocks.without_rows(), has_rows=False)
+        bare = replace(self, design_rows=self.design_rows.without_rows(), has_rows=False)
         return object.__new__, (type(self),), [getattr(bare, each.name) for each in fields(bare)]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -68,7 +68,7 @@ class TermModel:
     @property
     def responses(self) -> pd.Index:
         """Names of the responses."""
-        return pd.Index(self.blocks.terms[self.n_model - 1 :])
+        return pd.Index(self.design_rows.terms[self.n_model - 1 :])
 
     def position(self, term: Any) -> int:
         """Position of a term by its name, in which factors may stand in any order; None of the only one."""
@@ -160,7 +160,7 @@ class TermModel:
         codes = self.terms[term].categories
         if not codes:
             return None, *none
-        cells = cells_of(self.blocks.design, codes)
+        cells = cells_of(self.design_rows.design, codes)
         values = np.hstack([np.ones((len(cells.labels), 1)), cells.values])
         # The indicator of a cell is a combination of the columns: its rows are those of the triangle.
         combination, _, rank, _ = np.linalg.lstsq(values, np.eye(len(values)), rcond=None)
@@ -403,7 +403,7 @@ class TermCanonicalResults(Shown):
                 "scores() needs the rows of the fit, which a model that was unpickled does not have.",
                 hint="Pass data=.",
             )
-        blocks = self._model.blocks
+        blocks = self._model.design_rows
         first = self._model.n_model - 1
         blocks = blocks.columns(range(first, len(blocks.terms)))
         if data is not None:

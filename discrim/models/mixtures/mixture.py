@@ -722,7 +722,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeftOut:
         """Return the scores of rows under the rule without each of them."""
         scores_by_refits(fit, "takes a run of EM a row")
-        return core.left_out(fit.estimates, fit.log_prior(), *weighted_rows(fit.blocks))
+        return core.left_out(fit.estimates, fit.log_prior(), *weighted_rows(fit.design_rows))
 
     def has_marginals(self, fit: FittedModel[MixtureFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out."""

@@ -727,7 +727,7 @@ def of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
     They are of others where columns are left out, in units of their own, or made of categories, whose levels
     a pass has to count.
     """
-    blocks = fit.blocks
+    blocks = fit.design_rows
     numbers = fit.estimates
     sums = getattr(numbers, "unscaled", None) or numbers.moments
     if (

@@ -63,7 +63,7 @@ BEYOND = 3.0
 
 def _levels(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
     """Levels of each categorical column, by term."""
-    known = term_levels(fit.blocks.design)
+    known = term_levels(fit.design_rows.design)
     return {fit.terms[j]: known[j] or (False, True) for j in fit.estimates.plan.tables.tolist()}
 
 

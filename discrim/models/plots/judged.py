@@ -265,7 +265,7 @@ def _judge(
 
 def _plan(fit: FittedModel[Any], method: Counting, *, nested: bool) -> JudgingPlan:
     """Plan with no more folds than there are rows, which only "cv" needs to count."""
-    folds = min(MAX_FOLDS, int((used_codes(fit.blocks) >= 0).sum())) if method == "cv" else MAX_FOLDS
+    folds = min(MAX_FOLDS, int((used_codes(fit.design_rows) >= 0).sum())) if method == "cv" else MAX_FOLDS
     return JudgingPlan(folds=folds, seed=0, nested=nested)
 
 

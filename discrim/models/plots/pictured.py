@@ -165,7 +165,7 @@ def has_no_rows(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
 
 def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PictureOptions) -> bool:
     """Return whether there are numeric columns whose range is known from rows or moments."""
-    columns = numeric_columns(fit.blocks.design)
+    columns = numeric_columns(fit.design_rows.design)
     if not columns or fit.has_rows or options.data is not None:
         return bool(columns)
     moments = getattr(fit.estimates, "moments", None)

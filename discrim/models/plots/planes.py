@@ -76,7 +76,7 @@ class Ground:
     def table(self, names: Sequence[str], points: Floats, held: Mapping[str, Any]) -> pd.DataFrame:
         """Rows at points (m, len(names)), with what other columns are there."""
         values: dict[str, Any] = dict(zip(names, points.T, strict=True))
-        numbers = {*self.every, *self.fit.blocks.design.boolean_columns}
+        numbers = {*self.every, *self.fit.design_rows.design.boolean_columns}
         for name, value in held.items():
             value = np.nan if value is None and name in numbers else value
             # Of an array pandas takes the type as it is, and looks at no value.
@@ -204,7 +204,7 @@ def ground_of(fit: FittedModel[Any], options: PictureOptions) -> Ground:
     A DataError says that a column is not among those of numbers, or is named twice, or that a value to hold
     it at is none; a NotSupportedError, that the formula reads no column as numbers.
     """
-    every = numeric_columns(fit.blocks.design)
+    every = numeric_columns(fit.design_rows.design)
     if not every:
         raise NotSupportedError(
             f"kind='regions' draws columns of numbers, and the formula {fit.formula!r} reads none.",
@@ -215,8 +215,8 @@ def ground_of(fit: FittedModel[Any], options: PictureOptions) -> Ground:
     else:
         names = tuple(named_columns(options, every, "regions", 1, MOST_COLUMNS))
     rows = drawn_rows(fit, options)
-    given = given_values(options, fit.blocks.design.columns, names, every)
-    others = [name for name in fit.blocks.design.columns if name not in names or len(names) > 2]
+    given = given_values(options, fit.design_rows.design.columns, names, every)
+    others = [name for name in fit.design_rows.design.columns if name not in names or len(names) > 2]
     gone = fit.spec.has_marginals(fit) or fit.spec.integrates_missing
     held = {name: None if gone and name not in given else given.get(name) for name in others}
     if not gone:

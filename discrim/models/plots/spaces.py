@@ -207,7 +207,7 @@ def chosen_terms(
     normal = hasattr(type(results), "normal_terms")
     every = list(results.normal_terms if normal else results.terms)
     if options.columns is None:
-        numbers = numeric_terms(fit.blocks.design, every)
+        numbers = numeric_terms(fit.design_rows.design, every)
         numbers = numbers if len(numbers) >= 2 else every
         if len(numbers) < 2:
             which = "normal columns" if normal else "columns"

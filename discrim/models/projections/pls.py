@@ -820,7 +820,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         """Return rows, as deviations from the means of their groups if the fit's are."""
         within = fit.options["within"]
         if within is not None and data is not None:
-            data = new_rows_within(fit.blocks, data, within)
+            data = new_rows_within(fit.design_rows, data, within)
         return super().read_rows(fit, data, gaps)
 
     def required_moments(self, fit: FittedModel[PLSFit]) -> Spread | None:

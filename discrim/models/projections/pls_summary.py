@@ -74,7 +74,7 @@ def _header(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
     if numbers.decides == "lda":
         items.append(headers.prior_item(fit))
     items.append(headers.error_item(fit, "apparent"))
-    if fit.has_rows and fit.blocks.table.nrows * results.ncomp > LONG:
+    if fit.has_rows and fit.design_rows.table.nrows * results.ncomp > LONG:
         items.append(headers.skipped_error_item())
     else:
         items.append(headers.error_item(fit, "loo"))

@@ -118,7 +118,7 @@ indicator_sections: Sections = {
 
 def _counted_classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     """The classes, without what passes over a source of tables."""
-    read_anew = fit.has_rows and fit.blocks.rows.read_from
+    read_anew = fit.has_rows and fit.design_rows.rows.read_from
     return (headers.classes_section if read_anew else _classes)(results, fit)
 
 

@@ -37,7 +37,7 @@ def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -
         "odds_ratios": _odds_ratios,
     }
     # One term has the test of the whole model, in the header; each of many takes a search of its own.
-    if fit.has_rows and fit.estimates.newton.converged and 1 < len(parts_of(fit.blocks)) <= MOST_TESTED:
+    if fit.has_rows and fit.estimates.newton.converged and 1 < len(parts_of(fit.design_rows)) <= MOST_TESTED:
         parts["lr_terms"] = _lr_terms
     return parts
 
@@ -102,7 +102,7 @@ def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
 
 def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     penalized = "Penalized likelihood ratios. " if fit.estimates.bias_reduction else ""
-    note = f"{penalized}{type_note(fit.blocks)}"
+    note = f"{penalized}{type_note(fit.design_rows)}"
     if results.cov_type != "nonrobust":
         note += f' They do not use {results.cov_type} standard errors: see wald_test(by="term").'
     formats: dict[Any, Any] = {"statistic": "z", "df": "count", "p": "tail"}

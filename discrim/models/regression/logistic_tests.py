@@ -279,7 +279,7 @@ def _text(fit: FittedModel[LogisticFit], text: str, index: pd.MultiIndex) -> Hyp
     """A term of the formula, or equations in coefficients, which hold for each class where none is named."""
     columns = ["constant", *fit.terms]
     q = len(fit.estimates.others)
-    parts = logistic_search.parts_of(fit.blocks)
+    parts = logistic_search.parts_of(fit.design_rows)
     wanted = [1 + j for j in parts[text]] if text in parts else None
     if wanted is None and text in columns:
         wanted = [columns.index(text)]
@@ -581,7 +581,7 @@ def wald_by_term(fit: FittedModel[LogisticFit], kind: TestType) -> pd.DataFrame:
     q = len(numbers.others)
     root = numbers.root()
     estimates = numbers.params().T.ravel()
-    tests = _tests(fit.blocks, kind)
+    tests = _tests(fit.design_rows, kind)
     statistics = {}
     for label, test in tests.items():
         contrasts = _for_each(q, test.contrasts)

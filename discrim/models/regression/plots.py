@@ -125,7 +125,7 @@ def fitted(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     codes = label_codes(rows.labels, list(values.columns))
     signs = options.signs(fit.classes)
     masked = list(results.masked)
-    along = column is None and (len(used) > 1 or not numeric_columns(fit.blocks.design))
+    along = column is None and (len(used) > 1 or not numeric_columns(fit.design_rows.design))
     if along:
         x = _first_discriminant(results, fitted)
         name = "First discriminant"

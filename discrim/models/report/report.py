@@ -40,8 +40,8 @@ from discrim.report.plots.interactive import element_of, script_of
 
 def sizes(fit: FittedModel[Any]) -> list[tuple[str, str]]:
     """Rows and columns, in words."""
-    blocks = fit.blocks
-    design = fit.blocks.design
+    blocks = fit.design_rows
+    design = fit.design_rows.design
     given = fit.has_rows and not blocks.rows.read_from
     items = [
         *([("Rows of the table", f"{blocks.table.nrows:,}")] if given else []),
@@ -63,12 +63,12 @@ def described(fit: FittedModel[Any]) -> tuple[dict[str, Section], str]:
     why = ""
     if not fit.has_rows:
         why = "The fit was loaded or made of moments, so that the ranges of its columns are not known."
-    elif read_from := fit.blocks.rows.read_from:
+    elif read_from := fit.design_rows.rows.read_from:
         why = (
             f"The rows are read part by part from {read_from}. Ranges would need another pass over them "
             "and are not shown."
         )
-    names = list(fit.blocks.design.columns)
+    names = list(fit.design_rows.design.columns)
     try:
         if why:
             means = Section("Means by class", fit.class_means(), source="fit.group_summary()")
@@ -148,7 +148,7 @@ def given_options(results: Any) -> dict[str, Any]:
     defaults = argument_defaults(BY_VERB[results._verb()])
     options = options_of(results)
     options = {name: value for name, value in options.items() if not _same(value, defaults.get(name))}
-    levels = list(results._fit.blocks.design.levels)
+    levels = list(results._fit.design_rows.design.levels)
     if not _sorted(levels):
         options["levels"] = levels
     return options
@@ -183,9 +183,9 @@ def code_of(results: Any, load: str | None) -> str:
         imports |= brings
         before += note
         lines.append(f"    {name}={text},")
-    if fit.blocks.weighted:
-        design = fit.blocks.design
-        column = fit.blocks.rows.weight_column({*design.columns, *design.response_columns})
+    if fit.design_rows.weighted:
+        design = fit.design_rows.design
+        column = fit.design_rows.rows.weight_column({*design.columns, *design.response_columns})
         if column is None:
             before.append("weights = 'weights'  # the column of the weights, or a vector of them")
         lines.append(f"    weights={'weights' if column is None else repr(column)},")
@@ -204,10 +204,10 @@ def code_of(results: Any, load: str | None) -> str:
 def _about_table(fit: Any, load: str | None) -> list[str]:
     if load is not None:
         return []
-    columns = [*fit.blocks.design.response_columns, *fit.blocks.design.columns]
+    columns = [*fit.design_rows.design.response_columns, *fit.design_rows.design.columns]
     shown = ", ".join(map(repr, columns[:8])) + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")
     told = ["Load the table of the fit here: data.csv stands for it."]
-    if read_from := fit.blocks.rows.read_from:
+    if read_from := fit.design_rows.rows.read_from:
         told = [f"Load the table of the fit here, or name it: it was {read_from}."]
     elif not fit.has_rows:
         why = "because it was loaded or made of moments"
@@ -217,7 +217,7 @@ def _about_table(fit: Any, load: str | None) -> list[str]:
 
 def _repeated_categories(fit: Any) -> list[str]:
     """Lines that give categories the order in which the fit had them, which a CSV does not keep."""
-    design = fit.blocks.design
+    design = fit.design_rows.design
     if design.spec is None:
         return []
     names = {quote(name): name for name in design.columns}
@@ -552,7 +552,7 @@ def _told_rows(results: Any) -> list[str]:
     """What each row tells a pointer; of no row where they are many, or are not those of the fit any more."""
     fit = getattr(results, "_fit", None)
     options = PictureOptions()
-    if fit is None or not fit.has_rows or fit.blocks.table.nrows > MOST_TOLD:
+    if fit is None or not fit.has_rows or fit.design_rows.table.nrows > MOST_TOLD:
         return []
     try:
         return pointed_rows(fit, drawn_rows(fit, options), options).sentences()

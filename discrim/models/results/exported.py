@@ -137,7 +137,7 @@ def exported(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
     if fit.options.get("within") is not None:
         raise _staying(fit, "takes rows beside others of their group")
     rule: Any = fit.rule(prior)
-    keep = np.arange(len(fit.blocks.terms))
+    keep = np.arange(len(fit.design_rows.terms))
     if isinstance(rule, IndependentRule):
         if rule.others or rule.normal is None:
             raise _staying(fit, "of categories, counts or kernel densities is no sum of squares")
@@ -149,7 +149,7 @@ def exported(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
         each = (fit.estimates.covariance,) * len(log_prior)
         rule = separate_plugin(fit.estimates.moments, each, log_prior)
     points, weights, factor, constant = _scores(fit, rule)
-    design = fit.blocks.design
+    design = fit.design_rows.design
     categories, every = _features(design)
     every = [every[j] for j in keep.tolist()]
     read = {name for each in every for name in _columns(each)}

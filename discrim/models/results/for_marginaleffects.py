@@ -34,7 +34,7 @@ class MarginalModel(ModelAbstract):
         fit.need_posteriors("to_marginaleffects()")
         params = getattr(results, "params", None)
         self._has_params = params is not None
-        design = fit.blocks.design
+        design = fit.design_rows.design
         vault = ModelVault(
             coef=None if params is None else params.to_numpy().T.ravel(),
             coefnames=None if params is None else _names(params),
@@ -42,7 +42,7 @@ class MarginalModel(ModelAbstract):
             formula=f"`{design.response}` ~ {' + '.join(f'`{name}`' for name in design.columns)}",
             modeldata=_table(fit),
             package="discrim",
-            variable_names=[fit.blocks.design.response, *fit.blocks.design.columns],
+            variable_names=[fit.design_rows.design.response, *fit.design_rows.design.columns],
         )
         super().__init__(results, vault)
 

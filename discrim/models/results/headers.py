@@ -50,7 +50,7 @@ MOST_NUMBERS = 2**18
 
 def row_items(fit: FittedModel[Any]) -> list[HeaderItem]:
     """How many rows the fit has, and how many it was not given."""
-    rows = "Rows used" if not fit.blocks.weighted else "Sum of weights"
+    rows = "Rows used" if not fit.design_rows.weighted else "Sum of weights"
     return [
         HeaderItem(rows, fit.nobs, number(fit.nobs)),
         HeaderItem("Rows dropped, missing", fit.dropped, str(fit.dropped)),
@@ -63,7 +63,7 @@ def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
         HeaderItem("Classes", len(fit.classes), str(len(fit.classes))),
         HeaderItem("Columns", len(fit.terms), str(len(fit.terms))),
     ]
-    gone = fit.blocks.constant
+    gone = fit.design_rows.constant
     if gone:
         items.append(HeaderItem("Left out, constant", list(gone), shorten(clean(listed(gone, most=2)), 40)))
     return items
@@ -111,7 +111,7 @@ def facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any]) -> 
 
     The header is one that takes no pass over the rows, and the defaults are those of the verb's arguments.
     """
-    rows = f"Sum of weights {number(fit.nobs)}" if fit.blocks.weighted else f"{fit.nobs:,} rows"
+    rows = f"Sum of weights {number(fit.nobs)}" if fit.design_rows.weighted else f"{fit.nobs:,} rows"
     gone = f" ({fit.dropped} dropped, missing)" if fit.dropped else ""
     columns = f"{len(fit.terms):,} column{'' if len(fit.terms) == 1 else 's'}"
     sizes = f"{rows}{gone}, {columns}, {len(fit.classes)} classes"
@@ -150,9 +150,9 @@ def _error_fact(fit: FittedModel[Any], left_out: bool) -> list[str]:
 
     A source of tables is not read for it.
     """
-    if not fit.has_rows or fit.blocks.rows.read_from:
+    if not fit.has_rows or fit.design_rows.rows.read_from:
         return []
-    size = float(fit.blocks.table.nrows) * len(fit.classes) * max(len(fit.terms), FEW_COLUMNS)
+    size = float(fit.design_rows.table.nrows) * len(fit.classes) * max(len(fit.terms), FEW_COLUMNS)
     quick = left_out and size * fit.spec.leave_one_out_cost <= QUICK
     methods: tuple[Literal["loo", "apparent"], ...] = ("loo", "apparent") if quick else ("apparent",)
     # What a page or a table has judged already is there.
@@ -302,7 +302,7 @@ def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pa
     held = [f"Leave-one-out {did}."] if did else []
     held += [_balance_note(fit), _sureness(fit)]
     learnt = []
-    if fit.blocks.design.spec is not None and learns(fit.blocks.design):
+    if fit.design_rows.design.spec is not None and learns(fit.design_rows.design):
         learnt.append("what transforms of the formula learnt")
     if getattr(fit.estimates, "standardize", False) is True:
         learnt.append("the standard deviations of the columns")
@@ -344,7 +344,7 @@ def _sureness(fit: FittedModel[Any]) -> str:
     scores = fit.cache.get(LEFT_OUT_KEPT_AS[False])
     if scores is None or not fit.has_posteriors or scores.size > MOST_RECALIBRATED:
         return ""
-    blocks = fit.blocks
+    blocks = fit.design_rows
     # Rows that the fit does not use have no scores.
     known = scores.max(axis=1) > -np.inf
     weights = None if blocks.weights is None else blocks.weights[known]
@@ -360,7 +360,7 @@ def _sureness(fit: FittedModel[Any]) -> str:
 
 def dropped_note(fit: FittedModel[Any], where: str) -> str:
     """What is said of columns that were dropped for others; empty where none were."""
-    gone = fit.blocks.collinear
+    gone = fit.design_rows.collinear
     return f"Dropped, collinear {where}: {listed(gone)}." if gone else ""
 
 

@@ -47,7 +47,7 @@ def answered(
     the table's columns too, and rows `beyond` may have labels that are none of the classes.
     """
     source = rows_given(data)
-    columns = None if whole else results._fit.blocks.design.columns
+    columns = None if whole else results._fit.design_rows.design.columns
     if out is not None:
         frames = answered_frames(source, columns, partial(answer, results))
         return cast("T", write_frames(frames, out, source=source))

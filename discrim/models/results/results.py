@@ -437,7 +437,7 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         return brief.noted(said) if said else brief
 
     def _is_plane(self) -> bool:
-        design = self._fit.blocks.design
+        design = self._fit.design_rows.design
         return len(design.columns) == 2 == len(numeric_columns(design))
 
     def _sizes(self) -> dict[str, Any]:

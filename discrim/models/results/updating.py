@@ -118,7 +118,7 @@ class Updating(FittedResults):
         fit = results._fit
         given = options_of(results, anew=True)
         if formula is None or str(formula).lstrip()[:1] in (".", "~"):
-            design = fit.blocks.design
+            design = fit.design_rows.design
             categories = None if design.labels is None else design.labels.categories
             natural: list[Any] = sorted(
                 design.levels, key=None if categories is None else list(categories).index
@@ -131,7 +131,7 @@ class Updating(FittedResults):
             if blocks.weighted:
                 column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
                 given["weights"] = column or blocks.weights
-        elif fit.blocks.weighted and "weights" not in changes:
+        elif fit.design_rows.weighted and "weights" not in changes:
             raise DataError(
                 "The fit has weights.", hint="Pass weights= of these rows as well, or weights=None."
             )
@@ -278,7 +278,7 @@ def _moments_so_far(fit: FittedModel[Any], row: Row) -> Moments:
         held: Moments = fit.cache[MOMENTS]
         return held
     scatters = SCATTERS[fit.estimates.moments.spread]
-    blocks = fit.blocks
+    blocks = fit.design_rows
     if not fit.has_rows:
         found = of_fit(fit, scatters)
         if found is None:

@@ -57,7 +57,9 @@ def refuse_other_rows(fits: Sequence[ClassifierResults], what: str) -> None:
 
 def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
     """Raise for fits of other numbers of rows."""
-    columns = list(dict.fromkeys([*first._fit.blocks.design.columns, *fit._fit.blocks.design.columns]))
+    columns = list(
+        dict.fromkeys([*first._fit.design_rows.design.columns, *fit._fit.design_rows.design.columns])
+    )
     missing = fit._fit.dropped or first._fit.dropped
     way_out = (
         f"Drop the rows that miss a value in any of {listed(columns, most=20)}, and fit all to the rest."
@@ -171,7 +173,7 @@ def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
 def _digests(fit: FittedModel[Any]) -> Counter[tuple[str, bytes]]:
     """The columns of a fit's design over its rows: what the model has of them, and their hashes."""
     hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
-    for _, x, _, _ in used_rows(fit.blocks):
+    for _, x, _, _ in used_rows(fit.design_rows):
         for column, column_hash in zip(x.T, hashes, strict=True):
             # Adding zero makes one of the two zeros that there are.
             column_hash.update(np.ascontiguousarray(column + 0.0).tobytes())
@@ -204,9 +206,9 @@ def llf_given_row(results: ClassifierResults) -> float:
     if not fit.has_rows:
         given_row = fit.likelihood_of == "class given row" and fit.estimates.estimated_prior
         return float(results.llf) if given_row else np.nan
-    rule = fit.rule_of(fit.blocks)
+    rule = fit.rule_of(fit.design_rows)
     total = 0.0
-    for _, x, codes, weights in used_rows(fit.blocks):
+    for _, x, codes, weights in used_rows(fit.design_rows):
         logs: NDArray[Any] = log_posteriors(rule.scores(x))[np.arange(len(codes)), codes]
         total += float(logs.sum() if weights is None else weights @ logs)
     return total
@@ -224,7 +226,7 @@ def verb_named(verb: Any, argument: str = "verb") -> Any:
 def no_label_reason(fit: FittedModel[Any], rules: str) -> tuple[str, str]:
     """Return message and hint of the error that no observation has a label by rules that did not see it."""
     message = f"No observation has a label by {rules}"
-    names = list(fit.blocks.design.label_kinds)
+    names = list(fit.design_rows.design.label_kinds)
     if not names:
         return f"{message}.", "Give more rows, or other columns."
     return (

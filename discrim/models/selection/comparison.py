@@ -43,7 +43,7 @@ def cross_validated(
     comparable.need_rows(fits, "compare(folds=)")
     seed = drawn_seed(seed)
     for place, fit in enumerate(fits[1:], start=2):
-        if not fit._fit.blocks.table.index.equals(fits[0]._fit.blocks.table.index):
+        if not fit._fit.design_rows.table.index.equals(fits[0]._fit.design_rows.table.index):
             raise DataError(
                 f"Fit {place} uses other rows than the first.",
                 hint="Fit both to one table; each of them may drop rows of it.",
@@ -438,7 +438,7 @@ def compared_on(
     {'lda': 3, 'qda': 3}
     """
     comparable.need_fits(fits, "compare()")
-    responses = [fit._fit.blocks.design.response_code for fit in fits]
+    responses = [fit._fit.design_rows.design.response_code for fit in fits]
     for name, response in zip(names, responses, strict=True):
         if response != responses[0]:
             raise DataError(

@@ -636,7 +636,7 @@ def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
 def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: FittedModel[Any]) -> FittedModel[Any]:
     """The fit of a function to all rows of a table, judged on them, whose refits call the function."""
     blocks = whole.new_rows(data)
-    weights = whole.blocks.weights
+    weights = whole.design_rows.weights
     if weights is not None and len(weights) != blocks.table.nrows:
         raise DataError(
             "The function's fit has weights, and not the rows of data=.",
@@ -645,7 +645,7 @@ def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: FittedMod
     codes = response_codes(blocks.design, blocks.table, blocks.functions)
     judged = blocks.with_codes(codes).with_weights(weights)
     refits = RefitsByCalls(whole.refits, data, partial(_fit_to_rows, function, data), "", holds_prior=False)
-    return replace(whole, blocks=judged, refits_instead=refits, selection=None, path=None, cache={})
+    return replace(whole, design_rows=judged, refits_instead=refits, selection=None, path=None, cache={})
 
 
 def validated(
@@ -706,7 +706,7 @@ def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
     """Warn of rows that have no label."""
     if cv.unlabelled:
         row = int(np.argmax((cv._actual >= 0) & ~cv._judged))
-        first = cv._fit.blocks.table.label(row)
+        first = cv._fit.design_rows.table.label(row)
         warn_user(
             f"{who}{cv.unlabelled} row{'s have' if cv.unlabelled > 1 else ' has'} no label in some "
             f"repeat (first of them {first!r}), and no figure counts them: each class is impossible there "

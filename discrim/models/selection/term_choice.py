@@ -589,7 +589,7 @@ FitOnRows = Callable[[Codes], Any]
 def anew_by_calls(fit: FittedModel[Any], blocks: Blocks, on_rows: FitOnRows, words: str) -> FittedModel[Any]:
     """The fit on the candidates, whose refits choose on some of the rows; as `anew_by_moments`."""
     refits = RefitsByCalls(fit.refits, blocks.table.data, on_rows, words, holds_prior=True)
-    return replace(fit, blocks=blocks, path=None, cache={}, selection=None, refits_instead=refits)
+    return replace(fit, design_rows=blocks, path=None, cache={}, selection=None, refits_instead=refits)
 
 
 @dataclass(frozen=True, eq=False)

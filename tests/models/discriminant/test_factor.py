@@ -128,7 +128,7 @@ def test_rows_left_out_as_hdclassif(form):
 def dense(fit, k: int) -> np.ndarray:
     """The covariance of class k from eigenvectors of its rows, of the form AkjBkQkDk."""
     label = fit.classes[k]
-    x = fit._fit.blocks.table.data[list(fit.terms)][fit._fit.blocks.codes == k].to_numpy()
+    x = fit._fit.design_rows.table.data[list(fit.terms)][fit._fit.design_rows.codes == k].to_numpy()
     divisor = len(x) - (fit._fit.estimates.method == "moment")
     values, vectors = np.linalg.eigh(np.cov(x.T, ddof=len(x) - divisor))
     d, p = int(fit.covariance_model.dimensions[label]), len(values)
@@ -163,10 +163,10 @@ def test_posteriors_are_those_of_the_whole_covariances(data, formula, dimensions
 def test_likelihood_is_that_of_the_densities():
     for form in FORMS:
         fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(2, form=form), method="mle")
-        scores = fit._fit.rule().scores(fit._fit.blocks.rows_at(np.arange(150)))
+        scores = fit._fit.rule().scores(fit._fit.design_rows.rows_at(np.arange(150)))
         # The scores are log densities but for p ln(2 pi) / 2, in z.
         units = np.log(fit._fit.estimates.moments.scale).sum()
-        own = scores[np.arange(150), fit._fit.blocks.codes].sum() + 150 * (units - 2 * np.log(2 * np.pi))
+        own = scores[np.arange(150), fit._fit.design_rows.codes].sum() + 150 * (units - 2 * np.log(2 * np.pi))
         assert fit.llf == pytest.approx(own, rel=1e-11)
 
 
@@ -186,7 +186,7 @@ def test_all_dimensions_but_one_are_the_full_covariances():
 def test_bic_of_each_class_is_least_at_its_dimensions(data, formula, form):
     fit = qda(formula, data, covariance=FactorAnalytic("bic", form=form), method="mle")
     for k, label in enumerate(fit.classes):
-        x = data[list(fit.terms)][fit._fit.blocks.codes == k].to_numpy()
+        x = data[list(fit.terms)][fit._fit.design_rows.codes == k].to_numpy()
         n, values = len(x), np.linalg.eigvalsh(np.cov(x.T, ddof=0))[::-1]
         # Of fewer rows than columns in the space that they span about their mean.
         p, found = min(len(fit.terms), n - 1), []
@@ -220,7 +220,7 @@ def test_rows_left_out_are_refits(options, weighted):
         weights = np.arange(len(data)) % 3 / 2 + 0.5 if weighted else None
         fit = qda(formula, data, weights=weights, **{"covariance": "factor"} | options)
         found, rows = left_out_scores(fit._fit), range(0, len(data), 4)
-        again = [scores_by_refit(fit._fit, fit._fit.blocks, row, anew=False) for row in rows]
+        again = [scores_by_refit(fit._fit, fit._fit.design_rows, row, anew=False) for row in rows]
         assert np.allclose(found[rows], again, rtol=1e-10, atol=1e-9)
 
 
@@ -488,7 +488,7 @@ def test_rows_left_out_by_the_largest_eigenvalues_alone(threshold, weighted):
     fit = qda("y ~ .", data, covariance=FactorAnalytic(threshold=threshold), weights=weights)
     found = left_out_scores(fit._fit)
     for row in (0, 7, 30, 31, 64):
-        again = scores_by_refit(fit._fit, fit._fit.blocks, row, anew=False)
+        again = scores_by_refit(fit._fit, fit._fit.design_rows, row, anew=False)
         assert np.allclose(found[row], again, rtol=1e-10, atol=1e-9)
 
 

@@ -81,7 +81,7 @@ def test_folds_hold_the_classes_in_proportion_and_a_seed_deals_them_again():
     fit = lda("species ~ . - year", load_penguins()[~missing])
     dealt = deal_folds(fit._fit, 10, 4)
     for codes in range(3):
-        rows = np.bincount(dealt[(fit._fit.blocks.codes == codes) & (dealt >= 0)])
+        rows = np.bincount(dealt[(fit._fit.design_rows.codes == codes) & (dealt >= 0)])
         assert rows.max() - rows.min() <= 1
     assert (deal_folds(fit._fit, 10, 4) == dealt).all()
     assert (deal_folds(fit._fit, 10, 5) != dealt).any()
@@ -167,7 +167,7 @@ def test_rejecting_is_cheaper_than_a_doubtful_label_and_outliers_are_unknown():
 @pytest.mark.parametrize("prior", [None, [0.2, 0.5, 0.3]])
 def test_posterior_based_rates_are_sas_s_formulas(verb, prior):
     fit = verb("species ~ .", IRIS, prior=prior)
-    proba, actual = fit.predict_proba().to_numpy(), fit._fit.blocks.codes
+    proba, actual = fit.predict_proba().to_numpy(), fit._fit.design_rows.codes
     called, q, n = proba.argmax(axis=1), fit.prior.to_numpy(), np.bincount(actual)
     plain, stratified = np.empty(3), np.empty(3)
     for t in range(3):
@@ -221,7 +221,7 @@ def test_632_plus_by_its_definition():
     data = load_wine().iloc[::3].reset_index(drop=True)
     fit = lda("cultivar ~ alcohol + ash + hue", data)
     got = fit.error_rates(["632+"], replicates=40, seed=11).loc["632+", "estimate"]
-    rng, codes = np.random.default_rng(11), fit._fit.blocks.codes
+    rng, codes = np.random.default_rng(11), fit._fit.design_rows.codes
     losses, times = np.zeros(len(data)), np.zeros(len(data))
     for _ in range(40):
         drawn = np.zeros(len(data))

@@ -51,7 +51,7 @@ MOMENTS = [*list(VERBS)[:8]]
 def test_a_shuffle_is_judged_as_a_fit_to_the_relabelled_table(name):
     verb, asked = VERBS[name]
     fit = verb(FORMULA, TWO, **asked)._fit
-    codes = np.random.default_rng(3).permutation(fit.blocks.codes)
+    codes = np.random.default_rng(3).permutation(fit.design_rows.codes)
     other = TWO.assign(species=np.array(fit.classes)[codes])
     for folds in ("place", 100) if name in MOMENTS else ("place",):
         found = cross_validate(verb(FORMULA, other, **asked), folds, seed=1)

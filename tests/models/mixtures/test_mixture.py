@@ -204,7 +204,7 @@ def test_of_equal_rows_the_one_of_the_weight_is_left_out():
         again = mixture("species ~ .", data, components=1, weights=less, prior=fit.prior.to_dict())
         found = left_out.loc[row, list(fit.classes)].astype(float)
         np.testing.assert_allclose(found, again.predict_proba(data.iloc[[row]]).iloc[0], atol=1e-12)
-    scores = left_out_by_em(fit._fit.estimates, fit._fit.log_prior(), *weighted_rows(fit._fit.blocks))
+    scores = left_out_by_em(fit._fit.estimates, fit._fit.log_prior(), *weighted_rows(fit._fit.design_rows))
     x, codes = data.iloc[[0], :4].to_numpy(), np.zeros(1, dtype=np.intp)
     with pytest.raises(DataError) as caught:
         scores(x, codes, np.array([0.26]))

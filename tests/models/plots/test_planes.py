@@ -71,7 +71,7 @@ def test_colours_are_what_is_predicted_and_borders_where_it_changes(name):
     fit = FITS[name]()
     axes = fit.plot("regions", columns=PLANE)
     data = mixed()
-    others = [column for column in fit._fit.blocks.design.columns if column not in PLANE]
+    others = [column for column in fit._fit.design_rows.design.columns if column not in PLANE]
     # Of a model with densities they are integrated out; else numbers follow by least squares.
     gone = {"missing": "integrate"} if others and name != "follow" else {}
     ones = np.column_stack([np.ones(150), IRIS[PLANE]])

@@ -86,8 +86,8 @@ def test_residuals_and_influence_are_those_of_glm(case):
 
 def expected(fit: Any) -> tuple[Any, ...]:
     """Design, indicators and probabilities of the classes but the first, and the information."""
-    z = np.column_stack([np.ones(fit.nobs), fit._fit.blocks.table.data[list(fit.terms)]])
-    labels = fit._fit.blocks.table.data[fit.classes.name].to_numpy()
+    z = np.column_stack([np.ones(fit.nobs), fit._fit.design_rows.table.data[list(fit.terms)]])
+    labels = fit._fit.design_rows.table.data[fit.classes.name].to_numpy()
     y = (labels[:, None] == fit.classes.to_numpy()[1:]).astype(float)
     p = fit.predict_proba().to_numpy()[:, 1:]
     spread = p[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
@@ -264,7 +264,9 @@ def test_steps_are_those_of_r(case):
 
 
 def test_steps_of_many_classes_are_those_of_r():
-    found = stepwise(MANY["formula"], many()._fit.blocks.table.data, criterion="aic", direction="backward")
+    found = stepwise(
+        MANY["formula"], many()._fit.design_rows.table.data, criterion="aic", direction="backward"
+    )
     assert found.steps["term"].tolist()[1:] == ["year"]
     # The table of R's step has the last fit of multinom first.
     np.testing.assert_allclose(sorted(found.steps["aic"]), sorted(MANY["AIC"]), rtol=1e-9)

@@ -173,16 +173,16 @@ def test_what_was_chosen_is_held_where_it_is_not_to_be_nested(case, names):
 def test_the_bootstrap_chooses_anew_as_folds_do():
     options = {"grid": [0.0, 1.0], "folds": 3, "seed": 5}
     fit = rda("cultivar ~ .", WINE, **options)
-    codes = fit._fit.blocks.codes
+    codes = fit._fit.design_rows.codes
     rng = np.random.default_rng(0)
     members = [np.flatnonzero(codes == k) for k in range(3)]
     weights = np.zeros(len(WINE))
     for rows in members:
         weights[rows] = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
 
-    rule = fit._fit.refits.refit_to_rows(fit._fit, fit._fit.blocks.with_weights(weights))
+    rule = fit._fit.refits.refit_to_rows(fit._fit, fit._fit.design_rows.with_weights(weights))
     refit = rda("cultivar ~ .", WINE, weights=weights, prior=fit.prior, **options)
-    x = fit._fit.blocks.rows_at(np.array([7]))
+    x = fit._fit.design_rows.rows_at(np.array([7]))
     np.testing.assert_allclose(rule.scores(x), refit._fit.rule(fit.prior.to_numpy()).scores(x), rtol=1e-9)
 
 
