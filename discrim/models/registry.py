@@ -413,6 +413,7 @@ MODELS = (
         "bayes",
         "BayesResults",
         "distributions.bayes",
+        shown="distributions.bayes",
         plots=("regions", "densities"),
         plots_in="distributions.plots:BAYES_PLOTS",
         weights=False,

@@ -1,366 +1,44 @@
-"""The Bayes classifier of a known law: where prior and densities are known nothing has to be estimated.
+"""The Bayes classifier of a known distribution: prior and densities are given, and nothing is estimated.
 
-The rule that gives x the class of the largest posterior errs least of all rules. Its error is a property of
-the law, and a measure for every fit. A law is a table of probabilities, or distributions by class.
+The rule that assigns x to the class of the largest posterior has the smallest error of all rules. This error
+is a property of the distribution, against which every fit can be compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.core.distributions import bayes_law
 from discrim.core.distributions.bayes_law import DensityLaw, MassLaw
-from discrim.core.distributions.densities import density_of
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
-from discrim.data.table import Table
-from discrim.data.values import shown
-from discrim.errors import DataError, DiscrimError, NotSupportedError, PriorError
+from discrim.errors import DataError, NotSupportedError, PriorError
 from discrim.inference.resampling import generator
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
 from discrim.models.base.labels import distinct, labelled
 from discrim.models.base.reading import Data, Prior
 from discrim.models.base.scores import Decision
+from discrim.models.distributions.known_distributions import (
+    KnownDistribution,
+    known_distribution,
+    law_frame,
+    points_of,
+    ruled,
+)
 from discrim.models.report import Reported
+from discrim.report.grid import HeaderItem, Pairs, Section
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.models.evaluation.estimated_prior import PriorEstimate
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """A law with the names of its classes, columns and values, and what was given as distributions."""
-
-    law: MassLaw | DensityLaw
-    classes: pd.Index
-    columns: pd.Index
-    values: pd.Index | None
-    densities: dict[Any, Any]
-
-
-def known_law(densities: Any, columns: Sequence[str] | None, response: str | None) -> Known:
-    """The law that a table of probabilities, or distributions by class, describe."""
-    _refuse_names(columns, response)
-    if isinstance(densities, pd.DataFrame):
-        return _table_law(densities, columns, response)
-    if isinstance(densities, pd.Series):
-        _class_index(densities.index.tolist(), response or "y")
-        densities = dict(zip(densities.index, densities, strict=True))
-    if not isinstance(densities, Mapping):
-        raise DataError(
-            f"densities is a {type(densities).__name__}.",
-            hint=(
-                "Give a DataFrame of P(x | class), a row for each class, or a dict of frozen scipy.stats "
-                "distributions by class."
-            ),
-        )
-    distributions = dict(densities)
-    classes = _class_index(list(distributions), response or "y")
-    checked = []
-    for label, distribution in distributions.items():
-        try:
-            checked.append(density_of(distribution))
-        except DiscrimError as error:
-            raise error.with_message(f"Class {label!r}: {error.message}", classes=(label,)) from error
-        except Exception as error:
-            # What stands for a distribution is code of the user's.
-            raise DataError(
-                f"Class {label!r}: its distribution raised {type(error).__name__}: {error}.",
-                hint="Correct it, or give a frozen distribution of scipy.stats.",
-                classes=(label,),
-            ) from error
-    law = DensityLaw(tuple(checked))
-    for label, density in zip(classes, checked, strict=True):
-        if density.dim != law.dim:
-            raise DataError(
-                f"Class {label!r} has {density.dim} columns, class {shown(classes[0])} {law.dim}.",
-                hint="Give densities of the same x.",
-                classes=(label, classes[0]),
-            )
-        if density.discrete != law.discrete:
-            raise DataError(
-                f"Class {label!r} has {'probabilities' if density.discrete else 'a density'}, class "
-                f"{shown(classes[0])} does not.",
-                hint="Give densities, or probabilities, to all classes alike.",
-                classes=(label, classes[0]),
-            )
-    default = ["x"] if law.dim == 1 else [f"x{j + 1}" for j in range(law.dim)]
-    return Known(law, classes, _column_index(columns, default, classes.name), None, distributions)
-
-
-def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str | None) -> Known:
-    classes = _class_index(table.index.tolist(), str(response or table.index.name or "y"))
-    values = table.columns
-    if not len(values):
-        raise DataError("The table has no columns.", hint="Give P(x | class), a column for each value of x.")
-    if values.has_duplicates:
-        raise DataError(
-            f"The value {reading.listed(values[values.duplicated()])} is there twice.",
-            hint="Add its columns up.",
-        )
-    try:
-        mass = table.to_numpy(dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(
-            "The table is not numeric.", hint="Give P(x | class), a row for each class."
-        ) from None
-    for bad, what in ((~np.isfinite(mass), "not a number"), (mass < 0, "negative")):
-        if bad.any():
-            k, v = np.argwhere(bad)[0]
-            raise DataError(
-                f"P({shown(values[v])} | {shown(classes[k])}) is {what} ({mass[k, v]:g}).",
-                hint="Give probabilities.",
-            )
-    sums = mass.sum(axis=1)
-    off = np.abs(sums - 1) > reading.PRIOR_SLACK
-    if off.any():
-        k = int(np.argmax(off))
-        turned = mass.shape[0] and (np.abs(mass.sum(axis=0) - 1) <= reading.PRIOR_SLACK).all()
-        raise DataError(
-            f"The row of class {shown(classes[k])} sums to {sums[k]:.10g}, not to one.",
-            hint="Transpose it with .T, as its columns do."
-            if turned
-            else "Divide it by its sum if that is meant.",
-            classes=(classes[k],),
-        )
-    levels = values.nlevels
-    default = [
-        name if name is not None else ("x" if levels == 1 else f"x{j + 1}")
-        for j, name in enumerate(values.names)
-    ]
-    law = MassLaw(
-        mass / sums[:, None], np.arange(mass.shape[1], dtype=np.float64)[:, None], np.zeros(len(mass))
-    )
-    index = _column_index(columns, default, classes.name)
-    named_values = values.copy()
-    named_values.names = index.tolist()
-    return Known(law, classes, index, named_values, {})
-
-
-def _refuse_names(columns: Any, response: Any) -> None:
-    """Raise a DataError for names that are none."""
-    if not (columns is None or isinstance(columns, str | Iterable)):
-        raise DataError(
-            f"columns={reading.told(columns)} is not valid.",
-            hint="Give the names of the columns of x, in a list.",
-        )
-    if not isinstance(response, Hashable):
-        raise DataError(
-            f"response={reading.told(response)} is not valid.", hint="Give the name of the column of classes."
-        )
-
-
-def _class_index(labels: list[Any], name: str) -> pd.Index:
-    if any(pd.isna(label) for label in labels if np.ndim(label) == 0):
-        raise DataError("A class has a missing name.", hint="Name every class.")
-    tuples = [label for label in labels if isinstance(label, tuple)]
-    if tuples:
-        raise DataError(
-            f"The class {tuples[0]!r} is a tuple.",
-            hint="Name classes by text, numbers or booleans.",
-            classes=(tuples[0],),
-        )
-    twice = [label for k, label in enumerate(labels) if str(label) in map(str, labels[:k])]
-    if twice:
-        raise DataError(
-            f"Class names overlap: {reading.listed(twice)} is there twice.",
-            hint="Give each class a name of its own.",
-        )
-    if len(labels) < 2:
-        which = f"of one class, {shown(labels[0])}" if labels else "without classes"
-        raise DataError(f"A law {which}: classification needs two.", hint="Give another class.")
-    index: pd.Index = pd.Index(labels, name=name)
-    return index
-
-
-def _column_index(columns: Sequence[str] | None, default: list[Any], response: Any) -> pd.Index:
-    names = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
-    if len(names) != len(default):
-        raise DataError(
-            f"columns has {len(names)} names, {reading.listed(names)}; x has {len(default)} columns.",
-            hint="Give a name for each.",
-        )
-    names = [str(name) for name in names]
-    twice = [name for j, name in enumerate(names) if name in names[:j] or name == str(response)]
-    if twice:
-        raise DataError(
-            f"The name {twice[0]!r} is there twice.", hint="Name columns and response= differently."
-        )
-    return pd.Index(names)
-
-
-# ---- values of x
-
-
-def points_of(known: Known, data: Any) -> tuple[Floats, pd.Index]:
-    """Rows x (n, p) of new data, or positions (n, 1) among a table's values; missing ones are NaN."""
-    if known.values is None:
-        return _numbers(known, data)
-    if data is None:
-        return np.arange(len(known.values), dtype=np.float64)[:, None], known.values
-    columns, index = _columns(known, data)
-    missing = np.zeros(len(index), dtype=bool)
-    for column in columns:
-        missing |= pd.isna(column)
-    values = known.values
-    complete = np.flatnonzero(~missing)
-    present = [column[complete].tolist() for column in columns]
-    wanted = pd.Index(present[0]) if len(present) == 1 else pd.MultiIndex.from_arrays(present)
-    codes = np.full(len(index), -1, dtype=np.intp)
-    if len(complete):
-        codes[complete] = values.get_indexer(wanted)
-    strange = (codes < 0) & ~missing
-    if strange.any():
-        row = int(np.argmax(strange))
-        value = tuple(column[row] for column in columns)
-        said = shown(value[0] if len(value) == 1 else value)
-        names = reading.listed(known.columns)
-        raise DataError(
-            f"The value {said} of {names} at row {shown(index[row])} is not in the table of densities: "
-            f"its values are {reading.listed(values)}.",
-            hint="Correct the value, or leave the row out.",
-            rows=(index[row],),
-        )
-    return np.where(missing, np.nan, codes)[:, None], index
-
-
-def _is_table(data: Any) -> bool:
-    return isinstance(data, (pd.DataFrame, dict)) or (hasattr(data, "columns") and not hasattr(data, "name"))
-
-
-def _numbers(known: Known, data: Any) -> tuple[Floats, pd.Index]:
-    if data is None:
-        raise DataError("This law has no rows of its own.", hint="Pass data, a table or values of x.")
-    p = len(known.columns)
-    if _is_table(data):
-        table = Table(data)
-        x = np.empty((table.nrows, p))
-        for name in known.columns:
-            table.position(name)
-        table.fill(known.columns.tolist(), 0, table.nrows, x)
-        index = table.index
-    else:
-        try:
-            values = np.asarray(data, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError(
-                "x is not numeric.", hint=f"Give {reading.listed(known.columns)} as numbers."
-            ) from None
-        if values.ndim < 2:
-            values = values.reshape(-1, 1) if p == 1 else values.reshape(1, -1)
-        if values.ndim != 2 or values.shape[1] != p:
-            raise DataError(
-                f"x has shape {np.shape(data)}.", hint=f"Give rows of {p}: {reading.listed(known.columns)}."
-            )
-        x = values
-        index = data.index if isinstance(data, pd.Series) else pd.RangeIndex(len(values))
-    infinite = np.isinf(x)
-    if infinite.any():
-        row, column = np.argwhere(infinite)[0]
-        raise DataError(
-            f"Column {known.columns[column]!r} is infinite at row {shown(index[row])}.",
-            hint="Replace the value.",
-            columns=(known.columns[column],),
-            rows=(index[row],),
-        )
-    return x, index
-
-
-def _columns(known: Known, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
-    """Columns of values, and the index of the rows."""
-    p = len(known.columns)
-    if _is_table(data):
-        table = Table(data)
-        return [table.column(name).to_numpy(dtype=object) for name in known.columns], table.index
-    if isinstance(data, pd.MultiIndex):
-        return [data.get_level_values(j).to_numpy(dtype=object) for j in range(data.nlevels)], pd.RangeIndex(
-            len(data)
-        )
-    if p == 1:
-        series = (
-            data if isinstance(data, pd.Series) else pd.Series(np.atleast_1d(np.asarray(data, dtype=object)))
-        )
-        return [series.to_numpy(dtype=object)], series.index
-    rows = [data] if isinstance(data, tuple) else list(data)
-    if any(np.ndim(row) != 1 or len(row) != p for row in rows):
-        raise DataError(
-            f"A row of x is not {p} values.", hint=f"Give {reading.listed(known.columns)} of each."
-        )
-    return [np.array([row[j] for row in rows], dtype=object) for j in range(p)], pd.RangeIndex(len(rows))
-
-
-def law_frame(known: Known, x: Floats) -> pd.DataFrame:
-    """Points (m, p), or positions (m, 1) among a table's values, as a table with the law's columns."""
-    if known.values is None:
-        return pd.DataFrame(x, columns=known.columns)
-    taken = known.values[x[:, 0].astype(np.intp)]
-    return pd.DataFrame(taken.to_frame(index=False))
-
-
-# ---- rules of others
-
-
-def ruled(known: Known, rule: Any) -> Callable[[Floats], Codes]:
-    """The classes that a rule calls at points of the law, as codes; a function gets x as `predict` does."""
-    if isinstance(rule, (pd.Series, Mapping)):
-        return _by_value(known, pd.Series(rule))
-    if hasattr(rule, "predict"):
-        return lambda x: codes_of_labels(known, x, rule.predict(law_frame(known, x)))
-    if not callable(rule):
-        raise DataError(
-            f"A {type(rule).__name__} is no rule.",
-            hint="Give a fit, a function, or a Series of classes by value.",
-        )
-
-    def called(x: Floats) -> Codes:
-        frame = law_frame(known, x)
-        return codes_of_labels(known, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
-
-    return called
-
-
-def _by_value(known: Known, rule: pd.Series) -> Callable[[Floats], Codes]:
-    if known.values is None:
-        raise NotSupportedError("A rule by value is one of a table.", hint="Give a function of x, or a fit.")
-    if rule.index.has_duplicates:
-        twice = reading.listed(rule.index[rule.index.duplicated()])
-        raise DataError(f"The rule names {twice} more than once.", hint="Name each once.")
-    place = rule.index.get_indexer(known.values)
-    if (place < 0).any():
-        raise DataError(
-            f"The rule has no class for {reading.listed(known.values[place < 0])}.",
-            hint="Give one for each value.",
-        )
-    return lambda x: codes_of_labels(known, x, rule.iloc[place[x[:, 0].astype(np.intp)]])
-
-
-def codes_of_labels(known: Known, x: Floats, labels: Any) -> Codes:
-    """Positions of labels among the classes."""
-    values = np.asarray(labels, dtype=object)
-    if values.shape != (len(x),):
-        raise DataError(
-            f"The rule gave labels of shape {values.shape} for {len(x)} rows of x.",
-            hint="Give one label a row.",
-        )
-    codes = known.classes.get_indexer(pd.Index(values, dtype=object))
-    if (codes < 0).any():
-        row = int(np.argmax(codes < 0))
-        at = law_frame(known, x[row : row + 1]).iloc[0].to_dict()
-        raise DataError(
-            f"The rule assigns {at} to the unknown class {values[row]!r}.",
-            classes=(values[row],),
-            hint=f"Give one of {reading.listed(known.classes)}.",
-        )
-    return np.asarray(codes, dtype=np.intp)
 
 
 ROUNDINGS = 16
@@ -396,7 +74,7 @@ def decision_table(fit: Any) -> pd.DataFrame:
     return named
 
 
-def pair_bounds(known: Known, prior: Floats, draws: int, seed: int | None) -> pd.DataFrame:
+def pair_bounds(known: KnownDistribution, prior: Floats, draws: int, seed: int | None) -> pd.DataFrame:
     """Bounds on the errors of pairs of classes, and on the whole; see `BayesResults.bounds`."""
     classes = known.classes
     pairs = list(combinations(range(len(classes)), 2))
@@ -465,6 +143,14 @@ def _shares(prior: Any, classes: pd.Index) -> Floats:
     return reading.prior_vector(prior, classes, np.ones(len(classes)))
 
 
+MAX_PAIRS = 40
+"""Largest number of pairs of classes whose bounds a summary computes."""
+
+
+def _n_pairs(results: BayesResults) -> int:
+    return math.comb(len(results.classes), 2)
+
+
 class BayesResults(Reported):
     """The Bayes classifier of a known law. It predicts as a fit does, but it has no rows.
 
@@ -482,10 +168,9 @@ class BayesResults(Reported):
         Costs as they were given.
     """
 
-    _MOST_PAIRS: ClassVar[int] = 40
-    """Pairs of classes whose bounds are worked out without being asked for."""
-
-    def __init__(self, known: Known, prior: Any, costs: Any, draws: int, seed: int | None) -> None:
+    def __init__(
+        self, known: KnownDistribution, prior: Any, costs: Any, draws: int, seed: int | None
+    ) -> None:
         self._known = known
         self._draws = draws
         self._seed = seed
@@ -696,22 +381,16 @@ class BayesResults(Reported):
             prior = self._prior_values(None)
             with Progress(bayes_law.REPLICATES * len(prior), "random points by class") as progress:
                 least = bayes_law.least_risk(law, prior, self._costs(), self._draws, self._seed, progress)
-            self._cache["least"] = self._within_bounds(least)
+            if isinstance(law, DensityLaw) and least.is_sampled and _n_pairs(self) <= MAX_PAIRS:
+                normals = law.normals() if self.costs is None else None
+                if normals is not None and all(bayes_law.is_of_full_rank(normal.cov) for normal in normals):
+                    # The closed bounds of normal distributions limit the error of a mean over random points.
+                    total = self.bounds().iloc[-1]
+                    furthest = max(total["chernoff"] - least.value, least.value - total["lower"])
+                    least = least._replace(bound=min(least.bound, float(furthest)))
+            self._cache["least"] = least
         amount: bayes_law.Amount = self._cache["least"]
         return amount
-
-    def _within_bounds(self, least: bayes_law.Amount) -> bayes_law.Amount:
-        """An error over random points, no further off than the closed bounds of normals allow."""
-        law = self._known.law
-        k = len(self.classes)
-        if isinstance(law, bayes_law.MassLaw) or not least.is_sampled or self.costs is not None:
-            return least
-        normals = law.normals() if k * (k - 1) // 2 <= self._MOST_PAIRS else None
-        if normals is None or not all(bayes_law.is_of_full_rank(normal.cov) for normal in normals):
-            return least
-        whole = self.bounds().iloc[-1]
-        furthest = max(whole["chernoff"] - least.value, least.value - whole["lower"])
-        return least._replace(bound=min(least.bound, float(furthest)))
 
     @property
     def error_rate(self) -> float:
@@ -853,7 +532,7 @@ class BayesResults(Reported):
     def _model(self) -> str:
         return "bayes"
 
-    def _subject(self) -> Known:
+    def _subject(self) -> KnownDistribution:
         return self._known
 
     def _title(self) -> str:
@@ -870,6 +549,144 @@ class BayesResults(Reported):
         """One row: classes, columns, the error rate, its bound and method."""
         row = {"classes": len(self.classes), "columns": len(self.columns), "error_rate": self.error_rate}
         return pd.DataFrame([row | {"error_bound": self.error_bound, "method": self.error_method}])
+
+
+MIN_LISTED_PROBABILITY = 1e-6
+"""Values of smaller probability are not listed in a summary."""
+
+
+def bayes_sections(results: BayesResults, known: KnownDistribution) -> Sections:
+    """Return the sections of the summary of a known distribution, in their order."""
+    parts: Sections = {"header": _header, "classes": _classes}
+    if _has_decision(results):
+        parts["decision"] = _decision
+    if results.costs is None and _n_pairs(results) <= MAX_PAIRS:
+        parts["bounds"] = _bounds
+    if results.costs is not None:
+        parts["costs"] = _costs
+    return parts
+
+
+def bayes_brief(results: BayesResults, known: KnownDistribution) -> Sections:
+    """Return the sections of the short form: the error, and the decisions if they can be listed."""
+    decision: Sections = {"decision": _decision} if _has_decision(results) else {}
+    return {"header": _header, "classes": _classes, **decision}
+
+
+def _has_decision(results: BayesResults) -> bool:
+    try:
+        return len(results.decision) > 0
+    except NotSupportedError:
+        return False
+
+
+def _kind(law: MassLaw | DensityLaw) -> str:
+    if isinstance(law, MassLaw):
+        return f"table of {law.mass.shape[1]} values"
+    what = "discrete distributions" if law.discrete else "densities"
+    return f"{what} of one variable" if law.dim == 1 else f"{what} of rows of {law.dim}"
+
+
+def _header(results: BayesResults, known: KnownDistribution) -> Pairs:
+    law = known.law
+    what = "Error rate" if results.costs is None else "Mean cost"
+    bound = f"{results.error_bound:.1e}" if results.error_bound else "0"
+    items: list[HeaderItem] = [
+        HeaderItem("Classes", len(results.classes), str(len(results.classes))),
+        HeaderItem("Columns", len(results.columns), str(len(results.columns))),
+        HeaderItem("Law", _kind(law), _kind(law)),
+        HeaderItem(what, results.error_rate, f"{results.error_rate:.6g}"),
+        HeaderItem("Bound on its error", results.error_bound, bound),
+        HeaderItem("Computed by", results.error_method, results.error_method),
+    ]
+    note = ""
+    if results._least().is_sampled:
+        seed = "no seed" if results._seed is None else f"seed {results._seed}"
+        note = (
+            f"{results._draws:,} random points of each class, {seed}; the bound is half of a 99 % interval."
+        )
+    pairs = _n_pairs(results)
+    if results.costs is None and pairs > MAX_PAIRS:
+        note = f"{note} For the bounds of {pairs} pairs of classes see fit.bounds().".strip()
+    response = str(results.classes.name)
+    names = ", ".join(map(str, results.columns)) if isinstance(law, MassLaw) or law.dim <= 8 else "..."
+    return Pairs(f"{response} given {names}", items, note)
+
+
+def _classes(results: BayesResults, known: KnownDistribution) -> Section:
+    table = pd.DataFrame({"prior": results.prior})
+    formats: dict[Any, Any] = {"prior": "share"}
+    if isinstance(known.law, DensityLaw):
+        table["distribution"] = [distribution_text(given) for given in known.densities.values()]
+        formats["distribution"] = "text"
+    return Section("Classes", table, formats, source="fit.prior, fit.densities")
+
+
+def distribution_text(given: Any) -> str:
+    """Return the text of a distribution, such as norm(0, 1)."""
+    name = getattr(getattr(given, "dist", None), "name", None)
+    if name is not None:
+        arguments = [f"{value:.6g}" if np.ndim(value) == 0 else "..." for value in given.args]
+        arguments += [
+            f"{key}={value:.6g}" if np.ndim(value) == 0 else f"{key}=..." for key, value in given.kwds.items()
+        ]
+        return f"{name}({', '.join(arguments)})"
+    kind = type(given).__name__
+    if kind == "function":
+        return f"function {given.__name__}"
+    return kind.removesuffix("_frozen")
+
+
+def _decision(results: BayesResults, known: KnownDistribution) -> Section:
+    table = results.decision
+    if isinstance(known.law, DensityLaw) and known.law.on_line:
+        shown = table.assign(decision=table["decision"].astype(object)).set_index("decision")
+        shown.index = pd.Index(["none" if pd.isna(label) else str(label) for label in shown.index])
+        note = "Between the limits the rule decides for the class named in the line."
+        return Section("Regions", shown, note=note, source="fit.decision")
+    if table.index.nlevels > 1:
+        table = table.set_axis([", ".join(map(str, key)) for key in table.index])
+    note = ""
+    seen = table["probability"] if table.columns.is_unique else None
+    if seen is not None and (seen < MIN_LISTED_PROBABILITY).any():
+        n_hidden = int((seen < MIN_LISTED_PROBABILITY).sum())
+        note = f"{n_hidden} values of probability below {MIN_LISTED_PROBABILITY:g} are left out."
+        table = table[seen >= MIN_LISTED_PROBABILITY]
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"decision": "text"}
+    if table.columns.has_duplicates:
+        table = table.set_axis([*map(str, results.classes), "probability of value", "rule calls"], axis=1)
+        formats = dict.fromkeys(table.columns, "share") | {"rule calls": "text"}
+    return Section(
+        "Posteriors by value, the value's probability, and the decision",
+        table,
+        formats,
+        note=note,
+        source="fit.decision",
+    )
+
+
+def _bounds(results: BayesResults, known: KnownDistribution) -> Section:
+    table = results.bounds()
+    whole = table.iloc[-1]
+    pairs = table.iloc[:-1]
+    said = (
+        f" For all classes together: at most {whole['chernoff']:.4g}, at least {whole['lower']:.4g}."
+        if len(pairs) > 1
+        else ""
+    )
+    note = (
+        "Upper bounds pi_a^s pi_b^(1-s) rho(s): Chernoff's at the best s (the exponent), Bhattacharyya's at "
+        "1/2, where distance = -ln rho."
+        f"{said}"
+    )
+    shown = pairs.set_axis([f"{a} : {b}" for a, b in pairs.index])
+    return Section("Bounds on the error of pairs of classes", shown, note=note, source="fit.bounds()")
+
+
+def _costs(results: BayesResults, known: KnownDistribution) -> Section:
+    if results.costs is None:
+        raise NotSupportedError("This law has no costs.", hint="Call bayes() with costs=.")
+    return Section("Costs, actual (rows) by called (columns)", results.costs, shared=True, source="fit.costs")
 
 
 @reading.with_ways_out
@@ -943,4 +760,4 @@ def bayes(
     """
     generator(seed)
     draws = reading.check_whole("draws", draws, 64, what="a number of random points")
-    return BayesResults(known_law(densities, columns, response), prior, costs, draws, seed)
+    return BayesResults(known_distribution(densities, columns, response), prior, costs, draws, seed)

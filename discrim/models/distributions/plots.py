@@ -13,7 +13,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.inference.manova import telling_pair
-from discrim.models.distributions.bayes import Known, ruled
+from discrim.models.distributions.known_distributions import KnownDistribution, ruled
 from discrim.models.plots.pictured import named_columns, plot, reads_two_columns, said_choice
 from discrim.models.plots.planes import free_columns, given_values
 from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane, span
@@ -29,7 +29,7 @@ SAMPLE = 400
 
 
 @plot("densities", "prior times density of one variable, or of the values of a table", data=False)
-def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
+def densities(results: Any, known: KnownDistribution, options: PictureOptions) -> Axes:
     """Prior times density over one variable, or over the values of a table."""
     law = known.law
     prior = results._prior_values(None)
@@ -61,7 +61,7 @@ def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
     data=False,
     default_if=reads_two_columns,
 )
-def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
+def regions(results: Any, known: KnownDistribution, options: PictureOptions) -> Axes:
     """Regions of two columns, by default the pair of a sample's largest F, with its rows; others are held."""
     law = known.law
     every = results.columns.tolist()
