@@ -1,4 +1,6 @@
-"""The numbers of a linear discriminant analysis, the function that fits them, and scores of its columns.
+"""Estimates of a linear discriminant analysis, the function that fits them, and scores of its columns.
+
+`NormalFit` is the base class of these estimates and of those of `discrim.core.discriminant.qda`.
 
 *Scores of columns.* With class means m_k, weights f_k that sum to one, the mean m = sum_k f_k m_k and a
 covariance S = D^(1/2) R D^(1/2) of variances D and correlations R, the cat scores of class k are (Zuber &
@@ -29,8 +31,9 @@ whose means lie in a plane, c + S A A'(m_k - c) for axes A with A'S A = I.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy
@@ -64,34 +67,142 @@ from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LDAFit:
-    """The numbers of a linear discriminant analysis.
+class NormalFit(ABC):
+    """Estimates of a discriminant analysis of normal classes: of `LDAFit` and of `QDAFit`.
 
     Attributes
     ----------
     moments : ClassMoments
-        Pooled, or diagonal.
+    prior : (K,) float
     estimated_prior : bool
-        Whether the prior (K,) is the class proportions of the rows.
+        Whether the prior is the class proportions of the rows.
     method : {"moment", "mle", "t", "mcd"}
-    covariance : Covariance
-        Within classes, in the coordinates of the moments, with the divisor N - K or N.
-    ncomp : int or None
-        Number of canonical axes the rule is restricted to; None for all.
-    unscaled : ClassMoments or None
-        The moments before they were brought within reach of one unit, where columns so small that a sphere
-        or a median does not see them lose what tests of single columns see.
+    covariances : tuple of Covariance
+        One for all classes, or one for each class, in the coordinates of the moments.
+    divisors : (1,) or (K,) float
+        Divisors of the covariances.
+    covariance_model : CovarianceModel
     """
 
     moments: ClassMoments
     prior: Floats
     estimated_prior: bool
     method: str
-    covariance: Covariance
-    divisor: float
-    ncomp: int | None
+    covariances: tuple[Covariance, ...]
+    divisors: Floats
     covariance_model: CovarianceModel
+
+    @property
+    def standardize(self) -> bool:
+        """Whether the covariance model compares columns over their standard deviations."""
+        return self.covariance_model.column_units(self.moments) is not None
+
+    @property
+    def within_axes(self) -> SubspaceCovariance | None:
+        """The covariance model, if it compares the classes on a few axes."""
+        axes: SubspaceCovariance | None = self.covariance_model.subspace
+        return axes
+
+    @property
+    def components(self) -> int | None:
+        """Number of principal axes; None without these."""
+        axes = self.within_axes
+        return None if axes is None or axes.is_supervised else axes.count
+
+    @property
+    def chosen_covariance(self) -> dict[str, Any]:
+        """Parameters of the covariance that the rows chose, by name."""
+        return self.covariance_model.chosen_parameters()
+
+    @property
+    def chosen_components(self) -> dict[str, Any]:
+        """Number of principal axes if the rows chose it."""
+        axes = self.within_axes
+        return {"n": axes.count} if axes is not None and axes.is_chosen else {}
+
+    @property
+    def has_distances(self) -> bool:
+        """Whether covariances are full, and moments of the rows."""
+        return self.covariance_model.has_distances
+
+    def distances(self) -> Distances:
+        """Squared distances to the class means."""
+        return gaussian.distances(self.moments, self.covariances)
+
+    def classes(self, log_prior: Floats) -> NormalClasses:
+        """Return the estimated classes under another prior, a logarithm (K,)."""
+        return NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
+
+    def refuse_left_out(self) -> None:
+        """Raise NotSupportedError if rows cannot be left out one by one."""
+        self.covariance_model.check_leave_one_out(self.moments)
+
+    def refit(self, moments: ClassMoments, covariance_model: CovarianceModel | None = None) -> Self | None:
+        """Fit the same model to other moments with the same prior.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        covariance_model : CovarianceModel, optional
+            By default the one of this fit, with a shrinkage that was given or that rows determined.
+
+        Returns
+        -------
+        NormalFit or None
+            None if a covariance is singular.
+        """
+        covariance_model = covariance_model or self.covariance_model.for_refit()
+        if self.has_obstacles(moments, covariance_model):
+            return None
+        try:
+            return self.of_moments(moments, covariance_model)
+        except NoEstimateError:
+            return None
+
+    @abstractmethod
+    def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
+        """Return whether moments have too few rows, or columns without a covariance."""
+
+    @abstractmethod
+    def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> Self:
+        """Fit the same model to other moments without obstacles, with another covariance model."""
+
+    @abstractmethod
+    def divisors_of(self, moments: ClassMoments) -> Floats:
+        """Return the divisors (1,) or (K,) of other moments."""
+
+    def buffers(self) -> dict[str, Floats]:
+        """Return the arrays of a file in addition to the moments."""
+        return buffers_of(self.covariance_model, self.covariances)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LDAFit(NormalFit):
+    """Estimates of a linear discriminant analysis, from pooled or diagonal moments.
+
+    The covariance within classes has the divisor N - K or N.
+
+    Attributes
+    ----------
+    ncomp : int or None
+        Number of canonical axes the rule is restricted to; None for all.
+    unscaled : ClassMoments or None
+        The moments before their columns were brought to comparable scales. Tests of single columns need
+        them, because rescaling loses digits of very small columns.
+    """
+
+    ncomp: int | None = None
     unscaled: ClassMoments | None = None
+
+    @property
+    def covariance(self) -> Covariance:
+        """Covariance within classes."""
+        return self.covariances[0]
+
+    @property
+    def divisor(self) -> float:
+        """Divisor of the covariance."""
+        return float(self.divisors[0])
 
     @property
     def by_column(self) -> ClassMoments:
@@ -137,38 +248,6 @@ class LDAFit:
         return self.residual_df if self.residual_df > LIGHT * total else total
 
     @property
-    def standardize(self) -> bool:
-        """Whether the kind of covariance compares columns over their standard deviations."""
-        return self.covariance_model.column_units(self.moments) is not None
-
-    @property
-    def within_axes(self) -> SubspaceCovariance | None:
-        """The principal axes within which classes are compared."""
-        axes: SubspaceCovariance | None = self.covariance_model.subspace
-        return axes
-
-    @property
-    def components(self) -> int | None:
-        """Their number; None where all columns are compared."""
-        return None if self.within_axes is None else self.within_axes.count
-
-    @property
-    def chosen_covariance(self) -> dict[str, Any]:
-        """Parameters of the covariance that the rows chose, by name."""
-        return self.covariance_model.chosen_parameters()
-
-    @property
-    def chosen_components(self) -> dict[str, Any]:
-        """Number of principal axes if the rows chose it."""
-        axes = self.within_axes
-        return {"n": axes.count} if axes is not None and axes.is_chosen else {}
-
-    @property
-    def has_distances(self) -> bool:
-        """Whether the covariance is full, and that of the rows."""
-        return self.covariance_model.has_distances
-
-    @property
     def has_errors(self) -> bool:
         """Whether the coefficients have standard errors."""
         return self.covariance_model.traits.has_standard_errors and self.reduced() is None
@@ -205,10 +284,6 @@ class LDAFit:
     def tied_axes(self) -> tuple[int, int] | None:
         """Return the canonical axes of equal eigenvalues that `ncomp` separates."""
         return None if self.ncomp is None else tied_axes(self.axes().singular ** 2, self.ncomp)
-
-    def distances(self) -> Distances:
-        """Squared distances to the class means."""
-        return gaussian.distances(self.moments, (self.covariance,))
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
         """Distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
@@ -267,7 +342,7 @@ class LDAFit:
         """
         self.refuse_left_out()
         left_out = self.covariance_model.leave_one_out(
-            replace(self._classes(log_prior), moments=self.by_column, rows=rows)
+            replace(self.classes(log_prior), moments=self.by_column, rows=rows)
         )
         if isinstance(left_out, FullLeftOut):
             return left_out
@@ -286,10 +361,6 @@ class LDAFit:
             raise CoreNotSupportedError("reduced_leave_one_out")
         self.covariance_model.check_leave_one_out(self.moments)
 
-    def _classes(self, log_prior: Floats) -> NormalClasses:
-        divisors = np.array([self.divisor])
-        return NormalClasses(self.moments, (self.covariance,), divisors, log_prior)
-
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
@@ -305,34 +376,23 @@ class LDAFit:
         left[codes, np.arange(len(codes))] -= gone.out
         return d2, left, np.repeat(nu * gone.shrink[None], len(counts), axis=0)
 
-    def refit(self, moments: ClassMoments, covariance_model: CovarianceModel | None = None) -> LDAFit | None:
-        """The same model of other moments, the prior held; None where the covariance is singular.
-
-        By default the kind of covariance is that of this fit, with a shrinkage that was given or that rows
-        said.
-        """
-        covariance_model = self.covariance_model.for_refit() if covariance_model is None else covariance_model
+    def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
+        """Return whether moments have too few rows, or columns without a covariance."""
         least = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
-        taken = moments.n_classes + covariance_model.covariates
-        light = self.method == "moment" and moments.total <= taken * (1 + LIGHT)
-        if (
+        n_parameters = moments.n_classes + covariance_model.covariates
+        return bool(
             covariance_model.covariates >= moments.n_columns
-            or light
+            or (self.method == "moment" and moments.total <= n_parameters * (1 + LIGHT))
             or moments.rows.sum() - moments.n_classes < least
             or covariance_model.check(moments)
-        ):
-            return None
-        try:
-            return self.of_moments(moments, covariance_model)
-        except NoEstimateError:
-            return None
+        )
 
     def divisors_of(self, moments: ClassMoments) -> Floats:
-        """The divisor (1,) of other moments."""
+        """Return the divisor (1,) of other moments."""
         return np.array([common_divisor(moments, self.method, self.covariates)])
 
     def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> LDAFit:
-        """The same model of other moments, by a kind of covariance without obstacles."""
+        """Fit the same model to other moments without obstacles, with another covariance model."""
         return fit_lda(
             moments,
             self.prior,
@@ -341,10 +401,6 @@ class LDAFit:
             ncomp=self.ncomp,
             estimated_prior=self.estimated_prior,
         )
-
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps of the fit beside its moments."""
-        return buffers_of(self.covariance_model, (self.covariance,))
 
     def within(self) -> Covariance:
         """The covariance with `within_divisor`, which canonical axes have as their unit."""
@@ -377,7 +433,7 @@ class LDAFit:
         reduced = self.reduced() is not None
         if reduced and self.covariance_model.traits.is_maximum_likelihood:
             self.covariance_model.check_reduced_axes()
-        full = self.covariance_model.log_likelihood(self._classes(logs_of_prior(self.prior)))
+        full = self.covariance_model.log_likelihood(self.classes(logs_of_prior(self.prior)))
         if not reduced:
             return full
         return full - 0.5 * self.moments.total * float(np.log1p(self.roots()[self.ncomp :]).sum())
@@ -397,20 +453,18 @@ def fit_lda(
     The divisor is N - K by method "moment", else N; ncomp is the number of canonical axes of the rule.
     """
     covariance_model = covariance_model or FullCovariance()
-    divisor = common_divisor(moments, method, covariance_model.covariates)
-    found = covariance_model.estimate(moments, np.array([divisor]))
-    unscaled = None if found.moments is moments else moments
-    (covariance,) = found.covariances
+    divisors = np.array([common_divisor(moments, method, covariance_model.covariates)])
+    found = covariance_model.estimate(moments, divisors)
     return LDAFit(
         found.moments,
         prior,
         estimated_prior,
         method,
-        covariance,
-        divisor,
-        ncomp,
+        found.covariances,
+        divisors,
         found.covariance_model,
-        unscaled,
+        ncomp,
+        None if found.moments is moments else moments,
     )
 
 

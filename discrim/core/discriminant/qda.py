@@ -1,18 +1,18 @@
-"""The numbers of a quadratic discriminant analysis, and the pure function that fits them."""
+"""Estimates of a quadratic discriminant analysis, and the function that fits them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from discrim.core.covariance.covariance import Covariance, divisors_by_class
-from discrim.core.covariance.kinds import buffers_of, covariance_from_file
-from discrim.core.covariance.model import CovarianceModel, FullCovariance, NormalClasses
+from discrim.core.covariance.kinds import covariance_from_file
+from discrim.core.covariance.model import CovarianceModel, FullCovariance
 from discrim.core.covariance.principal import of_columns
-from discrim.core.covariance.projected import SubspaceCovariance
-from discrim.core.errors import CoreNotSupportedError, NoEstimateError
+from discrim.core.discriminant.lda import NormalFit
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
@@ -22,67 +22,21 @@ from discrim.core.rules.rules import Distances, Rule, logs_of_prior
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class QDAFit:
-    """The numbers of a quadratic discriminant analysis, from moments by class, or diagonal.
+class QDAFit(NormalFit):
+    """Estimates of a quadratic discriminant analysis, from moments by class, or diagonal ones.
 
-    The K covariances are in the coordinates of the moments, with divisors (K,) n_k - 1 or n_k by the method
-    "moment", "mle", "t" or "mcd". An estimated prior (K,) is the class proportions of the rows.
+    Divisors (K,) of the K covariances are n_k - 1 by method "moment", else n_k.
     """
-
-    moments: ClassMoments
-    prior: Floats
-    estimated_prior: bool
-    method: str
-    covariances: tuple[Covariance, ...]
-    divisors: Floats
-    covariance_model: CovarianceModel
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether only variances are held."""
+        """Whether the covariances consist of variances only."""
         return self.covariances[0].is_diagonal
-
-    @property
-    def standardize(self) -> bool:
-        """Whether the kind of covariance compares columns over their standard deviations."""
-        return self.covariance_model.column_units(self.moments) is not None
-
-    @property
-    def within_axes(self) -> SubspaceCovariance | None:
-        """The principal axes within which classes are compared."""
-        axes: SubspaceCovariance | None = self.covariance_model.subspace
-        return axes
-
-    @property
-    def components(self) -> int | None:
-        """Number of principal axes; None without these."""
-        axes = self.within_axes
-        return None if axes is None or axes.is_supervised else axes.count
-
-    @property
-    def chosen_covariance(self) -> dict[str, Any]:
-        """Parameters of the covariance that the rows chose, by name."""
-        return self.covariance_model.chosen_parameters()
-
-    @property
-    def chosen_components(self) -> dict[str, Any]:
-        """Number of principal axes if the rows chose it."""
-        axes = self.within_axes
-        return {"n": axes.count} if axes is not None and axes.is_chosen else {}
-
-    @property
-    def has_distances(self) -> bool:
-        """Whether the covariances are full, and those of the rows."""
-        return self.covariance_model.has_distances
 
     def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
         """The covariances with other divisors (K,)."""
         ratios = divisors / self.divisors
         return tuple(c.divided_by(r) for c, r in zip(self.covariances, ratios.tolist(), strict=True))
-
-    def distances(self) -> Distances:
-        """Squared distances to the class means."""
-        return gaussian.distances(self.moments, self.covariances)
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
         """Distances under the unbiased covariances, and their degrees of freedom (K,)."""
@@ -111,12 +65,7 @@ class QDAFit:
 
         A NotSupportedError says that the covariances have no closed form, and refits would take too long.
         """
-        fitted = NormalClasses(self.moments, self.covariances, self.divisors, log_prior, rows)
-        return self.covariance_model.leave_one_out(fitted)
-
-    def refuse_left_out(self) -> None:
-        """Raise NotSupportedError if rows cannot be left out one by one."""
-        self.covariance_model.check_leave_one_out(self.moments)
+        return self.covariance_model.leave_one_out(replace(self.classes(log_prior), rows=rows))
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
@@ -131,35 +80,24 @@ class QDAFit:
         left[codes, np.arange(len(codes))] -= gone.out
         return d2, left, left - 1
 
-    def refit(self, moments: ClassMoments, covariance_model: CovarianceModel | None = None) -> QDAFit | None:
-        """The same model of other moments, as `LDAFit.refit`; None where a covariance is singular."""
-        covariance_model = self.covariance_model.for_refit() if covariance_model is None else covariance_model
+    def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
+        """Return whether moments have too few rows, or columns without a covariance."""
         least = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
-        light = self.method == "moment" and (moments.counts <= 1 + LIGHT).any()
-        if (
-            light
+        return bool(
+            (self.method == "moment" and (moments.counts <= 1 + LIGHT).any())
             or (moments.rows <= least).any()
             or any(covariance_model.check(moments, k) for k in range(moments.n_classes))
-        ):
-            return None
-        try:
-            return self.of_moments(moments, covariance_model)
-        except NoEstimateError:
-            return None
+        )
 
     def divisors_of(self, moments: ClassMoments) -> Floats:
-        """The divisors (K,) of other moments."""
+        """Return the divisors (K,) of other moments."""
         return divisors_by_class(moments.counts, self.method)
 
     def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> QDAFit:
-        """The same model of other moments, by a kind of covariance without obstacles."""
+        """Fit the same model to other moments without obstacles, with another covariance model."""
         return fit_qda(
             moments, self.prior, covariance_model, method=self.method, estimated_prior=self.estimated_prior
         )
-
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps of the fit beside its moments."""
-        return buffers_of(self.covariance_model, self.covariances)
 
     def df_model(self) -> int:
         """Free parameters: means, covariances and, where estimated, prior."""
@@ -169,9 +107,7 @@ class QDAFit:
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances."""
-        log_prior = logs_of_prior(self.prior)
-        fitted = NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
-        return self.covariance_model.log_likelihood(fitted)
+        return self.covariance_model.log_likelihood(self.classes(logs_of_prior(self.prior)))
 
 
 def fit_qda(
