@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -36,9 +36,8 @@ from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
-from discrim.models.base.reading import warn_of_tied_axes
 from discrim.models.base.refits import error_path, held_path
-from discrim.models.discriminant.covariance_descriptions import describe
+from discrim.models.discriminant.covariance_models import describe
 from discrim.models.evaluation import validation
 from discrim.models.moments.given import NeedsRows
 
@@ -57,16 +56,6 @@ def refuse_collinear_total(
     if found := dependencies(moments.as_one(), 0):
         instead = "pass components= for principal axes"
         raise reading.collinear_error(found, terms, "over all rows", instead=instead)
-
-
-def warn_of_separated_axes(covariance_model: CovarianceModel | None, levels: Sequence[Any]) -> None:
-    """Warn if a number of axes of a covariance model separates axes of equal eigenvalues."""
-    if covariance_model is None:
-        return
-    option = describe(covariance_model).axes_option
-    for axes in covariance_model.separated_axes():
-        owner = "" if axes.k is None else f"class {levels[axes.k]!r}"
-        warn_of_tied_axes(option, axes.count, axes.tie, owner=owner, most=axes.most)
 
 
 def needs_rows(components: object) -> NeedsRows:

@@ -1,27 +1,57 @@
-"""Covariance models of `lda` and `qda` from what `covariance=` and `components=` say.
+"""Covariance models of `lda` and `qda` as users write and read them.
 
-A word, a specification of `discrim.covariance` or `discrim.subspace`, or an estimator becomes the object of
-`discrim.core.covariance` that estimates the covariance. Specifications are validated when they are built;
-what is checked here are combinations of them with other options of a verb.
+`read_covariance` turns `covariance=` and `components=` into the object of `discrim.core.covariance` that
+estimates the covariance. Specifications are validated when they are built; here their combinations with other
+options of the verb are checked.
+
+`describe` returns the names, headings, notes and advice for a covariance model; no other module contains
+them. A description is a class with the methods in which it differs from `CovarianceDescription`, and is
+registered for the class of the model by `describes`. A model without a description of its own has the default
+one, which is built from its `name`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
+import numpy as np
+
+from discrim.core.covariance.adjusted import CovariateAdjustedCovariance
 from discrim.core.covariance.by_estimator import EstimatorCovariance
-from discrim.core.covariance.model import CovarianceModel
+from discrim.core.covariance.correlation import ShrunkCorrelationCovariance
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.covariance.diagonal import ShrunkDiagonalCovariance
+from discrim.core.covariance.em import EMCovariance
+from discrim.core.covariance.factor import FactorAnalyticCovariance
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, Sphere
+from discrim.core.covariance.nonlinear import NonlinearCovariance, degrees_of_freedom
 from discrim.core.covariance.projected import SubspaceCovariance
-from discrim.core.covariance.robust import ROBUST
+from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance, ignored
+from discrim.core.covariance.robust import ROBUST, MCDCovariance, StudentTCovariance
+from discrim.core.covariance.separable import SeparableCovariance
+from discrim.core.covariance.shrinkage import Shrinkage
+from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.covariance.sliced import SAVECovariance
+from discrim.core.covariance.spherical import SphericalCovariance
+from discrim.core.moments.moments import ClassMoments
 from discrim.covariance import CovarianceSpecification, Separable, covariance_words
 from discrim.errors import DataError, NotSupportedError, told
-from discrim.models.base.reading import Divisor
+from discrim.models.base.fit import FittedModel
+from discrim.models.base.fitted_results import FitComponent
+from discrim.models.base.reading import Divisor, warn_of_tied_axes
 from discrim.models.base.refits import text_of
-from discrim.models.discriminant.covariance_descriptions import describe
+from discrim.models.discriminant.covariance_results import (
+    FactorModel,
+    NonlinearModel,
+    SeparableModel,
+    ShrunkCorrelationModel,
+    ShrunkModel,
+)
+from discrim.models.discriminant.robust import RobustModel
 from discrim.options import check_whole, check_word, listed
+from discrim.report.grid import HeaderItem
 from discrim.specification import Specification, listed_classes, read_specification
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents, SubspaceSpecification, read_subspace
 
@@ -199,3 +229,589 @@ def refuse_moments_with_levels(components: Any) -> None:
 def method_of(covariance_model: CovarianceModel, method: Divisor) -> str:
     """Return the name of the estimator of means and covariances that the numbers of a fit store."""
     return getattr(covariance_model, "method", method)
+
+
+def warn_of_separated_axes(covariance_model: CovarianceModel | None, levels: Sequence[Any]) -> None:
+    """Warn if a number of axes of a covariance model separates axes of equal eigenvalues."""
+    if covariance_model is None:
+        return
+    option = describe(covariance_model).axes_option
+    for axes in covariance_model.separated_axes():
+        owner = "" if axes.k is None else f"class {levels[axes.k]!r}"
+        warn_of_tied_axes(option, axes.count, axes.tie, owner=owner, most=axes.most)
+
+
+# ---- wording
+
+D = TypeVar("D", bound=type["CovarianceDescription"])
+
+DESCRIPTIONS: dict[type[CovarianceModel], type[CovarianceDescription]] = {}
+"""The description of each class of models."""
+
+
+def describes(*models: type[CovarianceModel]) -> Callable[[D], D]:
+    """Register a description for classes of covariance models and their subclasses."""
+
+    def register(description: D) -> D:
+        DESCRIPTIONS.update(dict.fromkeys(models, description))
+        return description
+
+    return register
+
+
+def describe(model: CovarianceModel) -> CovarianceDescription:
+    """Return the description of a covariance model."""
+    for base in type(model).__mro__:
+        if base in DESCRIPTIONS:
+            return DESCRIPTIONS[base](model)
+    return CovarianceDescription(model)
+
+
+def divisor_text(*, by_class: bool, mle: bool) -> str:
+    """Return the divisor of covariances as a text."""
+    return ("1/n" if mle else "1/(n-1)") if by_class else ("1/N" if mle else "1/(N-K)")
+
+
+def check_closed_form(fit: FittedModel[Any], method: str) -> None:
+    """Raise NotSupportedError if a covariance has no closed form of a rule by a method."""
+    model = fit.estimates.covariance_model
+    if method == "plugin" or model.has_distances:
+        return
+    error = describe(model).sampling_error(f'method="{method}"')
+    raise error or NotSupportedError(
+        f'method="{method}" has a closed form for full covariances, not {describe(model).adjective} ones.',
+        hint='Use "plugin" or "calibrated".',
+    )
+
+
+class CovarianceDescription:
+    """Wording for a covariance model.
+
+    Parameters
+    ----------
+    model : CovarianceModel
+
+    Attributes
+    ----------
+    specification : str
+        Name of the specification in `discrim.covariance` that messages recommend for another shrinkage.
+    means_title, likelihood_label : str
+        Title of the table of class means, and label of the log-likelihood in a header.
+    pooled_title : str
+        First words of the title of a covariance of all classes.
+    singular_hint : str
+        What to do if the covariance of a class is singular.
+    full_hint : str
+        How to fit the full covariance instead, after "Fit".
+    other_shrinkage : str
+        Alternative to a larger shrinkage, after "Pass a larger number".
+    axes_option : str
+        Option that determines the number of axes.
+    axis_name : str
+        Prefix of the names of the axes.
+    sections : tuple of str
+        Sections that a summary has in addition: "flagged", "ranking", "factors".
+    component_class : type, optional
+        Class of the `covariance_model` of the results.
+    """
+
+    specification: ClassVar[str] = "Shrunk"
+    means_title: ClassVar[str] = "Means"
+    likelihood_label: ClassVar[str] = "Log-likelihood"
+    pooled_title: ClassVar[str] = "Pooled covariance"
+    singular_hint: ClassVar[str] = 'pass covariance="shrunk" to qda(), or see rda()'
+    full_hint: ClassVar[str] = 'with covariance="pooled"'
+    other_shrinkage: ClassVar[str] = ""
+    axes_option: ClassVar[str] = ""
+    axis_name: ClassVar[str] = ""
+    sections: ClassVar[tuple[str, ...]] = ()
+    component_class: ClassVar[type[FitComponent] | None] = None
+
+    def __init__(self, model: CovarianceModel) -> None:
+        self.model: Any = model
+
+    @property
+    def adjective(self) -> str:
+        """Adjective before "covariance"."""
+        name: str = self.model.name
+        return name
+
+    @property
+    def phrase(self) -> str:
+        """Words after "a covariance"."""
+        return f"by covariance={self.model.name!r}"
+
+    @property
+    def source(self) -> str:
+        """The option that asks for the model."""
+        return f'covariance="{self.model.name}"'
+
+    @property
+    def unit_dependent_part(self) -> str:
+        """The part of the model that depends on the units of the columns."""
+        return f'The sphere of covariance="{self.model.name}"'
+
+    def heading(self, *, by_class: bool, mle: bool) -> str:
+        """Return the covariance and its divisor, for a header."""
+        return f"{self.model.name}{' by class' * by_class}, {divisor_text(by_class=by_class, mle=mle)}"
+
+    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+        """Return the title of the table of a covariance."""
+        return f"{'Covariance' if by_class else self.pooled_title} {where}, divisor {divisor}"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the lines of a header about the parameters of the model."""
+        sphere = [] if self.model.sphere is None else [sphere_item(self.model.sphere)]
+        return [*map(shrinkage_item, self.model.shrinkages), *sphere]
+
+    def note(self, shorten: Callable[[str], str]) -> str:
+        """Return the note below a header; `shorten` cuts a text of the user."""
+        return " ".join(map(shrinkage_note, self.model.shrinkages)).strip()
+
+    def component(self, fit: FittedModel[Any]) -> FitComponent | None:
+        """Return the `covariance_model` of the results, or None."""
+        if self.component_class is not None:
+            return self.component_class(fit)
+        n_shrinkages = len(self.model.shrinkages)
+        if not n_shrinkages:
+            return None
+        return ShrunkModel(fit) if n_shrinkages == 1 else ShrunkCorrelationModel(fit)
+
+    def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
+        """Return the warning of a fit, if any."""
+        return None
+
+    def sampling_error(self, what: str) -> NotSupportedError | None:
+        """Return the error for a method that assumes the sampling distribution of moments, or None."""
+        return None
+
+
+SHRINKAGE_RULES = {
+    "given": "given",
+    "oas": "OAS",
+    "ledoit-wolf": "Ledoit-Wolf",
+    "loo": "leave-one-out",
+    "strimmer": "Opgen-Rhein & Strimmer",
+}
+"""Names of the rules of a shrinkage in headers."""
+
+
+def shrinkage_item(shrinkage: Shrinkage) -> HeaderItem:
+    """Return the line of a header about a shrinkage and its rule."""
+    low = min(shrinkage.values)
+    high = max(shrinkage.values)
+    text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
+    rule = SHRINKAGE_RULES[shrinkage.rule]
+    return HeaderItem(f"Shrinkage, {rule}", shrinkage.values, text, brief=f"shrinkage ({rule})")
+
+
+def shrinkage_note(shrinkage: Shrinkage) -> str:
+    """Return the note about the errors of a shrinkage that leave-one-out chose."""
+    if shrinkage.rule != "loo":
+        return ""
+    return (
+        "The leave-one-out error is optimistic, because the shrinkage was chosen by it; "
+        "error_rates(['cv']) chooses it anew in each fold."
+    )
+
+
+def shrinkage_text(shrinkage: Shrinkage) -> str:
+    """Return the shrinkage that leaves a covariance singular, for a message."""
+    authors = {"ledoit-wolf": "Ledoit & Wolf's", "strimmer": "Schaefer & Strimmer's"}
+    if shrinkage.rule in authors:
+        return f"{authors[shrinkage.rule]} shrinkage is 0"
+    return f"shrinkage={shrinkage.values[0]:g}"
+
+
+def sphere_item(sphere: Sphere) -> HeaderItem:
+    """Return the line of a header about the units of a sphere."""
+    text = "in columns' units" if sphere.in_data else "of standardized columns"
+    return HeaderItem("Sphere", text, text)
+
+
+@describes(FullCovariance)
+class FullDescription(CovarianceDescription):
+    """Wording for the full covariance."""
+
+    def heading(self, *, by_class: bool, mle: bool) -> str:
+        """Return the covariance and its divisor, for a header."""
+        return f"{'by class' if by_class else 'pooled'}, {divisor_text(by_class=by_class, mle=mle)}"
+
+
+@describes(ShrunkDiagonalCovariance)
+class ShrunkDiagonalDescription(CovarianceDescription):
+    """Wording for shrunken variances."""
+
+    specification = "Diagonal"
+
+    @property
+    def adjective(self) -> str:
+        """Adjective before "covariance"."""
+        return "shrunken diagonal"
+
+    @property
+    def phrase(self) -> str:
+        """Words after "a covariance"."""
+        return "of shrunken variances"
+
+
+@describes(SphericalCovariance)
+class SphericalDescription(CovarianceDescription):
+    """Wording for the spherical covariance."""
+
+    specification = "Spherical"
+
+
+@describes(ShrunkCovariance)
+class ShrunkDescription(CovarianceDescription):
+    """Wording for the covariance that is shrunk towards a sphere."""
+
+    pooled_title = "Pooled and shrunk covariance"
+    singular_hint = 'pass covariance="shrunk", whose shrinkage is above 0'
+    other_shrinkage = ', or covariance="shrunk"'
+
+
+@describes(NonlinearCovariance)
+class NonlinearDescription(CovarianceDescription):
+    """Wording for nonlinear shrinkage."""
+
+    specification = "NonlinearShrinkage"
+    pooled_title = "Pooled and shrunk covariance"
+    unit_dependent_part = 'The shrinkage of covariance="nonlinear"'
+    component_class = NonlinearModel
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the lines of the degrees of freedom and of the units."""
+        classes = [None] if len(covariances) == 1 else list(range(moments.n_classes))
+        df = tuple(degrees_of_freedom(moments, k) for k in classes)
+        low, high = f"{min(df):.6g}", f"{max(df):.6g}"
+        units = "of the columns" if self.model.sphere.in_data else "standard deviations"
+        return [
+            HeaderItem("Degrees of freedom", df, low if low == high else f"{low} to {high}"),
+            HeaderItem("Units", units, units),
+        ]
+
+    def note(self, shorten: Callable[[str], str]) -> str:
+        """Return the note with the source of the estimator."""
+        return "Eigenvalues by analytical nonlinear shrinkage (Ledoit & Wolf, 2020)."
+
+
+@describes(ShrunkCorrelationCovariance)
+class ShrunkCorrelationDescription(CovarianceDescription):
+    """Wording for shrunken correlations."""
+
+    specification = "ShrunkCorrelation"
+    pooled_title = "Pooled and shrunk covariance"
+    sections = ("ranking",)
+
+    def heading(self, *, by_class: bool, mle: bool) -> str:
+        """Return the covariance and its divisor, for a header."""
+        return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the lines of both shrinkages."""
+        items: list[HeaderItem] = []
+        for what, shrinkage in zip(("correlations", "variances"), self.model.shrinkages, strict=True):
+            rule = "given" if shrinkage.rule == "given" else "estimated"
+            text = f"{shrinkage.values[0]:.4g}, {rule}"
+            items.append(
+                HeaderItem(f"Shrinkage, {what}", shrinkage.values, text, brief=f"shrinkage ({what})")
+            )
+        return items
+
+
+@describes(PseudoInverseCovariance)
+class PseudoInverseDescription(CovarianceDescription):
+    """Wording for the pseudo-inverse."""
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the line of the rank."""
+        rank = len(covariances[0].root)
+        return [HeaderItem("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
+
+    def component(self, fit: FittedModel[Any]) -> FitComponent | None:
+        """Return the `covariance_model` of the results, or None."""
+        if self.component_class is not None:
+            return self.component_class(fit)
+        n_shrinkages = len(self.model.shrinkages)
+        if not n_shrinkages:
+            return None
+        return ShrunkModel(fit) if n_shrinkages == 1 else ShrunkCorrelationModel(fit)
+
+    def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
+        """Return the warning that a covariance has no inverse."""
+        rank, lost = ignored(covariances[0], moments)
+        if rank == moments.n_columns:
+            return None
+        return (
+            f'covariance="pinv": the rows vary within classes in {rank} of {moments.n_columns} dimensions. '
+            f"Distances are taken in these alone and leave out {lost:.1%} of the squared differences of the "
+            'class means, which lie beyond them; covariance="shrunk" uses all.'
+        )
+
+
+@describes(FactorAnalyticCovariance)
+class FactorAnalyticDescription(CovarianceDescription):
+    """Wording for covariances of a few large variances."""
+
+    specification = "FactorAnalytic"
+    axes_option = "dimensions"
+    sections = ("factors",)
+    component_class = FactorModel
+
+    @property
+    def dimension_rule(self) -> str:
+        """The rule that chose the dimensions."""
+        wanted = self.model.wanted
+        return {"given": "given", "bic": "BIC", "cattell": f"Cattell, {wanted.threshold:g}"}[wanted.found]
+
+    def heading(self, *, by_class: bool, mle: bool) -> str:
+        """Return the covariance and its divisor, for a header."""
+        if self.model.is_common:
+            return f"factor, common, {divisor_text(by_class=False, mle=mle)}"
+        return f"factor by class, {divisor_text(by_class=True, mle=mle)}"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the lines of the form, the dimensions and the sphere."""
+        form = self.model.wanted.form
+        items: list[HeaderItem] = [HeaderItem("Form", form, form)]
+        if self.model.factors is not None:
+            dimensions = tuple(self.model.factors.dimensions.tolist())
+            low = min(dimensions)
+            high = max(dimensions)
+            text = f"{low}" if low == high else f"{low} to {high}"
+            rule = self.dimension_rule
+            items.append(HeaderItem(f"Dimensions, {rule}", dimensions, text, brief=f"dimensions ({rule})"))
+        return [*items, sphere_item(self.model.sphere)]
+
+
+@describes(EstimatorCovariance)
+class EstimatorDescription(CovarianceDescription):
+    """Wording for the covariance of an estimator of the user."""
+
+    adjective = "user's"
+    phrase = "of an estimator"
+
+    def heading(self, *, by_class: bool, mle: bool) -> str:
+        """Return the covariance and its divisor, for a header."""
+        return f"{'by class' if by_class else 'pooled'}, an estimator's"
+
+    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+        """Return the title of the table of a covariance."""
+        return f"Covariance {where}, as the estimator has it"
+
+    def note(self, shorten: Callable[[str], str]) -> str:
+        """Return the note that names the estimator."""
+        return f"Covariance by {shorten(self.model.text)}, with its own divisor."
+
+
+@describes(SeparableCovariance)
+class SeparableDescription(CovarianceDescription):
+    """Wording for the covariance of the entries of a matrix."""
+
+    singular_hint = "give more rows, or fewer columns"
+    component_class = SeparableModel
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the line of the shape of the matrix."""
+        shape = f"{self.model.rows} x {self.model.columns}"
+        return [HeaderItem("Columns as a matrix", shape, f"{shape}, row by row")]
+
+
+@describes(CovariateAdjustedCovariance)
+class CovariateAdjustedDescription(CovarianceDescription):
+    """Wording for the covariance of columns given covariates."""
+
+    adjective = "covariate-adjusted"
+    phrase = "given covariates"
+    full_hint = "without covariates"
+
+    def heading(self, *, by_class: bool, mle: bool) -> str:
+        """Return the covariance and its divisor, for a header."""
+        return f"pooled, given covariates, {'1/N' if mle else f'1/(N-K-{self.model.covariates})'}"
+
+    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+        """Return the title of the table of a covariance."""
+        return f"Covariance {where}, given the covariates, divisor {divisor}"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the line of the number of covariates."""
+        covariates = self.model.covariates
+        return [HeaderItem("Covariates", covariates, f"{covariates}, slopes common to classes")]
+
+
+@describes(EMCovariance)
+class EMDescription(FullDescription):
+    """Wording for the full covariance of observations with missing values."""
+
+    likelihood_label = "Log-likelihood, observed"
+    source = 'missing="em"'
+
+    def heading(self, *, by_class: bool, mle: bool) -> str:
+        """Return the covariance and its divisor, for a header."""
+        return f"{super().heading(by_class=by_class, mle=mle)}, by EM"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the lines of the search."""
+        model = self.model
+        steps = f"{model.steps}{'' if model.converged else ', not converged'}"
+        return [
+            HeaderItem("Rows completed", model.incomplete, f"{model.incomplete}, {model.patterns} patterns"),
+            HeaderItem("Sweeps of EM", model.steps, steps),
+        ]
+
+    def sampling_error(self, what: str) -> NotSupportedError | None:
+        """Return the error for a method that assumes the sampling distribution of moments, or None."""
+        if self.model.traits.is_moment_estimate:
+            return None
+        return NotSupportedError(
+            f"{what} assumes the sampling law of moments of complete rows, which estimates with "
+            'missing="em" do not follow.',
+            hint='Fit the complete rows, without missing="em".',
+        )
+
+
+class RobustDescription(CovarianceDescription):
+    """Wording for robust covariances."""
+
+    means_title = "Robust means"
+    singular_hint = 'pass covariance="shrunk"'
+    sections = ("flagged",)
+    component_class = RobustModel
+
+    @property
+    def estimator(self) -> str:
+        """Name of the estimator."""
+        return ""
+
+    @property
+    def source(self) -> str:
+        """The option that asks for the model."""
+        return f'covariance="{self.model.method}"'
+
+    def heading(self, *, by_class: bool, mle: bool) -> str:
+        """Return the covariance and its estimator, for a header."""
+        return f"{'by class' if by_class else 'pooled'}, {self.estimator}"
+
+    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+        """Return the title of the table of a covariance."""
+        return f"Robust covariance {where} ({self.estimator})"
+
+    def breakdown_item(self, moments: ClassMoments) -> HeaderItem:
+        """Return the line of the breakdown point."""
+        breakdown = self.model.breakdown(moments)
+        return HeaderItem("Breakdown, a class", breakdown, f"{100 * breakdown:.0f} % of its rows")
+
+    def sampling_error(self, what: str) -> NotSupportedError | None:
+        """Return the error for a method that assumes the sampling distribution of moments."""
+        return NotSupportedError(
+            f"{what} assumes the sampling law of moments, which means and covariances with "
+            f"{self.source} do not follow.",
+            hint="Fit without covariance=.",
+        )
+
+
+@describes(StudentTCovariance)
+class StudentTDescription(RobustDescription):
+    """Wording for covariances of t distributions."""
+
+    @property
+    def estimator(self) -> str:
+        """Name of the estimator."""
+        return f"t, nu = {self.model.nu:.4g}{'' if self.model.inflated else ', scale'}"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the lines of the search and of the breakdown point."""
+        rule = "estimated" if self.model.estimated_nu else "given"
+        return [
+            HeaderItem("Degrees of freedom", self.model.nu, f"{self.model.nu:.4g}, {rule}"),
+            HeaderItem("Steps of the search", self.model.steps, str(self.model.steps)),
+            self.breakdown_item(moments),
+        ]
+
+
+@describes(MCDCovariance)
+class MCDDescription(RobustDescription):
+    """Wording for the minimum covariance determinant."""
+
+    estimator = "minimum determinant"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the lines of the subsets and of the breakdown point."""
+        sizes = self.model.subset_sizes(moments)
+        rows = moments.counts
+        proportions = sizes / (rows if len(sizes) == len(rows) else np.append(rows, moments.total))
+        text = f"{100 * proportions.min():.0f} to {100 * proportions.max():.0f} % of rows"
+        return [HeaderItem("Subsets h", sizes.astype(int).tolist(), text), self.breakdown_item(moments)]
+
+
+@describes(SubspaceCovariance)
+class SubspaceDescription(CovarianceDescription):
+    """Wording for covariances within principal axes."""
+
+    phrase = "within principal axes"
+    source = "components="
+    singular_hint = 'give a smaller number of components, or pass covariance="shrunk"'
+    full_hint = "without components="
+    axes_option = "components"
+    axis_name = "PC"
+    unit_dependent_part = "The variance by which components= orders principal axes"
+
+    @property
+    def inner(self) -> CovarianceDescription:
+        """Description of the covariance of the scores."""
+        return describe(self.model.inner)
+
+    @property
+    def adjective(self) -> str:
+        """Adjective before "covariance"."""
+        return f"{self.inner.adjective} (within principal axes)"
+
+    def heading(self, *, by_class: bool, mle: bool) -> str:
+        """Return the covariance of the scores and its divisor, for a header."""
+        return self.inner.heading(by_class=by_class, mle=mle)
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the lines of the number of axes, its share of the variance, and the shrinkage."""
+        model = self.model
+        label = f"Principal axes{', standardized' if model.standardized else ''}"
+        label = label if model.indicators is None else "Axes of correspondence"
+        text = f"{model.count} of {model.total}, {model.share:.1%} of variance"
+        return [HeaderItem(label, model.count, text), *map(shrinkage_item, model.shrinkages)]
+
+    def note(self, shorten: Callable[[str], str]) -> str:
+        """Return the note about the choice of the number of axes."""
+        if not self.model.is_chosen:
+            return self.inner.note(shorten)
+        by = "by folds" if self.model.wanted == "cv" else "by leave-one-out"
+        choice = (
+            f"The number of axes was chosen {by} from the same rows; error_rates(['cv']) chooses it anew."
+        )
+        return f"{self.inner.note(shorten)} {choice}".strip()
+
+
+@describes(SAVECovariance)
+class SAVEDescription(SubspaceDescription):
+    """Wording for covariances on axes of sliced average variance estimation."""
+
+    adjective = "reduced (by ncomp=)"
+    phrase = "on the axes of ncomp="
+    source = "ncomp="
+    singular_hint = "give a smaller ncomp"
+    full_hint = "without ncomp="
+    axes_option = "ncomp"
+    axis_name = "SAVE"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
+        """Return the line of the number of axes, and their share of the sum of the eigenvalues."""
+        model = self.model
+        text = f"{model.count} of {model.total}, {model.share:.1%} of eigenvalues"
+        return [HeaderItem("Axes by SAVE", model.count, text)]
+
+    def note(self, shorten: Callable[[str], str]) -> str:
+        """Return the note that the axes depend on the classes."""
+        note = (
+            "The same rows and classes found the axes, so that the apparent error is optimistic; "
+            "error_rates(['cv']) finds them anew."
+        )
+        return f"{self.inner.note(shorten)} {note}".strip()

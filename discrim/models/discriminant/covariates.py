@@ -17,7 +17,7 @@ from discrim.inference.manova import wilks
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
-from discrim.models.discriminant.covariance_descriptions import describe
+from discrim.models.discriminant.covariance_models import describe
 from discrim.models.discriminant.normal_fits import moments_by_class
 
 

@@ -48,26 +48,27 @@ from discrim.models.base.labels import (
 from discrim.models.base.reading import Collinear, Data, Divisor, NaAction, Prior, warn_of_tied_axes
 from discrim.models.base.refits import verb_options
 from discrim.models.discriminant import normal_fits
-from discrim.models.discriminant.components import (
-    recode,
-    warn_of_separated_axes,
-    with_indicators,
-    with_level_indicators,
-)
-from discrim.models.discriminant.covariance_descriptions import check_closed_form, describe
+from discrim.models.discriminant.components import recode, with_indicators, with_level_indicators
 from discrim.models.discriminant.covariance_models import (
     LINEAR,
     Components,
+    check_closed_form,
+    describe,
     method_of,
     read_covariance,
     refuse_moments_with_levels,
     standardize_hint,
+    warn_of_separated_axes,
 )
 from discrim.models.discriminant.covariates import CovariateModel, adjusted_for
 from discrim.models.discriminant.em import MissingRows, em_sample
-from discrim.models.discriminant.normal_results import moment_estimates
+from discrim.models.discriminant.normal_results import (
+    ClassDifferences,
+    anova,
+    full_covariance,
+    moment_estimates,
+)
 from discrim.models.discriminant.robust import robust_moments
-from discrim.models.discriminant.variables import ClassDifferences, anova, full_covariance
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.canonical import CanonicalResults, Convention

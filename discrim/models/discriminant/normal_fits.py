@@ -45,10 +45,11 @@ from discrim.models.base.fit import E, FittedModel, ModelSpec
 from discrim.models.base.reading import Watch
 from discrim.models.base.refits import error_path, largest_as_good
 from discrim.models.discriminant.components import AxesChoice, choose_axes, needs_rows
-from discrim.models.discriminant.covariance_descriptions import describe, shrinkage_text
 from discrim.models.discriminant.covariance_models import (
     advised_specification,
     covariance_text,
+    describe,
+    shrinkage_text,
 )
 from discrim.models.discriminant.em import asks_for_em, em_rule
 from discrim.models.discriminant.robust import robust_rule

@@ -1,16 +1,39 @@
-"""Results of linear, quadratic and regularized discriminant analysis, and what single options add to them."""
+"""Base classes of the results of linear, quadratic and regularized discriminant analysis.
+
+`ClassDifferences` compares the classes column by column: analyses of variance, Levene's test, and a ranking
+of the columns. The covariance models that have attributes of their own add these in `covariance_results`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.adjusted import covariate_gaps
 from discrim.core.covariance.em import EMCovariance
+from discrim.core.discriminant import lda
+from discrim.core.discriminant.lda import By, LDAFit
+from discrim.core.moments.moments import gather
+from discrim.core.moments.row_sums import RowBlock
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.leave_one_out import squared_gaps
+from discrim.data.values import shown
+from discrim.design.blocks import Blocks
+from discrim.design.rows import repeated
+from discrim.errors import DataError, NotSupportedError, PriorError
+from discrim.inference.effect_sizes import Simultaneous, difference_table, roy_p
+from discrim.inference.mean_differences import anova_table, distance_table
 from discrim.models.base.available import available_if
+from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
+from discrim.models.base.reading import check_word, is_whole, listed, told
 from discrim.models.discriminant.components import subspace_of
-from discrim.models.discriminant.covariance_descriptions import describe
+from discrim.models.discriminant.covariance_models import describe
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
@@ -79,3 +102,373 @@ def moment_estimates(what: str, *, adjusted: bool = True) -> Callable[[Any], Non
             results._fit.estimates.refuse_covariates(what)
 
     return check
+
+
+Null = Literal["theoretical", "empirical"]
+
+
+def anova(
+    fit: FittedModel[LDAFit], *, levene: str | None, adjust: str | None, level: float | None = None
+) -> pd.DataFrame:
+    """One row a column; see `LDAResults.anova`."""
+    moments = fit.estimates.by_column
+    table = anova_table(moments, fit.terms, level)
+    if levene is not None:
+        check_word("levene", levene, ("mean", "median"))
+        blocks = fit.rows("Levene's test", "pass levene=None, or fit formula and data")
+        rests = moments.rests / moments.scale
+        middle = (moments.centres, rests) if levene == "mean" else (_medians(blocks), np.zeros(rests.shape))
+        deviations, (k, p) = _Deviations(blocks, *middle), moments.centres.shape
+        tests = anova_table(gather(deviations, n_classes=k, n_columns=p, spread="diagonal"), fit.terms)
+        table["levene_F"], table["levene_p"] = tests["F"], tests["p"]
+    if adjust is not None:
+        table["p_adjusted"] = adjusted(table["p"], adjust)
+        if levene is not None:
+            table["levene_p_adjusted"] = adjusted(table["levene_p"], adjust)
+    return table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Deviations:
+    """Absolute deviations of the rows from a middle of their class, the sum of two (K, p), by block."""
+
+    blocks: Blocks
+    centres: Floats
+    rests: Floats
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        for x, codes, weights in self.blocks:
+            deviations = np.abs(x.T - self.centres.T[:, codes] - self.rests.T[:, codes])
+            yield deviations.T, codes, weights
+
+
+def _medians(blocks: Blocks) -> Floats:
+    """Medians (K, p) of the classes; they need the rows side by side."""
+    parts: list[list[Floats]] = [[] for _ in blocks.design.levels]
+    for x, codes, weights in blocks:
+        if weights is not None and (weights % 1 != 0).any():
+            raise NotSupportedError(
+                'levene="median" takes weights that are whole numbers of rows.', hint='Use levene="mean".'
+            )
+        for k in np.unique(codes).tolist():
+            at = codes == k
+            parts[k].append(repeated(x[at], codes[at], None if weights is None else weights[at])[0])
+    return np.stack([np.median(np.concatenate(part), axis=0) for part in parts])
+
+
+def adjusted(p: pd.Series, method: str, own: tuple[str, ...] = ()) -> pd.Series:
+    """P-values adjusted by a method of statsmodels' `multipletests`; a DataError where one is missing.
+
+    The message on a method that is not known names the caller's own words first.
+    """
+    from statsmodels.stats.multitest import multipletests
+
+    if p.isna().any():
+        raise DataError(
+            f"The p-value of {shown(p.index[p.isna()][0])} is missing.",
+            hint="Leave it out to adjust the others.",
+        )
+    try:
+        if not isinstance(method, str):
+            raise ValueError(method)
+        return pd.Series(multipletests(p.to_numpy(), method=method)[1], index=p.index)
+    except ValueError:
+        raise DataError(
+            f"adjust={told(method)} is not known.",
+            hint=(
+                f"Name {''.join(f'{word!r}, ' for word in own)}{'or ' if own else ''}a method of "
+                "statsmodels' multipletests, such as 'holm', 'bonferroni' or 'fdr_bh'."
+            ),
+        ) from None
+
+
+def full_covariance(what: str, hint: str = "") -> Callable[[Any], None]:
+    """Return a check of `available_if` for what needs the full covariance of the rows.
+
+    Parameters
+    ----------
+    what : str
+        The method or statistic, as its error names it.
+    hint : str
+        What to do if there are more columns than rows.
+    """
+
+    def check(results: ClassDifferences) -> None:
+        results._need_full(what, hint)
+
+    return check
+
+
+class ClassDifferences(NormalResults):
+    """How far classes of one covariance are apart, and which columns tell them apart."""
+
+    _fit: FittedModel[LDAFit]
+
+    def _need_full(self, what: str, hint: str = "") -> None:
+        """Raise NotSupportedError without a full covariance; `hint` is for more columns than rows."""
+        self._need_moments(what)
+        if not self._fit.estimates.has_tests:
+            wide = self._fit.estimates.residual_df < len(self.terms)
+            more = " (for which there are too few rows for so many columns)" if wide else ""
+            instead = describe(self._fit.estimates.covariance_model).full_hint
+            raise NotSupportedError(f"{what} needs the full covariance.", hint=f"Fit {instead}{more}{hint}.")
+
+    @available_if(full_covariance("distances()"))
+    @displayed()
+    def distances(self, *, adjust: str | None = None, level: float | None = None) -> pd.DataFrame:
+        """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p.
+
+        With covariates they are those of the means at equal covariates.
+
+        Parameters
+        ----------
+        adjust : str, optional
+            Add p-values adjusted for the number of pairs: "roy", by the law of Roy's greatest root, which
+            holds for all contrasts between the classes at once, or a method of statsmodels' `multipletests`,
+            such as "holm".
+        level : float, optional
+            Level of the intervals: 0.95 stands for 95 percent. Adds the distance D and its limits, each of
+            one pair: those of the noncentrality of F (Reiser, 2001).
+
+        Returns
+        -------
+        DataFrame by (class, other)
+            D2, F, df1, df2, p, and p_adjusted, D, low and high where they are asked for. All hold for normal
+            classes with one covariance. A low limit of zero says that F is small for no distance at all.
+        """
+        numbers = self._fit.estimates
+        moments = numbers.moments
+        nu = numbers.residual_df
+        q = numbers.covariates
+        apart = squared_gaps(covariate_gaps(moments, q)) if q else None
+        table = distance_table(moments, numbers.unbiased(), nu, self._fit.classes, (q, apart), level)
+        if adjust == "roy":
+            roots = (table["F"] * table["df1"] / table["df2"]).to_numpy()
+            table["p_adjusted"] = roy_p(roots, moments.n_columns - q, moments.n_classes, nu)
+        elif adjust is not None:
+            table["p_adjusted"] = adjusted(table["p"], adjust, ("roy",))
+        return table
+
+    @available_if(moment_estimates("differences()", adjusted=False))
+    @displayed(d="general")
+    def differences(
+        self,
+        terms: Sequence[str] | None = None,
+        *,
+        combinations: pd.DataFrame | None = None,
+        adjust: str | None = None,
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """Differences of the class means in each column, with simultaneous intervals and Cohen's d.
+
+        Parameters
+        ----------
+        terms : sequence of str, optional
+            Columns; by default all.
+        combinations : DataFrame, columns of the fit by names, optional
+            Weights of combinations of the columns, in whose place these then stand, such as
+            ``fit.canonical().raw``. A column that it does not name has the weight zero. Where the weights
+            were found from the rows, the intervals of "roy" alone still hold.
+        adjust : str, optional
+            What p-values and intervals hold together for: "scheffe" for all contrasts between the classes in
+            one column, "roy" for all of them in all combinations of the columns of the fit, whatever of these
+            one looks at afterwards; "bonferroni" and "sidak" for the differences in the table. A method of
+            statsmodels' `multipletests` that adjusts p-values alone, such as "holm" or "fdr_bh", stands
+            beside the intervals of Bonferroni. By default each difference is on its own.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame by (class, other, term)
+            difference (the class less the other), se, t, df, p, p_adjusted where it is asked for, low, high,
+            and Cohen's d, by the standard deviation within all classes, with d_low and d_high, which are
+            those of each d on its own. All hold for normal classes with one variance in a column; Roy's, with
+            one covariance.
+
+        Raises
+        ------
+        DataError
+            There is no such column, method or level.
+        NotSupportedError
+            Roy's intervals are asked for where the fit has no full covariance.
+
+        Notes
+        -----
+        The intervals of Scheffe are those of 1953 (Biometrika 40, 87-110), those of Roy and Bose of the same
+        year (Annals of Mathematical Statistics 24, 513-536), here by the exact law of the greatest root. The
+        limits of d are those of the noncentrality of t (Steiger, 2004, Psychological Methods 9, 164-182).
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> fit = lda("species ~ .", load_iris())
+        >>> fit.differences("sepal_width", adjust="roy")[["difference", "low", "high"]].round(3).to_numpy()
+        array([[ 0.658,  0.409,  0.907],
+               [ 0.454,  0.205,  0.703],
+               [-0.204, -0.453,  0.045]])
+        """
+        if adjust == "roy":
+            self._need_full('differences(adjust="roy")')
+        numbers = self._fit.estimates
+        names = self._fit.terms
+        moments = numbers.by_column
+        p = len(names)
+        if combinations is not None:
+            self._need_full("differences(combinations=)")
+            moments = numbers.moments
+            weights = _weights(combinations, terms, names)
+            weights = weights.div(moments.scale, axis=0)
+            means = pd.DataFrame(moments.means, self._fit.classes, weights.index) @ weights
+            sd = np.linalg.norm(numbers.unbiased().root @ weights.to_numpy(), axis=0)
+            return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
+        if terms is not None:
+            chosen = list(terms) if isinstance(terms, Iterable) and not isinstance(terms, str) else [terms]
+            if unknown := [each for each in chosen if each not in list(names)]:
+                raise DataError(
+                    f"terms={told(unknown[0])} is no term of the fit.", hint=f"Name some of {listed(names)}."
+                )
+            at = np.array([names.get_loc(each) for each in chosen])
+            moments = moments.columns(at)
+            names = names[at]
+        means = pd.DataFrame(moments.means / moments.scale, self._fit.classes, names)
+        sd = np.sqrt(moments.squares.sum(axis=0) / numbers.residual_df) / moments.scale
+        return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
+
+    @available_if(lambda self: lda.refuse_no_scores(self._fit.estimates.covariance))
+    @available_if(lambda self: self._fit.estimates.refuse_covariates("ranking()"))
+    @displayed(score="z", q="p", HC="z")
+    def ranking(
+        self, by: By = "entropy", top: int | None = None, *, null: Null | None = None
+    ) -> pd.DataFrame:
+        """Columns by their correlation-adjusted t-scores (CAT scores), the best first.
+
+        The CAT scores of a class are the differences of its means from the common mean, divided by their
+        standard errors and multiplied by the inverse square root of the correlation within classes. Without
+        correlations, as with a diagonal covariance, they are t-scores (Zuber & Strimmer, 2009, Bioinformatics
+        25, 2700-2707). The prior weights the classes.
+
+        Parameters
+        ----------
+        by : {"entropy", "average", "maximum"}
+            How the scores of the classes become the score of a column: "entropy" is the sum of their squares,
+            each times one less the prior of the class; "average" is the mean of the squares; and "maximum" is
+            the largest square.
+        top : int, optional
+            Number of columns to show; by default all.
+        null : {"theoretical", "empirical"}, optional
+            The law that gives `p`. "theoretical" is the F distribution on K - 1 and N - K degrees of freedom.
+            "empirical" is that distribution times the factor which brings its median to the median of the
+            scores, for tables in which most columns do not differ. The default is "empirical" where there are
+            more columns than N - K, and "theoretical" elsewhere.
+
+        Returns
+        -------
+        DataFrame by term
+            score; p, the probability that a column without differences has so large a score by entropy; q,
+            the false discovery rate of Benjamini and Hochberg; HC, the higher criticism; and for each class
+            its scores, in a column cat. (or t.) with the label of the class. p, q and HC are missing for
+            robust estimates and for those by EM. With `top` these are the numbers of the ranking of all
+            columns.
+
+        Raises
+        ------
+        NotSupportedError
+            There are more columns than rows, and the covariance is neither diagonal nor one of shrunken
+            correlations.
+        PriorError
+            One class has all of the prior.
+
+        Notes
+        -----
+        The scores are those of R's `sda.ranking`, which shrinks the prior. To get its numbers, pass g/K + (1
+        - g) f_k as `prior=`, where f_k are the shares of N rows in K classes and g is (1 - sum f_k^2) / ((N -
+        1) sum (1/K - f_k)^2), but at most one. Its local false discovery rates, by fdrtool's mixture, are not
+        part of this table. The theoretical p is exact for t-scores without shrinkage at class proportions.
+        Where many columns share some factors and there are few rows, correlations are shrunk by too little
+        and p is too small: much too small by the theoretical null, and too small in the tail by the empirical
+        one.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> fit = lda("species ~ .", load_iris(), covariance="correlation")
+        >>> fit.ranking(top=2).score.round(2).to_dict()
+        {'petal_length': 2552.94, 'petal_width': 1322.08}
+        >>> some = load_iris()[["species", *fit.ranking(top=2).index]]
+        >>> lda("species ~ .", some, covariance="correlation").terms.tolist()
+        ['petal_length', 'petal_width']
+        """
+        check_word("by", by, ("entropy", "average", "maximum"))
+        if null is not None:
+            check_word("null", null, Null)
+        fit = self._fit
+        numbers = self._fit.estimates
+        p = len(fit.terms)
+        if top is not None and not (is_whole(top) and 1 <= top <= p):
+            raise DataError(
+                f"top={top!r} is not valid.", hint=f"Give a number of columns from 1 to {p}, or None for all."
+            )
+        if numbers.prior.max() == 1:
+            label = fit.classes[int(numbers.prior.argmax())]
+            raise PriorError(
+                f"Class {label!r} has all of the prior, so that the common mean is its own.",
+                hint="Fit with another prior= to rank columns.",
+                classes=(label,),
+            )
+        scores = lda.cat_scores(numbers.moments, numbers.covariance, numbers.prior)
+        table = pd.DataFrame({"score": lda.column_scores(scores, numbers.prior, by)}, index=fit.terms)
+        tails = np.full(p, np.nan)
+        if numbers.covariance_model.traits.is_moment_estimate:
+            empirical = p > numbers.residual_df if null is None else null == "empirical"
+            entropy = lda.column_scores(scores, numbers.prior, "entropy")
+            tails = lda.score_tails(entropy, len(fit.classes), numbers.residual_df, empirical=empirical)
+        known = bool(np.isfinite(tails).all())
+        table["p"] = tails
+        table["q"] = lda.benjamini_hochberg(tails) if known else np.nan
+        table["HC"] = lda.higher_criticism(tails) if known else np.nan
+        kind = "t" if numbers.covariance.is_diagonal else "cat"
+        names = [f"{kind}.{label}" for label in fit.classes]
+        table = pd.concat([table, pd.DataFrame(scores, index=fit.terms, columns=names)], axis=1)
+        order = np.argsort(-table["score"].to_numpy(), kind="stable")
+        return table.iloc[order if top is None else order[: int(top)]]
+
+
+def _weights(combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.Index) -> pd.DataFrame:
+    """Weights (p, c) of all columns of a fit, those that are not named being zero."""
+    if terms is not None:
+        raise DataError("combinations= stands in the place of terms=.", hint="Pass one of them.")
+    if not isinstance(combinations, pd.DataFrame) or not combinations.size:
+        raise DataError(
+            "combinations= is no DataFrame of weights.",
+            hint=(
+                "Give one with the columns of the fit as its index and a column for each combination, "
+                "such as fit.canonical().raw."
+            ),
+        )
+    if unknown := [each for each in combinations.index if each not in names]:
+        raise DataError(
+            f"combinations= has a weight of {told(unknown[0])}, which is no term of the fit.",
+            hint=f"Name some of {listed(names)}.",
+        )
+    weights = combinations.reindex(names, fill_value=0.0).astype(np.float64)
+    if not np.isfinite(weights.to_numpy()).all() or not (weights != 0).any().all():
+        raise DataError(
+            "combinations= has a weight that is no finite number, or only zeros.", hint="Correct it."
+        )
+    return weights
+
+
+def _adjusted_differences(
+    means: pd.DataFrame, sd: Floats, counts: Floats, adjust: str | None, level: float, p: int
+) -> pd.DataFrame:
+    own: tuple[Simultaneous, ...] = get_args(Simultaneous)
+    way = next((each for each in own if each == adjust), None)
+    if adjust is None or way is not None:
+        return difference_table(means, sd, counts, way, level, p)
+    # What adjusts p-values alone has no intervals, and Bonferroni's hold whatever it is.
+    table = difference_table(means, sd, counts, "bonferroni", level, p)
+    table["p_adjusted"] = adjusted(table["p"], adjust, own)
+    return table

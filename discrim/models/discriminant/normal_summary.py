@@ -19,7 +19,7 @@ from discrim.core.covariance.model import SPHERES
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import covariance_values, range_note
 from discrim.models.base.reading import listed
-from discrim.models.discriminant.covariance_descriptions import describe, sphere_item
+from discrim.models.discriminant.covariance_models import describe, sphere_item
 from discrim.models.discriminant.normal_fits import equal_covariance_tests
 from discrim.models.evaluation.assessment import RowsJudged, takes_long
 from discrim.models.results import headers

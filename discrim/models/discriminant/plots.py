@@ -10,7 +10,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.inference.verification import Costs
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import listed
-from discrim.models.discriminant.covariance_descriptions import FactorAnalyticDescription, describe
+from discrim.models.discriminant.covariance_models import FactorAnalyticDescription, describe
 from discrim.models.discriminant.normal_summary import MOST_STEPS, chosen_by
 from discrim.models.plots import judged, spaces
 from discrim.models.plots.pictured import named_columns, needed_rows, plot

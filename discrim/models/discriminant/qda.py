@@ -37,17 +37,18 @@ from discrim.models.discriminant.components import (
     SlicedSubspace,
     refuse_collinear_total,
     subspace_of,
-    warn_of_separated_axes,
     with_digits,
 )
-from discrim.models.discriminant.covariance_descriptions import check_closed_form, describe
 from discrim.models.discriminant.covariance_models import (
     QUADRATIC,
     Components,
+    check_closed_form,
+    describe,
     method_of,
     on_save_axes,
     read_covariance,
     standardize_hint,
+    warn_of_separated_axes,
 )
 from discrim.models.discriminant.em import MissingRows, em_sample
 from discrim.models.discriminant.normal_results import NormalResults, moment_estimates

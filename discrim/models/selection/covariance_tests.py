@@ -24,7 +24,7 @@ from discrim.models.base.displayed import displayed, number
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, NaAction, is_whole, listed, usable_rows, with_ways_out
-from discrim.models.discriminant.covariance_descriptions import describe
+from discrim.models.discriminant.covariance_models import describe
 from discrim.models.discriminant.lda import LDAResults
 from discrim.models.discriminant.normal_fits import (
     box_m_of_moments,

@@ -27,7 +27,7 @@ from discrim.errors import (
     NotSupportedError,
     ScaleWarning,
 )
-from discrim.models.discriminant.covariance_descriptions import describe
+from discrim.models.discriminant.covariance_models import describe
 from discrim.models.evaluation.validation import left_out_scores, scores_by_refit
 from tests.references import exact
 
