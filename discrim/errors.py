@@ -402,6 +402,17 @@ def kept_warnings() -> Iterator[list[tuple[str, type[DiscrimWarning]]]]:
         _COLLECTED.reset(token)
 
 
+@contextmanager
+def naming_file(path: str | None) -> Iterator[None]:
+    """Append the path of the file that is read to the message of an error; without a path do nothing."""
+    try:
+        yield
+    except DiscrimError as error:
+        if path is not None and path not in str(error):
+            error.message = f"{error.message} This is in {path!r}."
+        raise
+
+
 def warn_user(message: str, category: type[DiscrimWarning] = DiscrimWarning) -> None:
     """Show a warning at the line of the user's code that called the package."""
     collected = _COLLECTED.get()

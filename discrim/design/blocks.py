@@ -1,4 +1,4 @@
-"""The rows of a fit, with the class and the weight of each, as a run of blocks that fit the cache.
+"""The rows of a fit, with the class and the frequency weight of each, as a run of blocks that fit the cache.
 
 A table in memory is a source of one part, itself; rows of other sources are in `discrim.design.source_rows`.
 A block is columns side by side: its x (m, p) is the transposed view of a buffer (p, m), the layout both of
@@ -26,10 +26,10 @@ from discrim.core.numerics.map_reduce import StoredValue, map_reduce
 from discrim.core.numerics.progress import refresh_progress
 from discrim.data.column_range import ColumnRange
 from discrim.data.table import Table
+from discrim.data.values import as_floats, has_values, pandas_kind
 from discrim.design.levels import refuse_values, unseen_rows
 from discrim.design.matrix import DesignMatrix, design_of_columns, missing_rows, refuse_infinite
-from discrim.design.source_tables import named
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError, DroppedRowsWarning, NotSupportedError, naming_file, warn_user
 from discrim.formula.design import Design
 
 T = TypeVar("T")
@@ -385,14 +385,6 @@ class Blocks:
         """
         return None if self.rows.is_local else partial(self.rows.map_reduce, self)
 
-    def map_reduce_stored(self, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> StoredValue[T]:
-        """Apply a task to the rows, or to each of their parts on workers; store the merged result there."""
-        return self.rows.map_reduce_stored(self, task, merge)
-
-    def per_row(self, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
-        """Integers (n,) that a task gives, one for each row."""
-        return self.rows.per_row(self, task)
-
     def with_codes(self, codes: NDArray[np.intp]) -> Blocks:
         """The blocks with each row (n,) in another class; -1 leaves it out."""
         return replace(self, rows=self.rows.with_codes(codes))
@@ -404,10 +396,6 @@ class Blocks:
     def with_classes(self) -> Blocks:
         """The blocks with the class and the weight of each row, which no pass need then read."""
         return replace(self, rows=self.rows.with_classes(self.design.levels))
-
-    def has_whole_weights(self) -> bool:
-        """Whether the weights of rows whose class is known are whole numbers; of a source, after a pass."""
-        return self.rows.has_whole_weights()
 
     def with_counts(self, names: tuple[str, ...]) -> Blocks:
         """The blocks whose columns of counts are looked at: of a table now, of a source as it is read."""
@@ -499,68 +487,33 @@ class Blocks:
         return np.asarray(np.isnan(x).any(axis=1))
 
     def rows_at(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Some rows (m, p) of the table, by position."""
-        found = np.empty((0, 0))
+        """Return some rows (m, p) of the table, by position."""
+        rows = np.empty((0, 0))
         for part in self.rows.parts(self.design, classed=False):
-            here = (positions >= part.start) & (positions < part.start + part.table.nrows)
-            x = self._single_rows(part, positions[here] - part.start)
-            if here.all():
+            in_part = (positions >= part.start) & (positions < part.start + part.table.nrows)
+            here = positions[in_part] - part.start
+            with naming_file(part.where):
+                unused = None if self.design.spec is None else part.unused
+                matrix = DesignMatrix(
+                    self.design, part.table, self.functions, partial=self.partial, unused=unused
+                )
+                if matrix.view is not None:
+                    x = matrix.view[:, here].T.astype(np.float64, copy=False)
+                else:
+                    x = np.empty((len(here), len(self.design.terms)))
+                    for i, position in enumerate(here.tolist()):
+                        matrix.fill(position, position + 1, x[i : i + 1])
+            x = x if self.keep is None else x[:, self.keep]
+            x = x if self.unit is None else x / self.unit
+            if in_part.all():
                 return x
-            found = found if found.size else np.empty((len(positions), len(self.terms)))
-            found[here] = x
-        return found
-
-    def _single_rows(self, part: TableRows, positions: NDArray[np.intp]) -> NDArray[np.float64]:
-        with named(part.where):
-            unused = None if self.design.spec is None else part.unused
-            matrix = DesignMatrix(
-                self.design, part.table, self.functions, partial=self.partial, unused=unused
-            )
-            if matrix.view is not None:
-                x = matrix.view[:, positions].T.astype(np.float64, copy=False)
-            else:
-                x = np.empty((len(positions), len(self.design.terms)))
-                for i, position in enumerate(positions.tolist()):
-                    matrix.fill(position, position + 1, x[i : i + 1])
-        x = x if self.keep is None else x[:, self.keep]
-        return x if self.unit is None else x / self.unit
+            rows = rows if rows.size else np.empty((len(positions), len(self.terms)))
+            rows[in_part] = x
+        return rows
 
     def refuse_missing(self) -> None:
         """Raise a DataError that names the first missing value, if there is one."""
         map_reduce(self, _refuse_missing, lambda a, b: None)
-
-    def _refuse_missing(self, part: TableRows) -> None:
-        names = (*self.design.response_columns, *self.design.columns)
-        weights = part.weights
-        counted = np.ones(part.table.nrows, dtype=bool) if weights is None else weights != 0
-        for name in dict.fromkeys(names):
-            missing = part.table.column(name).isna().to_numpy() & counted
-            if missing.any():
-                row = part.table.label(int(np.argmax(missing)))
-                more = int(missing.sum()) - 1
-                raise DataError(
-                    f"Column {name!r} is missing at row {row!r}{f' and in {more} more' if more else ''}.",
-                    hint='Fill or drop the rows, or pass na_action="drop".',
-                    columns=(name,),
-                    rows=(row,),
-                )
-        if weights is not None and np.isnan(weights).any():
-            row = part.table.label(int(np.argmax(np.isnan(weights))))
-            raise DataError(
-                f"The weight is missing at row {row!r}.",
-                hint='Fill it, or pass na_action="drop".',
-                rows=(row,),
-            )
-        for first, x, _, codes, _ in self._blocks_of(part):
-            start = first - part.start
-            lost = ((codes < 0) | np.isnan(x).any(axis=1)) & counted[start : start + len(x)]
-            if lost.any():
-                row = part.table.label(start + int(lost.argmax()))
-                raise DataError(
-                    f"A function of functions= gives no category to row {row!r}.",
-                    hint='Correct it, drop the row, or pass na_action="drop".',
-                    rows=(row,),
-                )
 
     def without_rows(self) -> Blocks:
         """How rows are read, without those that there are."""
@@ -598,7 +551,7 @@ class Blocks:
 
     def _blocks_of(self, part: TableRows, checked: bool = True) -> Iterator[_Filled]:
         """The blocks of one part, as of `_filled`; errors name the file that it is of."""
-        with nullcontext() if part.where is None else named(part.where):
+        with nullcontext() if part.where is None else naming_file(part.where):
             part = self._compared(part)
             design = self.design
             table = part.table
@@ -657,8 +610,42 @@ def _has_finite_sum(x: NDArray[np.float64]) -> bool:
 
 def _refuse_missing(blocks: Blocks) -> None:
     for part in blocks.rows.parts(blocks.design):
-        with named(part.where):
-            blocks._refuse_missing(part)
+        with naming_file(part.where):
+            _refuse_missing_in_part(blocks, part)
+
+
+def _refuse_missing_in_part(blocks: Blocks, part: TableRows) -> None:
+    names = (*blocks.design.response_columns, *blocks.design.columns)
+    weights = part.weights
+    counted = np.ones(part.table.nrows, dtype=bool) if weights is None else weights != 0
+    for name in dict.fromkeys(names):
+        missing = part.table.column(name).isna().to_numpy() & counted
+        if missing.any():
+            row = part.table.label(int(np.argmax(missing)))
+            more = int(missing.sum()) - 1
+            raise DataError(
+                f"Column {name!r} is missing at row {row!r}{f' and in {more} more' if more else ''}.",
+                hint='Fill or drop the rows, or pass na_action="drop".',
+                columns=(name,),
+                rows=(row,),
+            )
+    if weights is not None and np.isnan(weights).any():
+        row = part.table.label(int(np.argmax(np.isnan(weights))))
+        raise DataError(
+            f"The weight is missing at row {row!r}.",
+            hint='Fill it, or pass na_action="drop".',
+            rows=(row,),
+        )
+    for first, x, _, codes, _ in blocks._blocks_of(part):
+        start = first - part.start
+        lost = ((codes < 0) | np.isnan(x).any(axis=1)) & counted[start : start + len(x)]
+        if lost.any():
+            row = part.table.label(start + int(lost.argmax()))
+            raise DataError(
+                f"A function of functions= gives no category to row {row!r}.",
+                hint='Correct it, drop the row, or pass na_action="drop".',
+                rows=(row,),
+            )
 
 
 def _rows_a_block(p: int, n: int, most: int, *, in_place: bool, sparse: bool) -> int:
@@ -721,3 +708,100 @@ class _RowsKept:
             out[:, start - left_out : stop - left_out] = columns[:, start:stop]
             start = stop + 1
         return out
+
+
+WEIGHT_SUMS = (1e-280, 1e110)
+"""Smallest and largest sum of weights: tests take squares of the sum, times others, and divide by it."""
+
+
+def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
+    """Frequency weights (n,) from a column name or a vector; a missing weight is NaN, with a warning.
+
+    A DataError tells of a wrong length, a negative or infinite weight, no positive weight at all in a whole
+    table, or a sum of weights that is out of range.
+    """
+    if weights is None:
+        return None
+    name = weights if isinstance(weights, str) else getattr(weights, "name", None)
+    label = f"weights {name!r}" if name is not None else "weights"
+    if isinstance(weights, str):
+        if table.kind(weights) not in ("numeric", "boolean") and table.has_values(weights):
+            raise DataError(f"The {label} are not numeric.", hint="Give a numeric column of counts.")
+        numbers = np.empty((table.nrows, 1))
+        table.fill([weights], 0, table.nrows, numbers)
+        vector = numbers[:, 0]
+    else:
+        if isinstance(weights, pd.Series) and not weights.index.equals(table.index):
+            raise DataError(
+                f"The index of the {label} differs from the table's.", hint="Align them, or pass an array."
+            )
+        vector = _numbers(weights, label)
+    if vector.shape != (table.nrows,):
+        raise DataError(
+            f"The {label} have shape {vector.shape}; the table has {table.nrows} rows.",
+            hint="Give one number for each row.",
+        )
+    for bad, what in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(
+                f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}).",
+                hint="Give 0 or more, or drop the row.",
+                rows=(table.label(row),),
+            )
+    if not table.part and not (vector > 0).any():
+        raise DataError(
+            f"The {label} are all zero or missing: no row is left.", hint="Give some rows a weight above 0."
+        )
+    with np.errstate(over="ignore"):
+        total = float(np.nansum(vector))
+    if total > WEIGHT_SUMS[1] or 0 < total < WEIGHT_SUMS[0]:
+        raise DataError(
+            f"The {label} sum to {total:g}, and products of them would be out of the range of double "
+            "precision.",
+            hint="Divide them by their largest, or by their mean where only their ratios matter.",
+        )
+    missing = np.isnan(vector)
+    if missing.any():
+        row = table.label(int(np.argmax(missing)))
+        more = int(missing.sum()) - 1
+        warn_user(
+            f"The {label} are missing at row {row!r}{f' and in {more} more' if more else ''}: left out, and "
+            "counted as dropped. Fill them, for example with 1.",
+            DroppedRowsWarning,
+        )
+    # The caller's own array, or column, may change after the fit.
+    return vector.copy()
+
+
+def positive_weights(column: str | None, table: Table) -> NDArray[np.bool_] | None:
+    """Return which rows (n,) have a positive weight in a column; None without a column of numbers.
+
+    `weight_vector` reports what is wrong with a column of weights.
+    """
+    if column is None or table.kind(column) not in ("numeric", "boolean"):
+        return None
+    return table.column(column).to_numpy(dtype=np.float64) > 0
+
+
+def learnt_rows(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np.bool_] | None:
+    """Return the rows (n,) whose weight (n,) is positive, from which levels are learnt; None for all rows.
+
+    A part of a table may have no such row. Its classes are then those of all its rows.
+    """
+    positive = None if weights is None else weights > 0
+    if positive is None or positive.all() or (table.part and not positive.any()):
+        return None
+    return positive
+
+
+def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
+    """A vector as doubles; text, times and complex numbers count no rows."""
+    labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
+    values = weights if labelled else np.asarray(weights)
+    if values.ndim != 1:
+        return np.zeros(values.shape)  # Its shape is the fault.
+    series = pd.Series(values)
+    if pandas_kind(series) not in ("numeric", "boolean") and has_values(series):
+        raise DataError(f"The {label} are not numeric but {series.dtype}.", hint="Give a vector of counts.")
+    return as_floats(series, label)

@@ -20,11 +20,10 @@ from discrim.data.sources.parts import Source, capital, no_rows
 from discrim.data.sources.sources import source_of
 from discrim.data.sparse import SparseColumns
 from discrim.data.table import Table
-from discrim.design.blocks import Blocks, TableRows
+from discrim.design.blocks import Blocks, TableRows, learnt_rows, weight_vector
 from discrim.design.levels import refuse_values
 from discrim.design.source_rows import rows_of_source
 from discrim.design.source_tables import SourceTable, discovered, tables
-from discrim.design.weights import learnt_rows, weight_vector
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.factors import check_functions, recall_functions
 from discrim.formula.formula import Reader, parsed_formula, settle_formula
@@ -199,7 +198,7 @@ def used_codes(blocks: Blocks) -> Codes:
         # No row misses a value: there is nothing to look for.
         weights = blocks.weights
         return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
-    return blocks.per_row(_codes_of_used)
+    return blocks.rows.per_row(blocks, _codes_of_used)
 
 
 def _codes_of_used(blocks: Blocks) -> Codes:

@@ -22,11 +22,19 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memo
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
 from discrim.data.sources.parts import DistributedSource, PartWork, no_rows
-from discrim.design.blocks import NO_ROWS, Block, Blocks, Rows, TableRows, has_fractions
+from discrim.design.blocks import (
+    NO_ROWS,
+    Block,
+    Blocks,
+    Rows,
+    TableRows,
+    has_fractions,
+    positive_weights,
+    weight_vector,
+)
 from discrim.design.matrix import response_codes
-from discrim.design.source_tables import SourceTable, named, part_table, tables
-from discrim.design.weights import positive_weights, weight_vector
-from discrim.errors import DiscrimWarning, kept_warnings, warn_user
+from discrim.design.source_tables import SourceTable, part_table, tables
+from discrim.errors import DiscrimWarning, kept_warnings, naming_file, warn_user
 from discrim.formula.design import Design
 from discrim.formula.factors import Functions
 
@@ -73,7 +81,7 @@ class SourceReader:
             codes = np.full(table.nrows, -1, dtype=np.intp)
             weights = None
             if classed:
-                with named(where), warnings.catch_warnings():
+                with naming_file(where), warnings.catch_warnings():
                     if self.warned:
                         # The first pass has issued these warnings.
                         warnings.simplefilter("ignore", DiscrimWarning)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,8 +24,8 @@ from discrim.core.numerics.progress import Progress
 from discrim.data.sources.parts import DistributedSource, PartWork, Source, TableSource, no_rows
 from discrim.data.table import Table
 from discrim.data.values import Kind, label_type
-from discrim.design.weights import positive_weights
-from discrim.errors import DataError, DiscrimError, kept_warnings
+from discrim.design.blocks import positive_weights
+from discrim.errors import DataError, kept_warnings, naming_file
 from discrim.formula.design import Design
 from discrim.formula.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
 from discrim.formula.formula import ParsedFormula, Reader, WholeTable, parsed_formula, settle_formula
@@ -43,7 +43,7 @@ def tables(
     start = 0
     with Progress(source.nrows or 0, "rows read") as progress:
         for data, where, coded in source.parts(columns):
-            with named(where):
+            with naming_file(where):
                 table = part_table(data, kinds, start, coded)
             if table is not None:
                 yield table, where
@@ -109,7 +109,7 @@ def answered_frames(
     """What is said of the rows of each part, as a frame."""
     with Progress(source.nrows or 0, "rows predicted") as progress:
         for part, where in given_parts(source, columns):
-            with named(where):
+            with naming_file(where):
                 said = answer(part)
             progress(len(said))
             with progress.paused():
@@ -132,20 +132,6 @@ def part_table(
         frame = table.frame(table.names).assign(**dict.fromkeys(bare, np.nan))
         table = Table(frame, part=True, learnt_from=True)
     return table if table.nrows else None
-
-
-class named:
-    """Say of which file an error is."""
-
-    def __init__(self, where: str | None) -> None:
-        self._where = where
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, DiscrimError) and self._where is not None and self._where not in str(error):
-            error.message = f"{error.message} This is in {self._where!r}."
 
 
 class SourceTable(Table):
@@ -323,7 +309,7 @@ def _seen(look: _Look, source: Source, labels: _Seen | None = None) -> _Seen:
     seen = _Seen(look)
     with Progress(source.nrows or 0, "levels and transforms") as progress:
         for part, where in tables(source, look.columns):
-            with named(where):
+            with naming_file(where):
                 seen.look(part)
             progress(part.nrows)
             if labels is not None and seen.shows(labels):

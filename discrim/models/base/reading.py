@@ -378,7 +378,7 @@ def usable_rows(
         _refuse_no_row(blocks)
     check_data_range(moments, blocks)
     if blocks.weighted:
-        warn_of_weights(moments, whole=blocks.has_whole_weights())
+        warn_of_weights(moments, whole=blocks.rows.has_whole_weights())
     return without_constants(*present_classes(blocks, moments), rooted=rooted, keep=keep)
 
 

@@ -128,7 +128,7 @@ def warn_impossible(count: int, first: Any) -> None:
 def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     """Predicted class (n,) of each row of the table, -1 where a value is missing."""
     task = partial(_codes, rule=rule, n_classes=n_classes, decision=decision)
-    return blocks.per_row(task)
+    return blocks.rows.per_row(blocks, task)
 
 
 def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:

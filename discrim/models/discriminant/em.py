@@ -103,7 +103,7 @@ def observed_sample(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoment
     blocks, rows, there = _read(blocks)
     check_data_range(there, blocks)
     if blocks.weighted:
-        reading.warn_of_weights(there, whole=blocks.has_whole_weights())
+        reading.warn_of_weights(there, whole=blocks.rows.has_whole_weights())
     return blocks, rows, there
 
 

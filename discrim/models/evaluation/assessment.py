@@ -26,16 +26,16 @@ from discrim.data.sources.files import names_files
 from discrim.data.sources.parts import no_rows
 from discrim.data.sources.sources import rows_given
 from discrim.data.values import LabelType
-from discrim.design.blocks import Block, Blocks
+from discrim.design.blocks import Block, Blocks, weight_vector
 from discrim.design.matrix import response_codes
 from discrim.design.rows import used_codes, used_of_block, used_rows
-from discrim.design.source_tables import given_parts, named
-from discrim.design.weights import weight_vector
+from discrim.design.source_tables import given_parts
 from discrim.errors import (
     DataError,
     DroppedRowsWarning,
     MissingPredictionWarning,
     NotSupportedError,
+    naming_file,
     warn_user,
 )
 from discrim.inference import error_rates as rates_of
@@ -82,7 +82,7 @@ def labelled_rows(
     columns = tuple(dict.fromkeys((*design.columns, *beside)))
     parts = []
     for part, where in given_parts(source, columns):
-        with named(where):
+        with naming_file(where):
             blocks = fit.new_rows(part, gaps)
             actual = response_codes(blocks.design, blocks.table, blocks.functions)
             vector = weight_vector(weights, blocks.table) if blocks.table.nrows else None
@@ -310,7 +310,9 @@ def kept_scores(
     elif blocks.is_local:
         scores = StoredValue(_Scoring(fit)(blocks))
     else:
-        scores = blocks.map_reduce_stored(partial(_scores, fit.in_part(fit.rule(), blocks)), validation.below)
+        scores = blocks.rows.map_reduce_stored(
+            blocks, partial(_scores, fit.in_part(fit.rule(), blocks)), validation.below
+        )
     return blocks.codes, scores, row_weights(blocks), blocks.table.index
 
 

@@ -15,9 +15,9 @@ from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule
 from discrim.data.sources.parts import TableSource
 from discrim.data.sources.sources import rows_given
-from discrim.design.source_tables import given_parts, named
-from discrim.design.weights import weight_vector
-from discrim.errors import ConvergenceWarning, DataError, NotSupportedError, warn_user
+from discrim.design.blocks import weight_vector
+from discrim.design.source_tables import given_parts
+from discrim.errors import ConvergenceWarning, DataError, NotSupportedError, naming_file, warn_user
 from discrim.inference.class_shares import (
     ClassShares,
     class_shares,
@@ -174,7 +174,7 @@ def _scores(
     )
     with Progress(source.nrows or 0, "rows scored") as progress:
         for part, where in given_parts(source, list(columns)):
-            with named(where):
+            with naming_file(where):
                 blocks = fit.new_rows(part, gaps)
                 vector = weight_vector(weights, blocks.table)
                 for place, scores in scored(blocks, fit.in_part(rule, blocks, "equal"), len(fit.classes)):

@@ -232,7 +232,7 @@ def kept_left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None)
     without = _LeftOutScores(fit, blocks, anew=anew)
     if callable(without.scores):
         task = partial(_left_out_of_part, without.scores, without.counts)
-        kept = blocks.map_reduce_stored(task, below)
+        kept = blocks.rows.map_reduce_stored(blocks, task, below)
         lost = kept.apply(_lost)
         used = used_codes(blocks) >= 0
         if not (used & (lost == UNDECIDED)).any() and not len(without.rows_with_unique_level(used)):
@@ -563,7 +563,8 @@ def _scores_elsewhere(
 ) -> StoredValue[Floats]:
     """Scores (n, K) of the rows of each fold by the rule without it, made and kept where the rows lie."""
     task = partial(_scores_of_part, rules, len(blocks.design.levels))
-    kept = blocks.unweighted().with_codes(dealt).map_reduce_stored(task, below)
+    blocks = blocks.unweighted().with_codes(dealt)
+    kept = blocks.rows.map_reduce_stored(blocks, task, below)
     progress(len(rules))
     return kept
 
@@ -760,7 +761,7 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
     if not callable(without.scores):
         return None
     stored = getattr(fit.estimates, "takes_stored", False)
-    codes = blocks.per_row(_LabelsLeftOut(without.scores, stored, decision, without.counts))
+    codes = blocks.rows.per_row(blocks, _LabelsLeftOut(without.scores, stored, decision, without.counts))
     lone = without.rows_with_unique_level(codes != -1)
     again = np.setdiff1d(np.flatnonzero(codes == UNDECIDED), lone)
     codes[lone] = -1

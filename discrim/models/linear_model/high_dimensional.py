@@ -235,7 +235,7 @@ def _known(result: TestResult, method: str, other: str) -> TestResult:
 
 def _fourth_powers(blocks: Blocks, moments: ClassMoments, method: str) -> Floats:
     """Sums (K,) of the fourth powers of the rows' distances from their class means, by one more pass."""
-    if blocks.weighted and not blocks.has_whole_weights():
+    if blocks.weighted and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
             f"method={method!r} averages over pairs of rows, of which parts of one row are none.",
             hint="Give weights that are whole numbers.",

@@ -617,7 +617,7 @@ def mlm(
             hint="Fill values, or leave columns out.",
         )
     if blocks.weighted:
-        warn_of_weights(root, whole=blocks.has_whole_weights())
+        warn_of_weights(root, whole=blocks.rows.has_whole_weights())
     triangle, unit = over_units(root.triangle)
     rows = np.zeros((max(len(triangle), len(unit)), triangle.shape[1]))
     rows[: len(triangle)] = triangle

@@ -176,7 +176,7 @@ def rows_to_permute(
         )
     times = 0.0 if blocks.weights is None else float(np.nansum(blocks.weights))
     reading.refuse_large(blocks, "Permutations exchange rows", times=times)
-    if blocks.weighted and not blocks.has_whole_weights():
+    if blocks.weighted and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
             "Permutations exchange rows.",
             hint="Give weights that are whole numbers, which stand for so many rows.",

@@ -26,13 +26,12 @@ from discrim.data.sources.parts import Source, no_rows
 from discrim.data.sources.sources import rows_given
 from discrim.data.table import Table
 from discrim.data.values import shown
-from discrim.design.blocks import Blocks, TableRows
+from discrim.design.blocks import Blocks, TableRows, learnt_rows, weight_vector
 from discrim.design.levels import known_values, with_positions
 from discrim.design.matrix import response_codes
 from discrim.design.rows import read
-from discrim.design.source_tables import given_parts, named, tables
-from discrim.design.weights import learnt_rows, weight_vector
-from discrim.errors import DataError, FormulaError, NotSupportedError
+from discrim.design.source_tables import given_parts, tables
+from discrim.errors import DataError, FormulaError, NotSupportedError, naming_file
 from discrim.formula.design import Design
 from discrim.formula.factors import Functions, RowRange, check_functions
 from discrim.formula.formula import adjusted_formula
@@ -136,7 +135,7 @@ def moments(
     skipped = 0
     if source.once and na_action == "drop":
         (first, where), skipped = _first_complete(part, parts, columns)
-    with named(where):
+    with naming_file(where):
         blocks = read(
             formula, first, weights=weights, levels=levels, functions=functions, part=True,
             reader=adjusted_formula,
@@ -150,7 +149,7 @@ def moments(
         )
     total.dropped += skipped
     for part, where in parts:
-        with named(where):
+        with naming_file(where):
             total = total + total.of(part, na_action=na_action)
     return total
 
@@ -351,7 +350,7 @@ class Moments:
         source.refuse_vector(column)
         names = (*design.response_columns, *design.columns, *([column] if isinstance(column, str) else ()))
         for part, where in given_parts(source, list(dict.fromkeys(names))):
-            with named(where):
+            with naming_file(where):
                 table = part if isinstance(part, Table) else Table(part, part=True)
                 moments = self._of_table(table, column, na_action)
             total = moments if total is None else total + moments

@@ -125,7 +125,7 @@ def usable_available_rows(
             columns=(blocks.design.response,),
         )
     if blocks.weighted:
-        reading.warn_of_weights(moments, whole=blocks.has_whole_weights())
+        reading.warn_of_weights(moments, whole=blocks.rows.has_whole_weights())
     blocks, moments = reading.present_classes(blocks, moments)
     tally = tally_of_present(tally, classes, blocks)
     _refuse_bare(blocks, tally)

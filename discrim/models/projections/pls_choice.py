@@ -406,7 +406,7 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
     """The test of Q2; see `PLSResults.permutation_test`."""
     reading.check_whole("n", n, 1, MOST, what="a number of permutations")
     blocks = fit.rows("permutation_test()")
-    if blocks.weights is not None and not blocks.has_whole_weights():
+    if blocks.weights is not None and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
             "permutation_test() shuffles rows, and takes weights that are whole numbers of them.",
             hint="Repeat the rows, or fit without weights=.",

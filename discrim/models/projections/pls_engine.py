@@ -57,7 +57,7 @@ def engine_fit(
 
     It is given columns and indicators that are centred, and scaled where that is asked for.
     """
-    if blocks.weights is not None and not blocks.has_whole_weights():
+    if blocks.weights is not None and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
             f"algorithm={text_of(engine)} is fitted to rows: it takes weights that are whole numbers.",
             hint="Give such weights, repeat rows, or leave algorithm= out.",
