@@ -10,7 +10,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -568,6 +568,20 @@ class Pairs:
 Part = Section | Pairs
 
 
+class SummaryContent(Protocol):
+    """What a table format needs of a summary: its title, and its sections by name."""
+
+    title: str
+    _parts: dict[str, Part]
+
+    @property
+    def _last_line(self) -> str:
+        """Line below the sections; empty if there is none."""
+
+    def _all_parts(self) -> dict[str, Part]:
+        """Return all sections, also those that are not shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A table as texts: what every rendering is made of. Stubs are the labels of the rows.
@@ -604,15 +618,6 @@ def grid_of(part: Part, labels: tuple[int, int] = LABELS) -> Grid:
     cells = [[text, *right[min(i, len(right) - 1)]] for i, (_, text) in enumerate(items[:half])]
     notes = [clean(part.note)] if part.note else []
     return Grid([], [label for label, _ in items[:half]], cells, notes, aligns="rlr")
-
-
-def escaped_cells(
-    grid: Grid, escape: Callable[[str], str], indent: str
-) -> tuple[list[list[str]], list[str] | None, list[str]]:
-    """Cells, headers and stubs of a markup; stubs keep their indentation."""
-    cells = [[escape(text) for text in line] for line in grid.cells]
-    stubs = [indent + escape(stub[2:]) if stub.startswith("  ") else escape(stub) for stub in grid.stubs]
-    return cells, [escape(text) for text in grid.headers] or None, stubs
 
 
 def heading(part: Part) -> str:

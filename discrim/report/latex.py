@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, count, pairwise
 from typing import Any, NamedTuple
 
 from discrim.errors import DataError
-from discrim.report.grid import Grid, Part, clean, display_width, grid_of, heading
+from discrim.report.grid import Grid, SummaryContent, clean, display_width, grid_of, heading
 
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\ensuremath{\sim}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}"}
@@ -254,16 +254,75 @@ class Cell(NamedTuple):
     width: float
 
 
-def latex_of(
-    title: str,
-    parts: Mapping[str, Part],
+def as_latex(
+    summary: SummaryContent,
     caption: str | None = None,
     label: str | None = None,
+    *,
     position: str = "htbp",
     textwidth: float | None = None,
 ) -> str:
-    """Return the sections of a summary as LaTeX; see `Summary.as_latex` for the arguments."""
+    r"""Return the summary as LaTeX: a float with caption and label for each section.
+
+    Labels of the data are escaped. Tables that are wider than the text of the class article are set in
+    \footnotesize.
+
+    Parameters
+    ----------
+    caption : str, optional
+        Caption in LaTeX, which is written as it is. With several sections each caption begins with it. By
+        default they begin with the title.
+    label : str, optional
+        Name for \ref. With several sections each has "-" and the key of the section behind it, as in
+        "tab:iris-means". By default it begins with the title, as in "tab:linear-discriminant-analysis".
+    position : str
+        Where the floats may go.
+    textwidth : float, optional
+        Split tables that are wider than this into panels below one another. The width is in points of
+        10-point type: what \the\textwidth prints, divided by 1.1 or 1.2 if the document has type of 11 or
+        12 points. By default each section is one table.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    DataError
+        An argument is not valid.
+
+    Notes
+    -----
+    A document needs no package: pdflatex of texlive-latex-base sets it. With \usepackage{booktabs} the
+    rules are those of booktabs; without it they are plain lines. Greek letters are set as mathematics.
+    \usepackage[T1]{fontenc} is needed for a few letters, as in "Łódź, Ąžuolas, Đorđe, «x»"; Chinese,
+    Japanese and Korean need lualatex or xelatex with a font that has them (\usepackage{fontspec} and
+    \setmainfont{Noto Serif CJK SC}), or the package CJKutf8; Cyrillic needs \usepackage[T2A]{fontenc}.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+    >>> print(fit.summary(["classes"]).as_latex("Irises", "tab:irises").partition("\n\n")[2])
+    \begin{table}[htbp]
+    \centering\sloppy
+    \caption{Irises}
+    \label{tab:irises}
+    \smallskip
+    \begin{tabular}{@{}lrr@{}}
+    \toprule
+               &  prior & rows \\
+    \midrule
+    setosa     & 0.3333 &   50 \\
+    versicolor & 0.3333 &   50 \\
+    virginica  & 0.3333 &   50 \\
+    \bottomrule
+    \end{tabular}
+    \end{table}
+    """
     _validate_options(caption, label, position, textwidth)
+    parts = summary._parts
+    title = summary.title
     single = len(parts) == 1
     stem = f"tab:{_slug(title.partition(':')[0])}" if label is None else label
     names = _slugs(parts)

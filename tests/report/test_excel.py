@@ -15,8 +15,9 @@ import pytest
 import discrim
 from discrim.datasets import load_iris
 from discrim.errors import DataError, MissingFolderError, MissingPackageError
+from discrim.report.excel import SHEET_ROWS, sheet_names, sheet_ranges
 from discrim.report.grid import HeaderItem, Pairs, Section
-from discrim.report.tables import SHEET_ROWS, Summary, sheet_names, sheet_ranges
+from discrim.report.tables import Summary
 from tests.contract.test_names import FITS
 
 IRIS = load_iris()

@@ -98,7 +98,7 @@ def _html(
     if table.index.nlevels > 2 or table.columns.nlevels > 1 or not table.size:
         return None
     from discrim.report.grid import COLUMNS, Section
-    from discrim.report.tables import frame_html
+    from discrim.report.html import frame_html
 
     forms = {column: _form(table.iloc[:, j], formats) for j, column in enumerate(table.columns)}
     ends = zip(table.index, table.index.get_level_values(-1), strict=True) if lines else ()

@@ -21,9 +21,11 @@ from urllib.parse import quote
 from discrim.core.numerics.atomic_write import atomic_write
 from discrim.errors import unwritable
 from discrim.report.grid import Grid, Part, Section, clean, display_width, grid_of, heading
+from discrim.report.markdown import escaped, escaped_paragraph, pipe_table, section_markdown
 from discrim.report.plots.points import DARK, LIGHT, Colours, dots_of, image_of
 from discrim.report.plots.style import DPI
-from discrim.report.tables import Summary, markdown_of, marked, marked_paragraph, piped, runs_of_columns
+from discrim.report.tables import Summary
+from discrim.report.text import column_ranges
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
@@ -267,9 +269,9 @@ class MarkdownPage:
         """The page, as of `HtmlPage`."""
         # A text of JSON is one of YAML.
         named = json.dumps(clean(title), ensure_ascii=False)
-        parts = [f"---\ntitle: {named}\n---\n" if self._quarto else f"# {marked(clean(title))}\n"]
+        parts = [f"---\ntitle: {named}\n---\n" if self._quarto else f"# {escaped(clean(title))}\n"]
         parts += [self.paragraph(line) for line in lines if line]
-        parts += [f"## {marked(each.title)}\n\n{each.body}" for each in chapters]
+        parts += [f"## {escaped(each.title)}\n\n{each.body}" for each in chapters]
         return "\n".join([*parts, self.paragraph(foot)])
 
     def save(self, place: Path, text: str) -> None:
@@ -287,19 +289,21 @@ class MarkdownPage:
 
     def paragraph(self, text: str, kind: str = "") -> str:
         """A text as a paragraph."""
-        return f"{marked_paragraph(clean(text))}\n"
+        return f"{escaped_paragraph(clean(text))}\n"
 
     def sections(self, title: str, sections: Mapping[str, Part]) -> str:
         """Sections of a summary."""
-        return "".join(f"{markdown_of(part)}\n\n" for part in sections.values())
+        return "".join(f"{section_markdown(part)}\n\n" for part in sections.values())
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
         """Names with texts, one pair a line."""
-        return piped([["", ""], *([marked(clean(text)) for text in pair] for pair in items)], "ll") + "\n"
+        return (
+            pipe_table([["", ""], *([escaped(clean(text)) for text in pair] for pair in items)], "ll") + "\n"
+        )
 
     def folded(self, title: str, bodies: Sequence[str]) -> str:
         """What comes last of a chapter, under a title; nothing where there is none."""
-        return "\n".join([f"### {marked(title)}\n", *bodies]) if bodies else ""
+        return "\n".join([f"### {escaped(title)}\n", *bodies]) if bodies else ""
 
     def code_block(self, text: str) -> str:
         """Lines of a program."""
@@ -311,7 +315,7 @@ class MarkdownPage:
         """A picture, which becomes a file, and what draws it."""
         self._pictures[f"{of.name}.png"] = dots_of(of.draw)
         path = f"{quote(self._folder.name)}/{quote(of.name)}.png"
-        return f"![{marked(clean(of.alt))}]({path})\n\n{self.code_block(of.code)}"
+        return f"![{escaped(clean(of.alt))}]({path})\n\n{self.code_block(of.code)}"
 
     def figures(self, bodies: Iterable[str]) -> str:
         """Pictures below each other."""
@@ -411,7 +415,7 @@ def _grid_tables(grid: Grid) -> str:
     stubs = [stub.replace("  ", "\u2003", 1) if stub.startswith("  ") else stub for stub in grid.stubs]
     tables = []
     whole = [(0, len(cells[0]))] if cells else []
-    for low, high in runs_of_columns(grid, TEXT // CHARACTER) if grid.headers else whole:
+    for low, high in column_ranges(grid, TEXT // CHARACTER) if grid.headers else whole:
         lines = [["", *grid.headers[low:high]]] if grid.headers else []
         lines += [[stub, *line[low:high]] for stub, line in zip(stubs, cells, strict=True)]
         wide = [140 + CHARACTER * max(map(display_width, column)) for column in zip(*lines, strict=True)]

@@ -1,0 +1,232 @@
+"""Summaries as Excel workbooks: a sheet for each table.
+
+Numbers are stored at full precision and shown with the digits of the other formats. No text is a formula,
+whatever it begins with.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from discrim.core.numerics.atomic_write import atomic_write, validate_output_path
+from discrim.errors import missing_package
+from discrim.report.grid import (
+    LABELS,
+    Pairs,
+    Part,
+    SummaryContent,
+    clean,
+    display_width,
+    every_text,
+    frame_of,
+    heading,
+    pair_texts,
+    shorten,
+)
+
+SHEET_ROWS = 2**20
+SHEET_COLUMNS = 2**14
+"""Rows and columns that a sheet of Excel has."""
+
+MAX_NAME_LENGTH = 31
+MAX_TEXT_LENGTH = 2**15 - 1
+"""Characters in the name of a sheet, and in a cell."""
+
+N_MEASURED = 100
+"""Rows and columns by whose labels the widths of columns are set."""
+
+MAX_INTEGER = 1e15
+"""Integers of this size or more have more digits than Excel keeps, and are written as text."""
+
+
+def sheet_names(keys: Iterable[str]) -> list[str]:
+    """Return names of sheets that Excel accepts: short, without special characters, unique in lower case.
+
+    Examples
+    --------
+    >>> sheet_names(["means", "Means", "a/b", "covariances of the class versicolor"])
+    ['means', 'Means (2)', 'a_b', 'covariances of …lass versicolor']
+    """
+    # Excel reserves the name History.
+    names = []
+    used = {"history"}
+    for key in keys:
+        base = re.sub(r"[][:*?/\\]", "_", clean(key)).strip("' ") or "table"
+        tail = ""
+        count = 1
+        while (name := shorten(base, MAX_NAME_LENGTH - len(tail)) + tail).lower() in used:
+            count += 1
+            tail = f" ({count})"
+        used.add(name.lower())
+        names.append(name)
+    return names
+
+
+def sheet_ranges(count: int, most: int) -> list[tuple[int, int]]:
+    """Split rows, or columns, into ranges of at most `most`; an empty table has one empty range.
+
+    Examples
+    --------
+    >>> sheet_ranges(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(low, min(low + most, count)) for low in range(0, max(count, 1), most)]
+
+
+def _number_format(text: str) -> str:
+    """Return Excel's format for a number that the other formats show as a text."""
+    if not re.fullmatch(r"-?\d+(\.\d*)?(e[-+]\d+)?|<1e-\d+", text.strip()):
+        return "General"
+    mantissa, power, _ = text.strip().removeprefix("<").partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return "0" + "." * bool(decimals) + "0" * decimals + "E+00" * bool(power)
+
+
+def _fill(cell: Any, value: Any, shown: str = "") -> None:
+    """Write a value into a cell: a number as it is, anything else as text and never as a formula."""
+    value = value.item() if hasattr(value, "item") else value
+    if value is None or value is pd.NA or value is pd.NaT or value != value:
+        return
+    if isinstance(value, bool):
+        cell.value = value
+    elif isinstance(value, int | float) and abs(value) < (
+        MAX_INTEGER if isinstance(value, int) else math.inf
+    ):
+        # openpyxl would write 16 significant digits; repr has all of them.
+        cell.value, cell.number_format = repr(value), _number_format(shown)
+        cell.data_type = "n"
+    else:
+        text = shorten(clean(value), MAX_TEXT_LENGTH)
+        cell.value, cell.quotePrefix = text, text.startswith(tuple("=+-@"))
+        cell.data_type = "s"
+
+
+def _sheet_lines(frame: pd.DataFrame) -> list[list[Any]]:
+    """Return the rows of a sheet: column names and names of the label levels, then labels and values."""
+    levels = frame.index.nlevels
+    heads = [
+        [None] * levels + frame.columns.get_level_values(i).tolist() for i in range(frame.columns.nlevels)
+    ]
+    heads[-1][:levels] = frame.index.names
+    labels = frame.index if levels > 1 else [[label] for label in frame.index]
+    rows = frame.to_numpy(dtype=object)
+    return heads + [[*label, *values] for label, values in zip(labels, rows, strict=True)]
+
+
+class _Sheet(NamedTuple):
+    """One sheet of a table, or of a part of a table that is too large for one sheet."""
+
+    key: str
+    part: Part
+    frame: pd.DataFrame
+    texts: list[list[str]]
+
+    @property
+    def corner(self) -> tuple[int, int]:
+        """Number of rows above the values, and of columns before them."""
+        return self.frame.columns.nlevels, self.frame.index.nlevels
+
+
+def _fill_sheet(
+    sheet: Any, lines: Sequence[Sequence[Any]], corner: tuple[int, int], texts: list[list[str]]
+) -> None:
+    """Write lines into a sheet.
+
+    Parameters
+    ----------
+    sheet : openpyxl.worksheet.worksheet.Worksheet
+    lines : sequence of sequence
+        Values of the cells.
+    corner : (int, int)
+        Number of header rows and of label columns.
+    texts : list of list of str
+        Texts of the values behind the corner in the other formats, which determine the digits shown; empty
+        if the values are shown in Excel's general format.
+    """
+    top, left = corner
+    for i, line in enumerate(lines):
+        for j, value in enumerate(line):
+            shown = texts[i - top][j - left] if texts and i >= top and j >= left else ""
+            _fill(sheet.cell(i + 1, j + 1), value, shown)
+    sheet.freeze_panes = sheet.cell(top + 1, left + 1) if top else None
+    for j in range(min(len(lines[-1]), N_MEASURED)):
+        labels = [line[j] for line in lines[: N_MEASURED if j < left else top] if len(line) > 1]
+        width = max(display_width(str(label or "")) for label in [*labels, ""])
+        letter = sheet.cell(1, j + 1).column_letter
+        sheet.column_dimensions[letter].width = min(max(width, 10), LABELS[1]) + 2
+
+
+def _sheets_of(parts: Mapping[str, Part]) -> list[_Sheet]:
+    sheets = []
+    for key, part in parts.items():
+        frame = frame_of(part.table)
+        texts = every_text(part)
+        n_rows, n_columns = SHEET_ROWS - frame.columns.nlevels, SHEET_COLUMNS - frame.index.nlevels
+        for top, bottom in sheet_ranges(frame.shape[0], n_rows):
+            for left, right in sheet_ranges(frame.shape[1], n_columns):
+                cells = [line[left:right] for line in texts[top:bottom]]
+                sheets.append(_Sheet(key, part, frame.iloc[top:bottom, left:right], cells))
+    return sheets
+
+
+def to_excel(summary: SummaryContent, path: str | PathLike[str]) -> None:
+    """Write an Excel workbook: a first sheet with the header and a list, and a sheet for each of `.tables`.
+
+    Numbers are written at full precision, and shown with the digits of the summary. A table that has more
+    rows or columns than a sheet of Excel is continued in another, whose name has a number. Text is never a
+    formula, whatever it begins with, and whole numbers of more than 15 digits, which Excel would round, are
+    text. A text that is longer than the 32,767 characters of a cell is shortened in its middle.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to write, which ends in ".xlsx". A file that already exists is replaced whole, or not at all.
+
+    Raises
+    ------
+    NotSupportedError
+        openpyxl is not installed: ``pip install discrim[excel]``.
+    DataError
+        `path` is not a path, or has another ending.
+    UnwritableFileError
+        The folder does not exist, or the disk is full, for example.
+    """
+    target = validate_output_path(path, "A workbook", ".xlsx")
+    try:
+        from openpyxl import Workbook
+        from openpyxl.styles import Font
+        from openpyxl.worksheet.hyperlink import Hyperlink
+    except ImportError:
+        raise missing_package(
+            "to_excel()", "openpyxl", "excel", "use .tables, which are DataFrames"
+        ) from None
+    parts = summary._all_parts()
+    sheets = _sheets_of(parts)
+    names = sheet_names(["about", *(sheet.key for sheet in sheets)])
+    header = next((part for part in parts.values() if isinstance(part, Pairs)), None)
+    lines: list[Sequence[Any]] = [[summary.title]]
+    lines += [] if header is None else [[header.title], *pair_texts(header), [header.note or None]]
+    lines += [[], ["sheet", "table", "note"]]
+    first = len(lines) + 1
+    lines += [
+        [name, heading(sheet.part), sheet.part.note or None]
+        for name, sheet in zip(names[1:], sheets, strict=True)
+    ]
+    book = Workbook()
+    about = book.active
+    about.title = names[0]
+    _fill_sheet(about, lines, (0, 2), [])
+    for cell in (about["A1"], *about[first - 1]):
+        cell.font = Font(bold=True)
+    for i, (name, sheet) in enumerate(zip(names[1:], sheets, strict=True), first):
+        location = "'" + name.replace("'", "''") + "'!A1"
+        about.cell(i, 1).hyperlink = Hyperlink(ref=about.cell(i, 1).coordinate, location=location)
+        _fill_sheet(book.create_sheet(name), _sheet_lines(sheet.frame), sheet.corner, sheet.texts)
+    with atomic_write(target) as file:
+        book.save(file)

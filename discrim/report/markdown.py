@@ -1,0 +1,99 @@
+"""Summaries as Markdown: pipe tables that GitHub, notebooks, pandoc and MyST render alike.
+
+Cells are filled with blanks, so that the source can be read as a table too and pandoc gives the columns the
+widths that they need.
+"""
+
+from __future__ import annotations
+
+import re
+
+from discrim.report.grid import Part, SummaryContent, clean, display_width, grid_of, heading
+
+INDENT = "&emsp;"
+
+
+def as_markdown(summary: SummaryContent) -> str:
+    """Return the summary as Markdown pipe tables, with labels escaped.
+
+    Returns
+    -------
+    str
+    """
+    lines = [f"## {escaped(clean(summary.title))}", *map(section_markdown, summary._parts.values())]
+    if summary._last_line:
+        lines.append(escaped_paragraph(summary._last_line))
+    return "\n\n".join(lines)
+
+
+def section_markdown(part: Part) -> str:
+    """Return a section as Markdown, with its title as a heading of the third level."""
+    grid = grid_of(part)
+    table = ""
+    if grid.cells:
+        width = len(grid.cells[0])
+        lines = [["", *map(_escaped_cell, grid.headers)] if grid.headers else [""] * (1 + width)]
+        for stub, line in zip(grid.stubs, grid.cells, strict=True):
+            indent = INDENT if stub.startswith("  ") else ""
+            lines.append([indent + _escaped_cell(stub.removeprefix("  ")), *map(_escaped_cell, line)])
+        aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(width))
+        table = "\n\n" + pipe_table(lines, aligns)
+    notes = "".join(f"\n\n{escaped_paragraph(note)}" for note in grid.notes)
+    return f"### {escaped(heading(part))}{table}{notes}"
+
+
+def pipe_table(lines: list[list[str]], aligns: str) -> str:
+    """Return a pipe table.
+
+    Parameters
+    ----------
+    lines : list of list of str
+        Escaped texts of the cells; the first line is the header.
+    aligns : str
+        A letter for each column: "l" for flush left, "r" for flush right.
+
+    Returns
+    -------
+    str
+    """
+    widths = [max(3, *map(display_width, column)) for column in zip(*lines, strict=True)]
+    rules = [
+        f":{'-' * (w - 1)}" if a == "l" else f"{'-' * (w - 1)}:" for a, w in zip(aligns, widths, strict=True)
+    ]
+    rows = [[_filled(text, w, a) for text, w, a in zip(line, widths, aligns, strict=True)] for line in lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [rows[0], rules, *rows[1:]])
+
+
+def _filled(text: str, width: int, align: str) -> str:
+    gap = " " * (width - display_width(text))
+    return text + gap if align == "l" else gap + text
+
+
+def _escaped_cell(text: str) -> str:
+    """Return a cell; blanks that align decimal points get the widths of digits and of a point."""
+    bare = text.rstrip(" ")
+    blanks = len(text) - len(bare)
+    point = "&puncsp;" if blanks and "." not in bare else ""
+    return escaped(bare) + point + "&numsp;" * (blanks - bool(point))
+
+
+def escaped(text: str) -> str:
+    r"""Return a text with the characters escaped that Markdown or one of its dialects interprets.
+
+    Examples
+    --------
+    >>> print(escaped("a|b *c* _d_ $x_1$ R&D @e -- [f]"))
+    a\|b \*c\* \_d\_ \$x_1\$ R&amp;D \@e \-\- \[f\]
+    """
+    text = re.sub(
+        r"((?<![^\W_])_|_(?![^\W_])|[\\`*{}\[\]<>#|~$^@!]|(?<=-)-|-(?=-)|(?<=:)/)", r"\\\1", text.rstrip(" ")
+    )
+    # GitHub makes web addresses links, unless their dots are escaped.
+    text = re.sub(r"(?i)\bwww\.", "www&#46;", re.sub(r"&", "&amp;", text))
+    return text.replace("...", "..&#46;")
+
+
+def escaped_paragraph(text: str) -> str:
+    """Return a text as a paragraph: also escaped at its start, where signs begin a list, rule or comment."""
+    text = escaped(text.lstrip(" "))
+    return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+=%:])", r"\\\1", text))

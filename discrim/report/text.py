@@ -1,0 +1,234 @@
+"""Summaries as text: columns that line up by the width of their characters on a terminal."""
+
+from __future__ import annotations
+
+import operator
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+from discrim.errors import DataError
+from discrim.report.grid import (
+    LABELS,
+    Grid,
+    Pairs,
+    Section,
+    SummaryContent,
+    clean,
+    display_width,
+    fold,
+    grid_of,
+    heading,
+    pair_texts,
+    short_labels,
+)
+from discrim.report.result_table import is_terminal
+
+WIDTH = 100
+"""Number of columns if there is no terminal."""
+
+MIN_WIDTH = 40
+"""Smallest number of columns in which numbers fit next to their labels."""
+
+HEADER_WIDTHS = (14, 20)
+"""Display widths to which column names are cut if the columns do not fit the line; see `short_labels`."""
+
+NOTE_WIDTH = 78
+"""Width at which a note is folded, unless the table above it is wider."""
+
+
+def as_text(summary: SummaryContent, width: int | None = None) -> str:
+    """Return the summary as text.
+
+    Parameters
+    ----------
+    width : int, optional
+        Number of columns of the text, 40 or more; wider tables are continued below. By default it is the
+        width of the terminal, and 100 if there is no terminal: in a notebook, a pipe or a file.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    DataError
+        The width is not a whole number, or is below 40.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_iris
+    >>> summary = lda("species ~ .", load_iris()).summary(sections=["means"])
+    >>> print(summary.as_text(width=60))
+    ===================================================
+               Linear discriminant analysis
+    ---------------------------------------------------
+    Means
+                sepal_length  sepal_width  petal_length
+    setosa             5.006        3.428         1.462
+    versicolor         5.936        2.770         4.260
+    virginica          6.588        2.974         5.552
+    <BLANKLINE>
+                petal_width
+    setosa            0.246
+    versicolor        1.326
+    virginica         2.026
+    ===================================================
+    """
+    width = _validate_width(width)
+    body: list[str] = []
+    for part in summary._parts.values():
+        lines = _pairs_lines(part, width) if isinstance(part, Pairs) else _section_lines(part, width)
+        body += ["", *lines] if body else lines
+    if summary._last_line:
+        body += ["", *fold(summary._last_line, _note_width(body, width))]
+    titles = fold(clean(summary.title), width)
+    used = max(display_width(line) for line in [*body, *titles])
+    titles = [" " * ((used - display_width(line)) // 2) + line for line in titles]
+    return "\n".join(["=" * used, *titles, "-" * used, *body, "=" * used])
+
+
+def _validate_width(width: Any) -> int:
+    """Return a number of columns, by default of the terminal; raise DataError if it is not valid."""
+    if width is None:
+        return max(MIN_WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns) if is_terminal() else WIDTH
+    try:
+        columns = None if isinstance(width, bool) else operator.index(width)
+    except TypeError:
+        columns = None
+    if columns is None or columns < MIN_WIDTH:
+        value = repr(width) if isinstance(width, str | int | float) else f"<{type(width).__name__}>"
+        raise DataError(
+            f"width={value} is not valid.",
+            hint=f"Give a whole number of columns, {MIN_WIDTH} or more, or leave it out for the terminal's.",
+        )
+    return columns
+
+
+def _note_width(lines: Sequence[str], width: int) -> int:
+    """Return the width at which a note below some lines is folded."""
+    return min(width, max(NOTE_WIDTH, *map(display_width, lines)))
+
+
+def _section_lines(section: Section, width: int) -> list[str]:
+    # The label of a row and one column must fit the line.
+    labels = min(LABELS[0], width // 3), min(LABELS[1], width // 2 - 4)
+    grid = _shortened_to_line(grid_of(section, labels), section, width)
+    lines = fold(heading(section), width)
+    for low, high in column_ranges(grid, width) if grid.cells else []:
+        cells = [line[low:high] for line in grid.cells]
+        # A panel of a triangle has blank rows below the diagonal, which are left out.
+        last = max(i for i, line in enumerate(cells) if any(line) or not grid.triangle)
+        lines += [""] if low else []
+        lines += _aligned_lines(grid.headers[low:high], grid.stubs[: last + 1], cells[: last + 1])
+    for note in grid.notes:
+        lines += fold(note, _note_width(lines, width))
+    return lines
+
+
+def _shortened_to_line(grid: Grid, section: Section, width: int) -> Grid:
+    """Return a grid with shorter column names, then fewer columns, if it is too wide and `last` allows it."""
+    section = section.shown[1] if section.shown else section
+    last = section.last if section.among else None
+    available, widths = _column_widths(grid, width)
+    if last is None or not grid.cells or sum(widths) <= available:
+        return grid
+    grid = replace(grid, headers=short_labels(grid.headers, HEADER_WIDTHS))
+    available, widths = _column_widths(grid, width)
+    if sum(widths) <= available:
+        return grid
+    end = len(widths) - last
+    kept = max(1, sum(1 for j in range(end) if sum(widths[: j + 1]) + 3 + sum(widths[end:]) <= available))
+    headers, *cells = ([*line[:kept], "…", *line[end:]] for line in (grid.headers, *grid.cells))
+    grid = replace(grid, headers=headers, cells=cells)
+    if len(grid.cells) < section.table.shape[0]:
+        # The note on the rows that are left out says where all of the table is.
+        return grid
+    note = f"{kept + last} of {len(widths)} columns shown. More of them: {section.more or section.source}."
+    return replace(grid, notes=[*grid.notes, note])
+
+
+def _column_widths(grid: Grid, width: int) -> tuple[int, list[int]]:
+    """Return the width next to the row labels, and the width of each column."""
+    available = width - max([display_width(stub) for stub in grid.stubs], default=0)
+    columns = zip(grid.headers, *grid.cells, strict=True)
+    return available, [2 + max(map(display_width, column)) for column in columns]
+
+
+def column_ranges(grid: Grid, width: int) -> list[tuple[int, int]]:
+    """Split the columns of a grid into ranges (start, stop), each of which fits a width with the row labels.
+
+    Parameters
+    ----------
+    grid : Grid
+        A grid with column names.
+    width : int
+        Display width of a line.
+
+    Returns
+    -------
+    list of (int, int)
+    """
+    available, widths = _column_widths(grid, width)
+    ranges = []
+    start = 0
+    used = 0
+    for j, column_width in enumerate(widths):
+        if j > start and used + column_width > available:
+            ranges.append((start, j))
+            start = j
+            used = 0
+        used += column_width
+    return [*ranges, (start, len(widths))]
+
+
+def _aligned_lines(headers: list[str], stubs: list[str], cells: list[list[str]]) -> list[str]:
+    """Return lines with the row labels flush left and the cells flush right."""
+    rows = [["", *headers], *([stub, *row] for stub, row in zip(stubs, cells, strict=True))]
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for stub, *texts in rows:
+        padded = [stub + " " * (widths[0] - display_width(stub))]
+        padded += [" " * (w - display_width(text)) + text for text, w in zip(texts, widths[1:], strict=True)]
+        lines.append("  ".join(padded).rstrip())
+    return lines
+
+
+def _pairs_lines(pairs: Pairs, width: int) -> list[str]:
+    """Return the lines of a header: two columns of labels with values, or one if two are too wide."""
+    items = pair_texts(pairs)
+    half = (len(items) + 1) // 2
+    left = _justified(items[:half])
+    right = _justified(items[half:])
+    left_width = max(map(display_width, left), default=0)
+    if left_width + 4 + max(map(display_width, right), default=0) > width:
+        left = _justified(_folded(items, width))
+        right = []
+    lines = fold(heading(pairs), width)
+    for i, line in enumerate(left):
+        gap = " " * (left_width - display_width(line) + 4)
+        lines.append(f"{line}{gap}{right[i]}" if i < len(right) else line.rstrip())
+    if pairs.note:
+        lines += fold(clean(pairs.note), width if items else _note_width(lines, width))
+    return lines
+
+
+def _folded(items: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
+    """Fold labels and values that do not fit a line into several pairs."""
+    labels = [fold(label, width // 2 - 1) for label, _ in items]
+    value_width = width - 2 - max((display_width(line) for lines in labels for line in lines), default=0)
+    return [
+        pair
+        for lines, (_, text) in zip(labels, items, strict=True)
+        for pair in zip_longest(lines, fold(text, value_width), fillvalue="")
+    ]
+
+
+def _justified(items: list[tuple[str, str]]) -> list[str]:
+    """Return lines of equal width with the label flush left and the value flush right."""
+    width = max((display_width(label) for label, _ in items), default=0) + 2
+    width += max((display_width(text) for _, text in items), default=0)
+    return [label + " " * (width - display_width(label + text)) + text for label, text in items]
