@@ -6,8 +6,7 @@ the core does not import the models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 
@@ -18,48 +17,61 @@ __all__ = [
     "CoreNotSupportedError",
     "InvalidStateError",
     "NoEstimateError",
+    "SingularEstimateError",
+    "UnsuitableOptionError",
+    "positions",
     "register_descriptions",
 ]
 
-Describe = Callable[[str, Mapping[str, object]], tuple[str, str]]
-"""Message and hint of a reason and its values."""
+Describe = Callable[["CoreError"], tuple[str, str]]
+"""Message and hint of an error."""
 
-
-def _describe_plainly(reason: str, values: Mapping[str, object]) -> tuple[str, str]:
-    return reason, ""
-
-
-_descriptions: list[Describe] = [_describe_plainly]
+_descriptions: list[Describe] = [lambda error: (error.reason, "")]
 
 
 def register_descriptions(describe: Describe) -> None:
-    """Set the function that returns message and hint of a reason."""
+    """Set the function that returns message and hint of an error."""
     _descriptions[0] = describe
 
 
 class CoreError(DiscrimError):
     """Base class of errors of the core.
 
+    `discrim.models.base.core_errors.named_errors` turns positions into names.
+
     Parameters
     ----------
     reason : str
         Key of the message and the hint.
+    column_positions, class_positions : sequence of int, default ()
+        Columns and classes at fault.
     classes : sequence, default ()
-        Labels of the classes at fault, if the core has them.
+        Labels of the classes at fault, if the user named them.
     **values
-        Values that the message shows. Columns and classes are positions.
+        Values that the message shows.
 
     Attributes
     ----------
     reason : str
+    column_positions, class_positions : tuple of int
     values : dict
     """
 
-    def __init__(self, reason: str, *, classes: Iterable[object] = (), **values: object) -> None:
-        message, hint = _descriptions[0](reason, values)
-        super().__init__(message, hint=hint, classes=classes)
+    def __init__(
+        self,
+        reason: str,
+        *,
+        column_positions: Iterable[int] = (),
+        class_positions: Iterable[int] = (),
+        classes: Iterable[object] = (),
+        **values: object,
+    ) -> None:
         self.reason = reason
+        self.column_positions = tuple(column_positions)
+        self.class_positions = tuple(class_positions)
         self.values = values
+        message, hint = _descriptions[0](self)
+        super().__init__(message, hint=hint, classes=classes)
 
 
 class CoreDataError(CoreError, DataError):
@@ -70,18 +82,21 @@ class CoreCollinearError(CoreError, CollinearError):
     """A covariance is singular."""
 
 
-class NoEstimateError(CoreCollinearError):
-    """A covariance model has no estimate.
+class NoEstimateError(CoreError):
+    """A covariance model has no estimate."""
 
-    Attributes
-    ----------
-    class_position : int or None
-        Class without an estimate, None if it is that of all classes.
-    """
 
-    def __init__(self, reason: str, *, class_position: int | None = None, **values: Any) -> None:
-        super().__init__(reason, **values)
-        self.class_position = class_position
+class SingularEstimateError(NoEstimateError, CoreCollinearError):
+    """The covariance of a class, or the one of all classes, is singular."""
+
+
+class UnsuitableOptionError(NoEstimateError, CoreDataError):
+    """There is no estimate with an option, such as a number of axes."""
+
+
+def positions(k: int | None) -> tuple[int, ...]:
+    """Return the positions of the classes at fault: one class, or none for an estimate of all classes."""
+    return () if k is None else (k,)
 
 
 class CoreNotSupportedError(CoreError, NotSupportedError):

@@ -43,16 +43,20 @@ UNHINTED = {
     "CoreNotSupportedError",
     "InvalidStateError",
     "NoEstimateError",
+    "SingularEstimateError",
+    "UnsuitableOptionError",
+    "public",
 }
 """Errors of the core, to which models add names and hints."""
 
 CAUGHT = {"not_elliptical", "singular_metric", "constant_column"}
 """Reasons of errors of the core that models catch."""
 
-NAMED = {
-    "singular_scores", "singular_scores_of_ncomp", "signal_below_noise", "no_noise", "few_degrees_of_freedom",
-}  # fmt: skip
-"""Reasons whose message names a class, which `name_class` does."""
+CORE_ERROR = re.compile(r"Core\w*Error|NoEstimateError|SingularEstimateError|UnsuitableOptionError")
+"""Classes of the errors of the core that have a reason."""
+
+PLACES = {"where", "class_name", "column_name"}
+"""Fields of messages that `describe` fills in from positions."""
 
 
 def subclasses(cls: type) -> set[type]:
@@ -81,22 +85,26 @@ def test_reasons_of_the_core_have_a_message_and_a_hint():
     for path in sorted((ROOT / "discrim" / "core").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
-                case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=reason)]) if re.fullmatch(
-                    "(Core|NoEstimate)[A-Za-z]*Error|NoEstimateError", name
+                case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=reason)]) if (
+                    CORE_ERROR.fullmatch(name)
                 ):
-                    if reason in NAMED:
-                        continue
-                    text = " ".join(DESCRIPTIONS[reason])
-                    fields = {field for _, field, _, _ in Formatter().parse(text) if field}
-                    given = {keyword.arg for keyword in node.keywords} - {"class_position", "classes"}
-                    assert given == fields, reason
                     used.add(reason)
+                    description = DESCRIPTIONS[reason]
+                    if callable(description):
+                        continue
+                    text = " ".join(description)
+                    fields = {field for _, field, _, _ in Formatter().parse(text) if field}
+                    given = {keyword.arg for keyword in node.keywords}
+                    positions = {"class_positions", "column_positions"} & given
+                    assert given - positions - {"classes"} == fields - PLACES, reason
+                    assert positions or not fields & PLACES, reason
                 case ast.Assign(targets=[ast.Name(id="no_likelihood" | "no_parameters")], value=value):
                     used.add(ast.literal_eval(value))
                 case _:
                     pass
     assert used == set(DESCRIPTIONS)
-    assert {reason for reason, (_, hint) in DESCRIPTIONS.items() if not hint} == CAUGHT
+    hints = {reason: text[1] for reason, text in DESCRIPTIONS.items() if isinstance(text, tuple)}
+    assert {reason for reason, hint in hints.items() if not hint} == CAUGHT
 
 
 def _two(**columns: Any) -> pd.DataFrame:

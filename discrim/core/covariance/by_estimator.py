@@ -17,12 +17,18 @@ from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
-    LabelledRows,
     NormalClasses,
     Parts,
 )
-from discrim.core.errors import CoreCollinearError, CoreDataError, CoreNotSupportedError, InvalidStateError
+from discrim.core.errors import (
+    CoreCollinearError,
+    CoreDataError,
+    CoreNotSupportedError,
+    InvalidStateError,
+    positions,
+)
 from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 
@@ -56,7 +62,7 @@ class EstimatorCovariance(CovarianceModel):
         """The estimator, not fitted."""
         return replace(self, covariances=())
 
-    def fit_to_rows(self, rows: LabelledRows, moments: ClassMoments, divisors: Floats) -> EstimatorCovariance:
+    def fit_to_rows(self, rows: RowBlocks, moments: ClassMoments, divisors: Floats) -> EstimatorCovariance:
         """With the covariances of copies that are fitted to the rows."""
         common = len(divisors) == 1
         return replace(self, covariances=estimated(self.estimator, self.text, rows, moments, common=common))
@@ -96,7 +102,7 @@ class EstimatorCovariance(CovarianceModel):
 
 
 def estimated(
-    estimator: Any, text: str, rows: LabelledRows, moments: ClassMoments, *, common: bool
+    estimator: Any, text: str, rows: RowBlocks, moments: ClassMoments, *, common: bool
 ) -> tuple[Covariance, ...]:
     """Covariance of the rows less their class's means, or of those of each class, in z.
 
@@ -105,7 +111,7 @@ def estimated(
     columns; a CollinearError, that this is not positive definite; a NotSupportedError, that weights are no
     whole numbers.
     """
-    parts = [(x.copy(), codes.copy(), weights) for x, codes, weights in rows.blocks]
+    parts = [(x.copy(), codes.copy(), weights) for x, codes, weights in rows]
     x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     times = None if parts[0][2] is None else np.concatenate([np.asarray(part[2]) for part in parts])
     x = from_class_means(moments, x, codes).T / moments.scale
@@ -114,14 +120,14 @@ def estimated(
             raise CoreNotSupportedError("estimator_of_rows", estimator=text)
         x, codes = (np.repeat(values, times.astype(np.intp), axis=0) for values in (x, codes))
     if common:
-        return (_covariance(estimator, text, x, moments.scale, "of the rows less their class's means"),)
+        return (_covariance(estimator, text, x, moments.scale, None),)
     return tuple(
-        _covariance(estimator, text, x[codes == k], moments.scale, f"of class {label!r}")
-        for k, label in enumerate(rows.classes)
+        _covariance(estimator, text, x[codes == k], moments.scale, k) for k in range(moments.n_classes)
     )
 
 
-def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str) -> Covariance:
+def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, k: int | None) -> Covariance:
+    faulty = positions(k)
     own = copied(estimator)
     try:
         own.fit(x)
@@ -130,7 +136,7 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str)
             "estimator_fails",
             name=name,
             n_rows=len(x),
-            where=where.removeprefix("of the rows "),
+            class_positions=faulty,
             error=str(error).rstrip("."),
         ) from error
     try:
@@ -138,19 +144,21 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str)
     except AttributeError:
         raise CoreDataError("no_estimator", name=name) from None
     except (TypeError, ValueError):
-        raise CoreDataError("estimator_not_numeric", where=where, name=name) from None
+        raise CoreDataError("estimator_not_numeric", class_positions=faulty, name=name) from None
     p = x.shape[1]
     if matrix.shape != (p, p):
-        raise CoreDataError("estimator_shape", where=where, name=name, shape=matrix.shape, expected=(p, p))
+        raise CoreDataError(
+            "estimator_shape", class_positions=faulty, name=name, shape=matrix.shape, expected=(p, p)
+        )
     if not np.isfinite(matrix).all():
-        raise CoreDataError("estimator_not_finite", where=where, name=name)
-    singular = CoreCollinearError("estimator_not_definite", where=where, name=name)
+        raise CoreDataError("estimator_not_finite", class_positions=faulty, name=name)
+    singular = CoreCollinearError("estimator_not_definite", class_positions=faulty, name=name)
     if not (np.diagonal(matrix) > 0).all():
         raise singular
     sd = np.sqrt(np.diagonal(matrix))
     correlation = matrix / sd / sd[:, None]
     if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
-        raise CoreDataError("estimator_not_symmetric", where=where, name=name)
+        raise CoreDataError("estimator_not_symmetric", class_positions=faulty, name=name)
     try:
         root = scipy.linalg.cholesky((correlation + correlation.T) / 2, check_finite=False)
     except np.linalg.LinAlgError:

@@ -52,7 +52,6 @@ from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
-    LabelledRows,
     NormalClasses,
     Parts,
 )
@@ -101,12 +100,12 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         return comparable_to_median(moments) if self.variances.of(None) != 0 else moments
 
     def fit_to_rows(
-        self, rows: LabelledRows, moments: ClassMoments, divisors: Floats
+        self, rows: RowBlocks, moments: ClassMoments, divisors: Floats
     ) -> ShrunkCorrelationCovariance:
         """With both shrinkages, from one pass."""
         if not self.needs_rows:
             return self
-        noise = row_noise(rows.blocks, moments)
+        noise = row_noise(rows, moments)
         found = self
         if self.variances.by_rows:
             found = replace(found, variances=self.variances.known([noise.variances(moments)]))

@@ -20,7 +20,6 @@ from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
-    LabelledRows,
     NormalClasses,
     Parts,
     each_covariance,
@@ -29,6 +28,7 @@ from discrim.core.covariance.principal import one_scatter
 from discrim.core.covariance.shrinkage import Powers, RuleOfShrinkage, Shrinkage, Trial, data_units
 from discrim.core.moments.derived_moments import comparable_to_median, median_column
 from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, diagonal_scores, removal, settle
@@ -138,13 +138,13 @@ class ShrunkDiagonalCovariance(CovarianceModel):
         return comparable_to_median(moments) if shrinks else moments
 
     def fit_to_rows(
-        self, rows: LabelledRows, moments: ClassMoments, divisors: Floats
+        self, rows: RowBlocks, moments: ClassMoments, divisors: Floats
     ) -> ShrunkDiagonalCovariance:
         """Return a copy with the shrinkages of Opgen-Rhein & Strimmer."""
         if self.shrinkage.rule != "strimmer":
             return self
         moments = comparable_to_median(moments)
-        fourths = shrinkage.column_powers(rows.blocks, moments).fourths
+        fourths = shrinkage.column_powers(rows, moments).fourths
         return self.with_shrinkages(*[strimmer(moments, fourths, k) for k, _ in each_covariance(divisors)])
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:

@@ -79,7 +79,15 @@ from discrim.core.covariance.model import (
     Sphere,
 )
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal, tied_axes
-from discrim.core.errors import CoreCollinearError, CoreDataError, InvalidStateError, NoEstimateError
+from discrim.core.errors import (
+    CoreCollinearError,
+    CoreDataError,
+    InvalidStateError,
+    NoEstimateError,
+    SingularEstimateError,
+    UnsuitableOptionError,
+    positions,
+)
 from discrim.core.moments.derived_moments import root_of
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.numerics.arrays import Codes, Floats
@@ -257,9 +265,10 @@ class FactorAnalyticCovariance(CovarianceModel):
 
 def factor_fault(fault: Fault, form: str) -> NoEstimateError:
     """Return the error for a class that has no covariance of a form."""
-    reason = "signal_below_noise" if fault.kind == "order" else "no_noise"
-    k = fault.code if fault.code >= 0 else None
-    return NoEstimateError(reason, class_position=k, form=form, dimension=fault.dimension, rank=fault.rank)
+    k = positions(fault.code if fault.code >= 0 else None)
+    if fault.kind == "order":
+        return UnsuitableOptionError("signal_below_noise", class_positions=k, form=form)
+    return SingularEstimateError("no_noise", class_positions=k, dimension=fault.dimension, rank=fault.rank)
 
 
 def falls(lengths: Floats, p: int) -> Floats:

@@ -37,14 +37,6 @@ Parts = dict[str, Any]
 """Options and buffers of a file that are of its covariances, by name; each kind takes its own out."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledRows:
-    """The rows of a fit, for the kinds that moments do not say; labels of the classes, for messages."""
-
-    blocks: RowBlocks
-    classes: Sequence[Any]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalClasses:
     """Normal classes as they were estimated: what a likelihood and leaving rows out take.
@@ -339,7 +331,7 @@ class CovarianceModel(ABC):
         """Whether a refit reads the observations, because their moments are not enough."""
         return self.traits.needs_rows or any(shrinkage.by_rows for shrinkage in self.shrinkages)
 
-    def fit_to_rows(self, rows: LabelledRows, moments: ClassMoments, divisors: Floats) -> Self:
+    def fit_to_rows(self, rows: RowBlocks, moments: ClassMoments, divisors: Floats) -> Self:
         """Return a copy with the row-dependent parameters (such as the Ledoit-Wolf intensity) estimated.
 
         Rows and moments are divided by `column_units`.

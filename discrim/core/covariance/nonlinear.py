@@ -45,7 +45,7 @@ from discrim.core.covariance.model import (
     each_covariance,
 )
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
-from discrim.core.errors import NoEstimateError
+from discrim.core.errors import SingularEstimateError, positions
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats
@@ -158,14 +158,16 @@ def shrunk_axes(moments: ClassMoments, k: int | None) -> tuple[Principal, Floats
 
     Raises
     ------
-    NoEstimateError
+    SingularEstimateError
         There are fewer than `MIN_DF` degrees of freedom.
     """
     axes = positive_axes(moments, k)
     r, p = len(axes.lengths), axes.n_columns
     df = degrees_of_freedom(moments, k) if r == p else r
     if df < MIN_DF:
-        raise NoEstimateError("few_degrees_of_freedom", class_position=k, df=df, least=MIN_DF)
+        raise SingularEstimateError(
+            "few_degrees_of_freedom", class_positions=positions(k), df=df, least=MIN_DF
+        )
     return axes, shrink_eigenvalues(axes.lengths, p, df)
 
 

@@ -69,7 +69,13 @@ from discrim.core.covariance.total_axes import (
     principal_axes,
     standard_units,
 )
-from discrim.core.errors import CoreNotSupportedError, NoEstimateError
+from discrim.core.errors import (
+    CoreNotSupportedError,
+    NoEstimateError,
+    SingularEstimateError,
+    UnsuitableOptionError,
+    positions,
+)
 from discrim.core.moments import row_sums
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments, from_class_means, standard_columns
@@ -309,11 +315,11 @@ class SubspaceCovariance(CovarianceModel):
 
     def too_few(self, wanted: int, there: int) -> NoEstimateError:
         """The error that there are fewer axes than are wanted."""
-        return NoEstimateError("fewer_axes_than_wanted", wanted=wanted, available=there)
+        return UnsuitableOptionError("fewer_axes_than_wanted", wanted=wanted, available=there)
 
     def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
         """The error that so many scores have no covariance in class k, or within all of them."""
-        return NoEstimateError("singular_scores", class_position=k, wanted=wanted, df=free)
+        return SingularEstimateError("singular_scores", class_positions=positions(k), wanted=wanted, df=free)
 
     def scores(self, moments: ClassMoments) -> Scores:
         """The change of coordinates that these moments say."""

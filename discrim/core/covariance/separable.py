@@ -35,7 +35,7 @@ from discrim.core.covariance.model import (
     each_covariance,
 )
 from discrim.core.covariance.principal import one_scatter
-from discrim.core.errors import CoreDataError, NoEstimateError
+from discrim.core.errors import CoreDataError, SingularEstimateError, positions
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread, packed_triangle
@@ -122,8 +122,11 @@ def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = Non
     r, c = shape
     one = one_scatter(moments, k)
     free = int((one.rows - (one.rows > 0)).sum())
+    singular = SingularEstimateError(
+        "no_separable_covariance", class_positions=positions(k), n_rows=r, n_columns=c, df=free
+    )
     if moments.n_columns != r * c or free * c < r or free * r < c:
-        raise NoEstimateError("no_separable_covariance", n_rows=r, n_columns=c, df=free)
+        raise singular
     across = _root(one).reshape(-1, r, c)
     down = across.transpose(0, 2, 1)
     u = np.eye(r)
@@ -132,16 +135,16 @@ def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = Non
     for _ in range(MOST_STEPS):
         u = _triangle(across, v)
         if _is_singular(u, len(across) * c):
-            raise NoEstimateError("no_separable_covariance", n_rows=r, n_columns=c, df=free)
+            raise singular
         # Of trace r: the scale is that of V.
         u /= np.sqrt((u**2).sum() / r)
         v = _triangle(down, u) / np.sqrt(r)
         if _is_singular(v, len(across) * r):
-            raise NoEstimateError("no_separable_covariance", n_rows=r, n_columns=c, df=free)
+            raise singular
         if (np.abs(u - before) <= CLOSE * np.sqrt((u**2).sum(axis=0))).all():
             return u, v
         before = u
-    raise NoEstimateError("no_separable_covariance", n_rows=r, n_columns=c, df=free)
+    raise singular
 
 
 def _root(one: ClassMoments) -> Floats:

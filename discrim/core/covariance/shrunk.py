@@ -50,7 +50,6 @@ from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
-    LabelledRows,
     NormalClasses,
     Parts,
     Sphere,
@@ -62,7 +61,7 @@ from discrim.core.covariance.shrinkage import BARELY, Powers, RuleOfShrinkage, S
 from discrim.core.errors import CoreCollinearError, CoreDataError, InvalidStateError
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments, from_class_means
-from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.moments.row_sums import RowBlocks, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
@@ -124,12 +123,12 @@ class ShrunkCovariance(CovarianceModel):
         """Where something is shrunk, unless columns are standardized."""
         return self.sphere.in_data and (not self.shrinkage.values or any(self.shrinkage.values))
 
-    def fit_to_rows(self, rows: LabelledRows, moments: ClassMoments, divisors: Floats) -> ShrunkCovariance:
+    def fit_to_rows(self, rows: RowBlocks, moments: ClassMoments, divisors: Floats) -> ShrunkCovariance:
         """With the shrinkages of Ledoit & Wolf."""
         if self.shrinkage.rule != "ledoit-wolf":
             return self
         moments = comparable(moments)
-        fourths = shrinkage.row_fourths(rows.blocks, moments, by_class=len(divisors) > 1).tolist()
+        fourths = shrinkage.row_fourths(rows, moments, by_class=len(divisors) > 1).tolist()
         found = [
             ledoit_wolf(moments, f, k) for f, (k, _) in zip(fourths, each_covariance(divisors), strict=True)
         ]

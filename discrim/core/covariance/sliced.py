@@ -30,7 +30,7 @@ from discrim.core.covariance.model import NormalClasses, Parts
 from discrim.core.covariance.principal import positive_signs, tied_axes
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.covariance.total_axes import TotalAxes
-from discrim.core.errors import NoEstimateError
+from discrim.core.errors import NoEstimateError, SingularEstimateError, UnsuitableOptionError, positions
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
@@ -87,10 +87,10 @@ def sliced_axes(moments: ClassMoments) -> SlicedAxes:
     sd = np.sqrt(total_squares(whole) / whole.total)
     p = moments.n_columns
     if not (sd > 0).all() or moments.rows.sum() <= p:
-        raise NoEstimateError("singular_total", n_rows=int(moments.rows.sum()), n_columns=p)
+        raise SingularEstimateError("singular_total", n_rows=int(moments.rows.sum()), n_columns=p)
     root = _lower_root(whole, sd)
     if root is None:
-        raise NoEstimateError("singular_total", n_rows=int(moments.rows.sum()), n_columns=p)
+        raise SingularEstimateError("singular_total", n_rows=int(moments.rows.sum()), n_columns=p)
     kernel = np.zeros((p, p))
     for k in np.flatnonzero(moments.counts > 0):
         rest = np.eye(p) - _whitened(moments, int(k), sd, root)
@@ -162,11 +162,13 @@ class SAVECovariance(SubspaceCovariance):
 
     def too_few(self, wanted: int, there: int) -> NoEstimateError:
         """The error that there are fewer axes than are wanted."""
-        return NoEstimateError("fewer_columns_than_axes", wanted=wanted, available=there)
+        return UnsuitableOptionError("fewer_columns_than_axes", wanted=wanted, available=there)
 
     def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
         """The error that so many scores have no covariance in class k."""
-        return NoEstimateError("singular_scores_of_ncomp", class_position=k, wanted=wanted, df=free)
+        return SingularEstimateError(
+            "singular_scores_of_ncomp", class_positions=positions(k), wanted=wanted, df=free
+        )
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores of rows that refits have to say: the axes are those of the rows and of their classes."""

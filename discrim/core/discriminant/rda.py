@@ -71,7 +71,7 @@ from discrim.core.covariance.principal import ThinCovariance, of_columns
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import leave_one_out_rda
 from discrim.core.discriminant.leave_one_out_rda import Parametrization, Regularization, Scatters
-from discrim.core.errors import NoEstimateError
+from discrim.core.errors import NoEstimateError, SingularEstimateError
 from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import packed_triangle
@@ -864,4 +864,4 @@ def _regular(values: Floats) -> NDArray[np.bool_]:
 
 def _singular_scores(moments: ClassMoments, k: int) -> NoEstimateError:
     df = int(moments.rows[k]) - 1
-    return NoEstimateError("singular_scores", class_position=k, wanted=moments.n_columns, df=df)
+    return SingularEstimateError("singular_scores", class_positions=(k,), wanted=moments.n_columns, df=df)

@@ -94,7 +94,7 @@ def mean_over_points(
         share = prior[classes] * of(x)
         if not np.isfinite(share).all():
             at = int(np.argmax(~np.isfinite(share)))
-            raise CoreNotSupportedError("no_posterior", x=x[at].tolist(), class_number=classes[at] + 1)
+            raise CoreNotSupportedError("no_posterior", class_positions=(classes[at],), x=x[at].tolist())
         for (replicate, _), values in zip(part, np.split(share, len(part)), strict=True):
             means[replicate] += values.mean()
             progress(1)

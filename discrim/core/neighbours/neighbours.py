@@ -443,7 +443,7 @@ class NeighbourIndex:
         if self.space.metric in ZERO_ONE and len(other := np.argwhere((x != 0) & (x != 1))):
             row, column = other[0]
             raise CoreDataError(
-                "not_binary", metric=self.space.metric, column=column + 1, value=x[row, column]
+                "not_binary", column_positions=(column,), metric=self.space.metric, value=x[row, column]
             )
         return self._nearest(self.space.coordinates(x), k)
 

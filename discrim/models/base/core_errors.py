@@ -5,18 +5,100 @@ A text is a format string of the values of the error. `models.base.fit` register
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from discrim.core.covariance.factor import common_dimension
-from discrim.core.errors import NoEstimateError
-from discrim.errors import CollinearError, DataError, DiscrimError
+from discrim.core.errors import CoreError
+from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 
-DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
-    "no_likelihood_of_covariance": (
-        "A likelihood needs a maximum likelihood estimate, which {name} is not.",
+
+def _singular_scores(values: Mapping[str, Any]) -> tuple[str, str]:
+    return _fewer_axes(values, "components", "principal axes", 'covariance="shrunk"')
+
+
+def _singular_scores_of_ncomp(values: Mapping[str, Any]) -> tuple[str, str]:
+    return _fewer_axes(values, "ncomp", "axes of ncomp=", 'covariance="shrunk" without ncomp=')
+
+
+def _fewer_axes(values: Mapping[str, Any], option: str, axes: str, other: str) -> tuple[str, str]:
+    """Return message and hint of scores without a covariance.
+
+    Parameters
+    ----------
+    values : mapping
+    option, axes : str
+        Option that sets the number of axes, and the name of these axes.
+    other : str
+        Options of a model that has a covariance.
+
+    Returns
+    -------
+    tuple of str
+    """
+    wanted = values["wanted"]
+    df = values["df"]
+    cause = f"the rows leave {df} degrees of freedom there"
+    if df >= wanted:
+        cause = "they vary along fewer directions there"
+    fewer = min(df, wanted - 1)
+    return (
+        f"The scores on {wanted} {axes} have no full covariance {values['where']}, as {cause}.",
+        f"Give {option}={fewer} or fewer, or pass {other}." if fewer > 0 else f"Pass {other}.",
+    )
+
+
+def _no_noise(values: Mapping[str, Any]) -> tuple[str, str]:
+    dimension = values["dimension"]
+    rank = values["rank"]
+    hint = f'Pass dimensions= of {rank - 1} at most, or covariance="shrunk".'
+    if rank <= 1:
+        hint = 'Pass covariance="shrunk", or leave the class out.'
+    return (
+        f"{dimension} dimension{'s' * (dimension != 1)} of the signal leave nothing to the noise: the rows "
+        f"vary in {rank} dimension{'s' * (rank != 1)} only {values['where']}.",
+        hint,
+    )
+
+
+def _signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
+    form = values["form"]
+    component = "signal" if "Bk" in form else "noise"
+    other = "AkjBkQkD" if common_dimension(form) else "AkjBkQkDk"
+    return (
+        f'In form="{form}", with one variance of the {component} for all classes, a signal of class '
+        f"{values['class_name']} varies less than its noise.",
+        f'Pass form="{other}", or fewer dimensions.',
+    )
+
+
+def _no_likelihood_of_covariance(values: Mapping[str, Any]) -> tuple[str, str]:
+    name = COVARIANCE_NAMES.get(values["name"], f'covariance="{values["name"]}"')
+    return (
+        f"A likelihood needs a maximum likelihood estimate, which {name} is not.",
         'Compare by error_rates(["cv"]), or fit another covariance.',
+    )
+
+
+COVARIANCE_NAMES: Mapping[str, str] = {
+    "projected": "a covariance within principal axes",
+    "sliced": "a covariance on the axes of ncomp=",
+    "adjusted": "a covariance that is adjusted for covariates",
+    "estimator": "a covariance of an estimator of scikit-learn",
+}
+"""Names of covariance models that are not values of covariance=."""
+
+DESCRIPTIONS: Mapping[str, tuple[str, str] | Callable[[Mapping[str, Any]], tuple[str, str]]] = {
+    "singular_scores": _singular_scores,
+    "singular_scores_of_ncomp": _singular_scores_of_ncomp,
+    "no_noise": _no_noise,
+    "signal_below_noise": _signal_below_noise,
+    "few_degrees_of_freedom": (
+        "Nonlinear shrinkage needs {least} degrees of freedom {where}. There are {df:g}.",
+        'Pass covariance="shrunk".',
     ),
+    "no_likelihood_of_covariance": _no_likelihood_of_covariance,
     "reduced_likelihood": (
         "The log-likelihood exists for all canonical axes only.",
         "Fit without ncomp=.",
@@ -58,7 +140,7 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
         "",
     ),
     "no_posterior": (
-        "At x = {x}, a random point of class number {class_number}, the densities are zero, infinite "
+        "At x = {x}, a random point of class {class_name}, the densities are zero, infinite "
         "or not known, so that it has no posterior.",
         "Change the unit of x, or the law.",
     ),
@@ -227,7 +309,7 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
         "",
     ),
     "not_binary": (
-        "metric={metric!r} takes columns of zeros and ones; column {column} of the design holds {value:g}.",
+        "metric={metric!r} requires columns of zeros and ones. Column {column_name} has the value {value:g}.",
         "Take another metric.",
     ),
     "undefined_distance": (
@@ -327,7 +409,7 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
         "Compare models by error_rates().",
     ),
     "estimator_not_definite": (
-        "The covariance_ {where} of {name} is not positive definite.",
+        "The covariance_ of {name} {where} is not positive definite.",
         "Use an estimator that regularizes, or fewer columns.",
     ),
     "estimator_leave_one_out": (
@@ -336,15 +418,15 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
         " each fold.",
     ),
     "estimator_shape": (
-        "The covariance_ {where} of {name} has shape {shape}, where {expected} is asked for.",
+        "The covariance_ of {name} {where} has shape {shape}, where {expected} is asked for.",
         "Use another estimator.",
     ),
     "estimator_not_finite": (
-        "The covariance_ {where} of {name} holds a value that is not finite.",
+        "The covariance_ of {name} {where} holds a value that is not finite.",
         "Use another estimator, or columns of another scale.",
     ),
     "estimator_not_symmetric": (
-        "The covariance_ {where} of {name} is not symmetric.",
+        "The covariance_ of {name} {where} is not symmetric.",
         "Use another estimator.",
     ),
     "estimator_of_rows": (
@@ -360,7 +442,7 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
         "Pass an estimator of a covariance, as those of sklearn.covariance.",
     ),
     "estimator_not_numeric": (
-        "The covariance_ {where} of {name} is no matrix of numbers.",
+        "The covariance_ of {name} {where} is no matrix of numbers.",
         "Use another estimator.",
     ),
     "no_likelihood_of_rows": (
@@ -410,9 +492,8 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
         "Give each class a number.",
     ),
     "no_separable_covariance": (
-        "There is no separable covariance of matrices of {n_rows} x {n_columns} here: the rows leave "
-        "{df} degrees of freedom within classes, or a row or column of the matrix is constant or "
-        "determined by others.",
+        "There is no separable covariance of matrices of {n_rows} x {n_columns} {where}: the rows leave "
+        "{df} degrees of freedom, or a row or column of the matrix is constant or determined by others.",
         'Give more rows, leave that row or column out, or pass covariance="shrunk".',
     ),
     "fewer_columns_than_axes": (
@@ -429,117 +510,68 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
         "Give a number up to {available}, or a share of the variance, as components=0.9.",
     ),
 }
-"""Message and hint of each reason. Reasons without a hint are caught by the models."""
+"""Message and hint of each reason, or the function that returns them. Models catch those without a hint.
+
+In addition to the values of the error, format strings have the fields `where` (for example "in class 'a'"),
+`class_name` and `column_name`.
+"""
 
 
-COVARIANCE_NAMES: Mapping[str, str] = {
-    "projected": "a covariance within principal axes",
-    "sliced": "a covariance on the axes of ncomp=",
-    "adjusted": "a covariance that is adjusted for covariates",
-    "estimator": "a covariance of an estimator of scikit-learn",
-}
-"""Names of covariance models that are no value of covariance=."""
-
-
-def describe(reason: str, values: Mapping[str, object]) -> tuple[str, str]:
-    """Return message and hint of a reason.
+def describe(
+    error: CoreError, columns: Sequence[str] | None = None, classes: Sequence[Any] | None = None
+) -> tuple[str, str]:
+    """Return message and hint of an error of the core.
 
     Parameters
     ----------
-    reason : str
-        A key of `DESCRIPTIONS`. Any other text is a message without a hint, as of an error that is unpickled.
-    values : mapping
-        Values of the format strings.
+    error : CoreError
+        A reason that is not in `DESCRIPTIONS` is a message itself, for example after unpickling.
+    columns, classes : sequence, optional
+        Names of the columns and labels of the classes; without them, numbers are used.
 
     Returns
     -------
     tuple of str
     """
-    if reason == "no_likelihood_of_covariance":
-        name = str(values["name"])
-        values = {"name": COVARIANCE_NAMES.get(name, f'covariance="{name}"')}
-    message, hint = DESCRIPTIONS.get(reason, ("", ""))
-    return (message.format(**values), hint.format(**values)) if message else (reason, "")
+    description = DESCRIPTIONS.get(error.reason, (error.reason, ""))
+    values = {"where": "within classes", **error.values}
+    for j in error.column_positions:
+        values["column_name"] = f"number {j + 1}" if columns is None else repr(columns[j])
+    for k in error.class_positions:
+        values["class_name"] = f"number {k + 1}" if classes is None else repr(classes[k])
+        values["where"] = f"in class {values['class_name']}"
+    if not isinstance(description, tuple):
+        return description(values)
+    if error.reason not in DESCRIPTIONS:
+        return description
+    message, hint = description
+    return message.format(**values), hint.format(**values)
 
 
-def name_class(error: NoEstimateError, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
-    """Return the error that names the class without an estimate.
+@contextmanager
+def named_errors(columns: Sequence[str], classes: Sequence[Any]) -> Iterator[None]:
+    """Raise errors of the core as public errors with the names of the columns and classes at fault.
 
     Parameters
     ----------
-    error : NoEstimateError
-    levels : sequence
+    columns : sequence of str
+        Columns of the design.
+    classes : sequence
         Labels of the classes.
-    rows : sequence of int
-        Number of rows of each class.
-
-    Returns
-    -------
-    DiscrimError
     """
-    values: Mapping[str, Any] = error.values
-    k = error.class_position
-    classes: tuple[Any, ...] = () if k is None else (levels[k],)
-    match error.reason:
-        case "fewer_columns_than_axes" | "fewer_axes_than_wanted":
-            return DataError(error.message, hint=error.hint)
-        case "singular_scores":
-            hint = 'covariance="shrunk"'
-            return _singular_scores(values, classes, "components", "principal axes", hint)
-        case "singular_scores_of_ncomp":
-            hint = 'covariance="shrunk" without ncomp='
-            return _singular_scores(values, classes, "ncomp", "axes of ncomp=", hint)
-        case "signal_below_noise":
-            form = values["form"]
-            which = "noise" if "Bk" not in form else "signal"
-            own = 'form="AkjBkQkDk"' if not common_dimension(form) else 'form="AkjBkQkD"'
-            return DataError(
-                f'In form="{form}", with one variance of the {which} for all classes, a signal of class '
-                f"{classes[0]!r} varies less than its noise.",
-                hint=f"Pass {own}, or fewer dimensions.",
-                classes=classes,
-            )
-        case "few_degrees_of_freedom":
-            where = f"in class {classes[0]!r}" if classes else "within classes"
-            return CollinearError(
-                f"Nonlinear shrinkage needs {values['least']} degrees of freedom {where}. There are "
-                f"{values['df']:g}.",
-                hint='Pass covariance="shrunk".',
-                classes=classes,
-            )
-        case "no_noise":
-            return _no_noise(values, classes, None if k is None else rows[k])
-        case _:
-            return error
+    try:
+        yield
+    except CoreError as error:
+        raise public_error(error, columns, classes) from error.__cause__
 
 
-def _singular_scores(
-    values: Mapping[str, Any], classes: tuple[Any, ...], option: str, axes: str, instead: str
-) -> CollinearError:
-    wanted = values["wanted"]
-    df = values["df"]
-    where = f"in class {classes[0]!r}" if classes else "within classes"
-    cause = f"the rows leave {df} degrees of freedom there"
-    if df >= wanted:
-        cause = "they vary along fewer directions there"
-    fewer = min(df, wanted - 1)
-    return CollinearError(
-        f"The scores on {wanted} {axes} have no full covariance {where}, as {cause}.",
-        hint=f"Give {option}={fewer} or fewer, or pass {instead}." if fewer > 0 else f"Pass {instead}.",
-        classes=classes,
-    )
-
-
-def _no_noise(values: Mapping[str, Any], classes: tuple[Any, ...], rows: int | None) -> CollinearError:
-    dimension = values["dimension"]
-    rank = values["rank"]
-    whose = f"class {classes[0]!r}, whose {rows} rows vary" if classes else "the classes, whose rows vary"
-    hint = f'Pass dimensions= of {rank - 1} at most, or covariance="shrunk".'
-    if rank <= 1:
-        hint = 'Pass covariance="shrunk", or leave the class out.'
-    return CollinearError(
-        f"{dimension} dimension{'s' * (dimension != 1)} of the signal leave nothing to the noise of {whose} "
-        f"in {rank} dimension{'s' * (rank != 1)} only.",
+def public_error(error: CoreError, columns: Sequence[str], classes: Sequence[Any]) -> DiscrimError:
+    """Return the public error of an error of the core; parameters as of `named_errors`."""
+    message, hint = describe(error, columns, classes)
+    public = next(cls for cls in (CollinearError, NotSupportedError, DataError) if isinstance(error, cls))
+    return public(
+        message,
         hint=hint,
-        classes=classes,
+        columns=[columns[j] for j in error.column_positions],
+        classes=error.classes or [classes[k] for k in error.class_positions],
     )

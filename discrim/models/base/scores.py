@@ -18,6 +18,7 @@ from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.rules import IndependentRule, LinearRule, Rule
 from discrim.design.blocks import Blocks
 from discrim.errors import MissingPredictionWarning, warn_user
+from discrim.models.base.core_errors import named_errors
 from discrim.models.base.data_range import score_limit
 from discrim.models.base.reading import every_sparse_row
 
@@ -105,7 +106,7 @@ def block_scores(
     for start in range(0, len(x), piece):
         stop = min(start + piece, len(x))
         # Scores that overflow are outside the limit, so that the values are checked and refused.
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), named_errors(blocks.terms, blocks.design.levels):
             scores = rule.scores(x[start:stop])
         if limit is not None and not -limit < scores.min(initial=0.0) <= scores.max(initial=0.0) < limit:
             missing = blocks.missing(x, place.start)

@@ -21,7 +21,7 @@ from discrim.core.covariance.projected import (
 )
 from discrim.core.covariance.sliced import SlicedAxes
 from discrim.core.covariance.total_axes import TotalAxes
-from discrim.core.errors import NoEstimateError
+from discrim.core.errors import NoEstimateError, SingularEstimateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import Progress
@@ -52,7 +52,7 @@ def refuse_collinear_total(
     rows = int(moments.rows.sum())
     p = moments.n_columns
     if rows <= p or moments.spread != "class":
-        raise NoEstimateError("singular_total", n_rows=rows, n_columns=p)
+        raise SingularEstimateError("singular_total", n_rows=rows, n_columns=p)
     if found := dependencies(moments.as_one(), 0):
         instead = "pass components= for principal axes"
         raise reading.collinear_error(found, terms, "over all rows", instead=instead)

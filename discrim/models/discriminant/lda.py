@@ -20,7 +20,6 @@ from discrim.core.covariance.covariance import common_divisor
 from discrim.core.covariance.model import CovarianceModel
 from discrim.core.covariance.principal import Canonical
 from discrim.core.discriminant.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
-from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
@@ -35,7 +34,7 @@ from discrim.inference.mean_differences import generalized_distances, partial_ta
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.core_errors import name_class
+from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import NOTHING, FittedModel, Gaps
 from discrim.models.base.labels import (
@@ -714,15 +713,13 @@ def lda(
     if covariance_model.traits.is_robust:
         stats, covariance_model = robust_moments(blocks, stats, covariance_model)
     divisors = partial(_divisors, method=estimator)
-    covariance_model, path = normal_fits.known_of_rows(
-        covariance_model, blocks, stats, divisors, shares, sampled=estimated
-    )
-    try:
+    with named_errors(blocks.terms, blocks.design.levels):
+        covariance_model, path = normal_fits.known_of_rows(
+            covariance_model, blocks, stats, divisors, shares, sampled=estimated
+        )
         fit = fit_lda(
             stats, shares, covariance_model, method=estimator, ncomp=ncomp, estimated_prior=estimated
         )
-    except NoEstimateError as error:
-        raise name_class(error, blocks.design.levels, stats.rows.tolist()) from None
     _warn_of_covariance(fit, blocks.design.levels)
     return LDAResults(LDASpec().fit(fit, blocks, options, has_rows=has_rows, path=path))
 

@@ -14,7 +14,7 @@ from discrim.core.covariance import factor
 from discrim.core.covariance.covariance import Dependency, pooled, separate
 from discrim.core.covariance.factor import FORMS, Factors, factor_fault
 from discrim.core.covariance.kinds import options_of, shapes
-from discrim.core.covariance.model import CovarianceModel, FullCovariance, LabelledRows, each_covariance
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, each_covariance
 from discrim.core.covariance.robust import ROBUST
 from discrim.core.covariance.shrinkage import missed
 from discrim.core.covariance.shrunk import ShrunkCovariance
@@ -40,7 +40,7 @@ from discrim.errors import (
 from discrim.inference.covariance_models import box_m_test, covariance_ladder, likelihood_ratio
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
-from discrim.models.base.core_errors import name_class
+from discrim.models.base.core_errors import public_error
 from discrim.models.base.fit import E, FittedModel, ModelSpec
 from discrim.models.base.reading import Watch
 from discrim.models.base.refits import error_path, largest_as_good
@@ -132,7 +132,7 @@ def known_of_rows(
         scaled = plain.with_shrinkages(1.0).rescaled(moments)
         path = shrinkage_path(ShrinkageTrials(plain, blocks, scaled, divisors, prior), sampled=sampled)
         return covariance_model.with_shrinkages(*[largest_as_good(path)] * len(of)), path
-    found = covariance_model.fit_to_rows(LabelledRows(blocks, levels), moments, of)
+    found = covariance_model.fit_to_rows(blocks, moments, of)
     for k, _ in each_covariance(of) if found.shrinkages and found.shrinkages[0].values else ():
         where = "within classes" if k is None else f"in class {levels[k]!r}"
         _refuse_singular_kind(found.for_class(k), moments, blocks.terms, k, where)
@@ -641,7 +641,7 @@ def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, thre
         held = factor.factors_of(moments, covariance_model.wanted)
         fault = held.fault()
         if fault is not None and fault.kind == "rank":
-            raise name_class(factor_fault(fault, form), levels, moments.rows.tolist())
+            raise public_error(factor_fault(fault, form), (), levels)
         found.append(held)
     return found
 

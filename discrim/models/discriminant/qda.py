@@ -14,7 +14,6 @@ from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import divisors_by_class, pooled
 from discrim.core.covariance.model import CovarianceModel
 from discrim.core.discriminant.qda import QDAFit, fit_qda, qda_from_file, quadratic_marginal
-from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule
@@ -26,7 +25,7 @@ from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.core_errors import name_class
+from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import NOTHING, FittedModel
 from discrim.models.base.labels import distinct
@@ -188,13 +187,11 @@ def qda(
         stats, covariance_model = robust_moments(blocks, stats, covariance_model)
     covariance_model = covariance_model.bind_classes(levels, stats.n_columns)
     divisors = partial(_divisors, method=estimator)
-    covariance_model, path = normal_fits.known_of_rows(
-        covariance_model, blocks, stats, divisors, shares, sampled=estimated
-    )
-    try:
+    with named_errors(blocks.terms, levels):
+        covariance_model, path = normal_fits.known_of_rows(
+            covariance_model, blocks, stats, divisors, shares, sampled=estimated
+        )
         fit = fit_qda(stats, shares, covariance_model, method=estimator, estimated_prior=estimated)
-    except NoEstimateError as error:
-        raise name_class(error, levels, stats.rows.tolist()) from None
     warn_of_separated_axes(fit.covariance_model, levels)
     return QDAResults(QDASpec().fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 

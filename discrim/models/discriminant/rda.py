@@ -22,7 +22,6 @@ from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import rda as core
 from discrim.core.discriminant.leave_one_out_rda import Regularization, Span, left_out_groups
 from discrim.core.discriminant.rda import PathRule, RDAFit, fit_rda, needs_roots, too_few
-from discrim.core.errors import NoEstimateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats
@@ -36,7 +35,7 @@ from discrim.inference.error_rates import as_good, rates_along
 from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.core_errors import name_class
+from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, FittedModel, ModelSpec
 from discrim.models.base.labels import value_or_nan
@@ -323,10 +322,8 @@ def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: SubspaceCovariance) -
     spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
     learnt, judged = folds.training_moments(blocks, spread)
     for moments, often in zip(learnt, judged, strict=True):
-        try:
+        with named_errors(blocks.terms, blocks.design.levels):
             scores = axes.scores(moments)
-        except NoEstimateError as error:
-            raise name_class(error, blocks.design.levels, moments.rows.tolist()) from None
         x, codes, weights = _judged_rows(blocks, often)
         own = scores.moments
         yield _Part(own, partial(replace, own), scores.of_rows(x), codes, weights)
@@ -600,10 +597,8 @@ def rda(
         standardize=standardize,
         axes=axes,
     )
-    try:
+    with named_errors(blocks.terms, blocks.design.levels):
         fit, path = plan.chosen_fit(blocks, stats)
-    except NoEstimateError as error:
-        raise name_class(error, blocks.design.levels, stats.rows.tolist()) from None
     _refuse_singular(fit, blocks)
     warn_of_separated_axes(fit.within_axes, blocks.design.levels)
     if axes is not None or not standardize:

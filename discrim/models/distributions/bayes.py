@@ -22,6 +22,7 @@ from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, PriorError
 from discrim.inference.resampling import generator
 from discrim.models.base import reading
+from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
 from discrim.models.base.labels import distinct, labelled
 from discrim.models.base.reading import Data, Prior
@@ -379,7 +380,8 @@ class BayesResults(Reported):
         if "least" not in self._cache:
             law = self._known.law
             prior = self._prior_values(None)
-            with Progress(bayes_law.REPLICATES * len(prior), "random points by class") as progress:
+            bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
+            with named_errors((), self.classes), bar as progress:
                 least = bayes_law.least_risk(law, prior, self._costs(), self._draws, self._seed, progress)
             if isinstance(law, DensityLaw) and least.is_sampled and _n_pairs(self) <= MAX_PAIRS:
                 normals = law.normals() if self.costs is None else None
@@ -435,7 +437,8 @@ class BayesResults(Reported):
         """
         decide = ruled(self._known, rule)
         prior = self._prior_values(None)
-        with Progress(bayes_law.REPLICATES * len(prior), "random points by class") as progress:
+        bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
+        with named_errors((), self.classes), bar as progress:
             over = bayes_law.excess(
                 self._known.law, prior, self._costs(), decide, self._draws, self._seed, progress
             )

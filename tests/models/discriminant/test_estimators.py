@@ -197,8 +197,7 @@ def test_an_estimator_that_goes_wrong_is_named(verb, estimator, error, words):
 def test_the_class_is_named_in_which_an_estimator_goes_wrong():
     with pytest.raises(CollinearError) as caught:
         qda("species ~ .", IRIS, covariance=Constant(np.ones((4, 4))))
-    assert "'setosa'" in str(caught.value)
+    assert caught.value.classes == ("setosa",)
     with pytest.raises(CollinearError) as caught:
         lda("species ~ .", IRIS.assign(copy=X[:, 0]), covariance=EmpiricalCovariance())
-    assert "means" in str(caught.value)
-    assert "class" in str(caught.value)
+    assert caught.value.classes == ()

@@ -699,3 +699,11 @@ def test_rows_far_away_have_the_neighbours_of_far_ones(metric, far):
         warnings.simplefilter("error", RuntimeWarning)
         found = fit.predict_proba(rows)
     pd.testing.assert_frame_equal(found, fit.predict_proba(near))
+
+
+def test_a_new_value_that_is_not_zero_or_one_is_refused_with_its_column() -> None:
+    table = pd.DataFrame({"y": ["a", "b"] * 4, "u": [0, 1] * 4, "v": [0, 0, 1, 1] * 2})
+    fit = knn("y ~ u + v", table, k=1, metric="jaccard")
+    with pytest.raises(DataError) as caught:
+        fit.predict(table.assign(v=2.0))
+    assert caught.value.columns == ("v",)
