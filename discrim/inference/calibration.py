@@ -404,6 +404,33 @@ class Recalibration(NamedTuple):
     intercept: tuple[float, float] | None
 
 
+def log_odds_against_rest(scores: Floats) -> Floats:
+    """Return the log odds (m, K) of each class against all others, from log posteriors (m, K).
+
+    The log odds differ also for observations whose posteriors all round to one. Log posteriors need not be
+    normalized.
+
+    Examples
+    --------
+    >>> log_odds_against_rest(np.array([[0.0, -800.0, -800.0]])).round(4).tolist()
+    [[799.3069, -800.0, -800.0]]
+    """
+    if scores.shape[1] == 2:
+        return np.asarray(scores - scores[:, ::-1])
+    rows = np.arange(len(scores))
+    best = np.argmax(scores, axis=1)
+    top = scores[rows, best]
+    others = scores.copy()
+    others[rows, best] = -np.inf
+    second = others.max(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        odds = np.exp(scores - top[:, None])
+        others_sum = top[:, None] + np.log(odds.sum(axis=1, keepdims=True) - odds)
+        below = np.where(np.isneginf(second), 0.0, second)
+        others_sum[rows, best] = below + np.log(np.exp(others - below[:, None]).sum(axis=1))
+        return np.asarray(scores - others_sum)
+
+
 def recalibrated(
     log_odds: Floats, codes: Codes, weights: Floats | None = None, *, sampled: bool = True
 ) -> Recalibration:

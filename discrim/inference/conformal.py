@@ -34,7 +34,7 @@ import numpy as np
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import log_posteriors
-from discrim.inference.roc import against_rest
+from discrim.inference.calibration import log_odds_against_rest
 
 SetScore = Literal["lac", "aps", "margin"]
 
@@ -67,7 +67,7 @@ def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -
         if score == "aps":
             values = _cumulated(log_posteriors(scores), shares)
         else:
-            values = -against_rest(scores) if score == "lac" else _margins(scores)
+            values = -log_odds_against_rest(scores) if score == "lac" else _margins(scores)
     values[np.isnan(values)] = np.inf
     values[missing] = np.nan
     return values

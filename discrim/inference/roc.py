@@ -106,32 +106,6 @@ def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float,
     return (limit, 1.0) if auc == 1 else (0.0, 1 - limit)
 
 
-def against_rest(scores: Floats) -> Floats:
-    """Log odds (m, K) of each class against all others, from scores (m, K) that are logs of shares.
-
-    They are differences of logs, and so keep apart rows whose posteriors are one to the last digit.
-
-    Examples
-    --------
-    >>> against_rest(np.array([[0.0, -800.0, -800.0]])).round(4).tolist()
-    [[799.3069, -800.0, -800.0]]
-    """
-    if scores.shape[1] == 2:
-        return np.asarray(scores - scores[:, ::-1])
-    rows = np.arange(len(scores))
-    best = np.argmax(scores, axis=1)
-    top = scores[rows, best]
-    others = scores.copy()
-    others[rows, best] = -np.inf
-    second = others.max(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares = np.exp(scores - top[:, None])
-        rest = top[:, None] + np.log(shares.sum(axis=1, keepdims=True) - shares)
-        below = np.where(np.isneginf(second), 0.0, second)
-        rest[rows, best] = below + np.log(np.exp(others - below[:, None]).sum(axis=1))
-        return np.asarray(scores - rest)
-
-
 def roc_curve(scores: Floats, positive: NDArray[np.bool_], weights: Floats | None = None) -> Curve:
     """The ROC curve of scores (n,), finite or not, of which larger ones speak for the class.
 

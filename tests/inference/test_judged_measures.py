@@ -14,7 +14,7 @@ from sklearn import metrics
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
-from discrim.inference.calibration import brier_parts, judged_residuals, recalibrated
+from discrim.inference.calibration import brier_parts, judged_residuals, log_odds_against_rest, recalibrated
 from discrim.inference.error_rates import (
     Resampled,
     accuracy,
@@ -23,7 +23,7 @@ from discrim.inference.error_rates import (
     kappa,
     point_six_three_two,
 )
-from discrim.inference.roc import against_rest, pair_areas, rectangle_limits, roc_area
+from discrim.inference.roc import pair_areas, rectangle_limits, roc_area
 from tests.support import GOLDEN, before
 
 WRITTEN = json.loads((GOLDEN / "judged.json").read_text(encoding="utf-8"))
@@ -168,7 +168,7 @@ def test_areas_are_those_of_scikit_learn():
     ovr = np.mean([roc_area(PROBA[:, k], k == CODES).auc for k in range(4)])
     assert ovr == pytest.approx(metrics.roc_auc_score(CODES, PROBA, multi_class="ovr"), abs=1e-14)
     # The order of log odds is that of the probabilities.
-    assert pair_areas(against_rest(LOGS), CODES).mean == found.mean
+    assert pair_areas(log_odds_against_rest(LOGS), CODES).mean == found.mean
 
 
 def brute(scores, codes):
@@ -244,7 +244,7 @@ def test_rectangles_hold_both_shares_with_their_level():
 def test_losses_keep_their_digits():
     scores = np.array([[0.0, -50.0, -800.0], [0.0, -3.0, -800.0], [-800.0, 0.0, -900.0]])
     codes = np.array([0, 2, 0])
-    odds = against_rest(scores)
+    odds = log_odds_against_rest(scores)
     with mpmath.workdps(60):
         exact = [[mpmath.e ** mpmath.mpf(s) for s in row] for row in scores.tolist()]
         shares = [[each / mpmath.fsum(row) for each in row] for row in exact]
@@ -259,7 +259,7 @@ def test_losses_keep_their_digits():
 
 @pytest.mark.skipif(before(sklearn, 1, 7), reason="before 1.7 scikit-learn has it for two classes alone")
 def test_brier_is_that_of_scikit_learn():
-    odds = against_rest(LOGS)
+    odds = log_odds_against_rest(LOGS)
     found = (judged_residuals(odds, CODES) ** 2).sum(axis=1).mean()
     expected = metrics.brier_score_loss(CODES, PROBA, labels=[0, 1, 2, 3], scale_by_half=False)
     assert found == pytest.approx(expected, rel=1e-13)
@@ -319,7 +319,7 @@ def test_the_slope_of_more_classes_is_that_of_a_direct_search():
         return -(odds - np.log(np.exp(odds).sum(axis=1, keepdims=True)))[np.arange(len(CODES)), CODES].sum()
 
     best = optimize.minimize(loss, [0, 0, 0, 1], method="BFGS", options={"gtol": 1e-6})
-    found = recalibrated(against_rest(LOGS), CODES)
+    found = recalibrated(log_odds_against_rest(LOGS), CODES)
     assert found.slope[0] == pytest.approx(best.x[-1], rel=1e-5)
     assert found.slope[1] == pytest.approx(np.sqrt(best.hess_inv[-1, -1]), rel=0.02)
     assert found.intercept is None

@@ -9,8 +9,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics import roc_curve as sklearn_curve
 from statsmodels.stats.proportion import proportion_confint
 
-from discrim.inference.calibration import calibration_bins, wilson_interval
-from discrim.inference.roc import against_rest, roc_area, roc_curve, thinned
+from discrim.inference.calibration import calibration_bins, log_odds_against_rest, wilson_interval
+from discrim.inference.roc import roc_area, roc_curve, thinned
 
 RNG = np.random.default_rng(4)
 SCORES = RNG.integers(0, 20, 300).astype(float)
@@ -90,8 +90,8 @@ def test_a_thinned_curve_stays_on_the_curve():
 def test_log_odds_against_the_rest():
     scores = RNG.standard_normal((50, 4)) * 3
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(against_rest(scores), np.log(shares / (1 - shares)), rtol=1e-9)
-    far = against_rest(np.array([[0.0, -900.0, -2000.0], [0.0, -1000.0, -2000.0]]))
+    np.testing.assert_allclose(log_odds_against_rest(scores), np.log(shares / (1 - shares)), rtol=1e-9)
+    far = log_odds_against_rest(np.array([[0.0, -900.0, -2000.0], [0.0, -1000.0, -2000.0]]))
     assert far[:, 0].tolist() == [900.0, 1000.0]
 
 

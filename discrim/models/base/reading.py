@@ -130,6 +130,61 @@ Structure = Literal["within", "total", "between"]
 PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""
 
+NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
+"""Arguments of a verb that say which rows are fitted, or that a fit stores in a form of its own."""
+
+
+class LostObject:
+    """Text that a file stores instead of an object of the user, such as an estimator."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def fit(self, *rows: Any, **parameters: Any) -> NoReturn:
+        """Raise NotSupportedError."""
+        raise NotSupportedError(
+            f"A loaded fit keeps the text {self.text} and not the object.", hint="Fit the verb again."
+        )
+
+    set_params = fit
+
+
+def text_of(value: Any) -> str:
+    """Return the repr of an object on one line, or its class if it has only the default repr."""
+    text = " ".join(repr(value).split())
+    return type(value).__name__ if text.startswith("<") else text
+
+
+def verb_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options among the arguments of a verb, which passes its `locals()` at its beginning.
+
+    Arrays and tables become lists and dicts. If the user later changes the array, refits do not change.
+    """
+    options = {name: plain_value(value) for name, value in arguments.items() if name not in NOT_OPTIONS}
+    for name in ("folds", "cv"):
+        if not isinstance(options.get(name), int | str | None):
+            # Splits may be many or an iterator, and are of no use without the rows.
+            options[name] = LostObject("splits of the rows")
+    return options
+
+
+def plain_value(value: Any) -> Any:
+    """Return a copy of an option in numbers, text, lists and dicts; other objects are not copied."""
+    if value is None or type(value) in (str, bool, int, float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping | pd.Series | pd.DataFrame):
+        return {plain_value(key): plain_value(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray | pd.Index):
+        value = value.tolist()
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Iterator | type):
+        return value if hasattr(value, "fit") else [plain_value(each) for each in value]
+    return value
+
 
 TYPES: dict[Any, TestType] = {
     **{1: 1, 2: 2, 3: 3},

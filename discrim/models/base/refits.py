@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from itertools import accumulate
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,14 +28,18 @@ from discrim.design.blocks import Blocks
 from discrim.errors import DiscrimError, NotSupportedError, sentence
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.reading import used_sparse_rows
+from discrim.models.base.reading import (
+    NOT_OPTIONS,
+    LostObject,
+    plain_value,
+    text_of,
+    used_sparse_rows,
+    verb_options,
+)
 from discrim.models.registry import BY_MODEL, Row, resolve
 from discrim.penalty import PENALTIES
 from discrim.specification import Specification
 from discrim.subspace import FEATURES, PLS, SUBSPACES
-
-NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
-"""Arguments of a verb that say which rows are fitted, or that a fit holds in a form of its own."""
 
 TO_BE_CHOSEN = ("bic", "auto", "cv", "loo", "1se")
 """Words that leave an option to the rows."""
@@ -44,58 +48,6 @@ MOST_DEPTH = 4
 """Lists and dicts within each other that an option may be made of."""
 
 Damaged = Callable[[str], Exception]
-
-
-class LostObject:
-    """An object of the user's, such as an estimator, of which a file keeps the text: a refit says so."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def fit(self, *rows: Any, **parameters: Any) -> NoReturn:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError(
-            f"A loaded fit keeps the text {self.text} and not the object.", hint="Fit the verb anew."
-        )
-
-    set_params = fit
-
-
-def text_of(value: Any) -> str:
-    """What an object is called: its repr on one line."""
-    text = " ".join(repr(value).split())
-    return type(value).__name__ if text.startswith("<") else text
-
-
-def verb_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The options among the arguments of a verb, which are its `locals()` where it begins.
-
-    Arrays and tables are lists and dicts here, so that writing into what was given changes no later refit.
-    """
-    options = {name: _plain(value) for name, value in arguments.items() if name not in NOT_OPTIONS}
-    for name in ("folds", "cv"):
-        if not isinstance(options.get(name), int | str | None):
-            # Positions of rows, many or to be read once, and of no use where the rows are not.
-            options[name] = LostObject("splits of the rows")
-    return options
-
-
-def _plain(value: Any) -> Any:
-    """Numbers, text, lists and dicts of an option, which share nothing with it; an object as it is."""
-    if value is None or type(value) in (str, bool, int, float):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping | pd.Series | pd.DataFrame):
-        return {_plain(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray | pd.Index):
-        value = value.tolist()
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Iterator | type):
-        return value if hasattr(value, "fit") else [_plain(each) for each in value]
-    return value
 
 
 def verb_of(results: Any) -> str:
@@ -155,7 +107,7 @@ def _held(number: Any, classes: pd.Index) -> Any:
     """What was chosen: one value, or a dict of those of the classes."""
     if not isinstance(number, np.ndarray | tuple):
         return number
-    return dict(zip(classes, _plain(number), strict=True))
+    return dict(zip(classes, plain_value(number), strict=True))
 
 
 def argument_defaults(model: Row) -> dict[str, Any]:

@@ -40,8 +40,7 @@ from discrim.covariance import CovarianceSpecification, Separable, covariance_wo
 from discrim.errors import DataError, NotSupportedError, told
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
-from discrim.models.base.reading import Divisor, warn_of_tied_axes
-from discrim.models.base.refits import text_of
+from discrim.models.base.reading import Divisor, text_of, warn_of_tied_axes
 from discrim.models.discriminant.covariance_results import (
     FactorModel,
     NonlinearModel,

@@ -44,8 +44,15 @@ from discrim.models.base.labels import (
     range_note,
     with_broom_names,
 )
-from discrim.models.base.reading import Collinear, Data, Divisor, NaAction, Prior, warn_of_tied_axes
-from discrim.models.base.refits import verb_options
+from discrim.models.base.reading import (
+    Collinear,
+    Data,
+    Divisor,
+    NaAction,
+    Prior,
+    verb_options,
+    warn_of_tied_axes,
+)
 from discrim.models.discriminant import normal_fits
 from discrim.models.discriminant.components import recode, with_indicators, with_level_indicators
 from discrim.models.discriminant.covariance_models import (

@@ -33,13 +33,8 @@ from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, ModelSpec
 from discrim.models.base.labels import covariance_frame
-from discrim.models.base.reading import Data, NaAction, Prior
-from discrim.models.base.refits import (
-    error_path,
-    held_path,
-    largest_as_good,
-    verb_options,
-)
+from discrim.models.base.reading import Data, NaAction, Prior, verb_options
+from discrim.models.base.refits import error_path, held_path, largest_as_good
 from discrim.models.results.results import ClassifierResults
 
 MOST_CELLS = 2**20

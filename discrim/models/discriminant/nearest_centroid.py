@@ -32,10 +32,10 @@ from discrim.models.base.reading import (
     NaAction,
     Prior,
     usable_rows,
+    verb_options,
     verbs_prior,
     with_ways_out,
 )
-from discrim.models.base.refits import verb_options
 from discrim.models.base.scores import posterior_frame
 from discrim.models.discriminant.normal_fits import warn_of_units
 from discrim.models.moments.given import Sample

@@ -26,8 +26,7 @@ from discrim.inference.verification import Costs, PairScores
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import NOTHING, FittedModel, ModelSpec, scores_by_refits
-from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes, with_ways_out
-from discrim.models.base.refits import verb_options
+from discrim.models.base.reading import Data, NaAction, Prior, verb_options, warn_of_tied_axes, with_ways_out
 from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary

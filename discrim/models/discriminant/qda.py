@@ -29,8 +29,7 @@ from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import NOTHING, FittedModel
 from discrim.models.base.labels import distinct
-from discrim.models.base.reading import Data, Divisor, NaAction, Prior
-from discrim.models.base.refits import verb_options
+from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_options
 from discrim.models.discriminant import normal_fits
 from discrim.models.discriminant.components import (
     SlicedSubspace,

@@ -39,8 +39,8 @@ from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, FittedModel, ModelSpec
 from discrim.models.base.labels import value_or_nan
-from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule
-from discrim.models.base.refits import held_path, moment_folds, verb_options
+from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule, verb_options
+from discrim.models.base.refits import held_path, moment_folds
 from discrim.models.discriminant.components import AxesChoice, choose_axes, needs_rows
 from discrim.models.discriminant.covariance_models import warn_of_separated_axes
 from discrim.models.discriminant.normal_fits import warn_of_units, warn_where_units_differ

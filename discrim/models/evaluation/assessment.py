@@ -40,9 +40,9 @@ from discrim.errors import (
 )
 from discrim.inference import error_rates as rates_of
 from discrim.inference import parametric_errors
+from discrim.inference.calibration import log_odds_against_rest
 from discrim.inference.error_rates import Rates, check_level, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import drawn_seed
-from discrim.inference.roc import against_rest
 from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.fit import AS_FITTED, FittedModel, Gaps
 from discrim.models.base.labels import distinct, labelled
@@ -739,7 +739,7 @@ def _with_scores(
     return AssessedRows(
         actual[known],
         predicted[known],
-        against_rest(scores[known]) if logs else np.asarray(scores[known]),
+        log_odds_against_rest(scores[known]) if logs else np.asarray(scores[known]),
         counts[known],
         weights is not None,
         shares,

@@ -19,8 +19,16 @@ from discrim.design.rows import gathered_rows
 from discrim.errors import ConvergenceWarning, DataError, NoSeparationWarning, warn_user
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import NOTHING, FittedModel
-from discrim.models.base.reading import Data, NaAction, check_whole, is_number, listed, told, with_ways_out
-from discrim.models.base.refits import verb_options
+from discrim.models.base.reading import (
+    Data,
+    NaAction,
+    check_whole,
+    is_number,
+    listed,
+    told,
+    verb_options,
+    with_ways_out,
+)
 from discrim.models.results import geometry
 from discrim.models.results.geometry import SeparatingLines
 

@@ -34,8 +34,8 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import NOTHING, FittedModel, Gaps, ModelSpec
-from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes
-from discrim.models.base.refits import held_path, text_of, verb_options
+from discrim.models.base.reading import Data, NaAction, Prior, text_of, verb_options, warn_of_tied_axes
+from discrim.models.base.refits import held_path
 from discrim.models.evaluation.assessment import labelled_rows, refuse_none
 from discrim.models.kernels import feature_lda
 from discrim.models.kernels.feature_lda import (

@@ -37,11 +37,8 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
-from discrim.models.base.reading import Data, NaAction, Prior
-from discrim.models.base.refits import (
-    held_path,
-    verb_options,
-)
+from discrim.models.base.reading import Data, NaAction, Prior, verb_options
+from discrim.models.base.refits import held_path
 from discrim.models.discriminant.em import MissingRows, asks_for_em, observed_sample, refuse_unobserved
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans

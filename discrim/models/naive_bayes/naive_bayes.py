@@ -35,8 +35,7 @@ from discrim.errors import CollinearError, DataError, DiscrimError, NotSupported
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
-from discrim.models.base.reading import Data, Divisor, NaAction, Prior
-from discrim.models.base.refits import verb_options
+from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_options
 from discrim.models.discriminant.normal_fits import drop_hint, first_of_classes
 from discrim.models.moments.given import NeedsRows, Sample, fitting
 from discrim.models.moments.moments import Moments

@@ -25,8 +25,8 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec
-from discrim.models.base.reading import Data, NaAction, Prior
-from discrim.models.base.refits import error_path, held_path, largest_as_good, verb_options
+from discrim.models.base.reading import Data, NaAction, Prior, verb_options
+from discrim.models.base.refits import error_path, held_path, largest_as_good
 from discrim.models.base.scores import posterior_frame
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans

@@ -40,11 +40,8 @@ from discrim.models.base.fit import (
     scores_by_refits,
 )
 from discrim.models.base.fitted_results import needs_rows
-from discrim.models.base.reading import Data, NaAction, Prior
-from discrim.models.base.refits import (
-    held_path,
-    verb_options,
-)
+from discrim.models.base.reading import Data, NaAction, Prior, verb_options
+from discrim.models.base.refits import held_path
 from discrim.models.base.scores import posterior_frame
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds

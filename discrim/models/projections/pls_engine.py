@@ -17,7 +17,7 @@ from discrim.design.blocks import Blocks
 from discrim.design.rows import repeated, weighted_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
-from discrim.models.base.refits import text_of
+from discrim.models.base.reading import text_of
 from discrim.models.projections.pls_choice import refuse_few
 
 

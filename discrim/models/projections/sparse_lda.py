@@ -27,8 +27,8 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, FittedModel, Gaps, ModelSpec, scores_by_refits
-from discrim.models.base.reading import Data, NaAction, Prior
-from discrim.models.base.refits import error_path, held_path, verb_options
+from discrim.models.base.reading import Data, NaAction, Prior, verb_options
+from discrim.models.base.refits import error_path, held_path
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import NeedsRows, Sample

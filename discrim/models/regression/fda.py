@@ -25,8 +25,7 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
-from discrim.models.base.reading import Data, NaAction, Prior, warn_of_tied_axes
-from discrim.models.base.refits import text_of, verb_options
+from discrim.models.base.reading import Data, NaAction, Prior, text_of, verb_options, warn_of_tied_axes
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
 MOST = 1.0 - 1e-12

@@ -23,8 +23,7 @@ from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, PriorInRefits
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term, with_broom_names
-from discrim.models.base.reading import Collinear, Data, NaAction
-from discrim.models.base.refits import verb_options
+from discrim.models.base.reading import Collinear, Data, NaAction, verb_options
 from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.regression.logistic_search import OVER_ALL, without_collinear

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import NotSupportedError
-from discrim.models.base.reading import listed
-from discrim.models.base.refits import text_of
+from discrim.models.base.reading import listed, text_of
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, clean, shorten
 from discrim.report.tables import Sections

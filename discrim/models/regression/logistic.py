@@ -14,8 +14,7 @@ from discrim.design.blocks import Blocks
 from discrim.design.rows import read
 from discrim.models.base import reading
 from discrim.models.base.labels import class_code
-from discrim.models.base.reading import Collinear, Data, NaAction, Prior, Separation
-from discrim.models.base.refits import verb_options
+from discrim.models.base.reading import Collinear, Data, NaAction, Prior, Separation, verb_options
 from discrim.models.regression import logistic_search, penalized
 from discrim.models.regression.logistic_results import LogisticResults, LogisticSpec
 from discrim.penalty import PenaltySpecification, read_penalty

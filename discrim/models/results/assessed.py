@@ -28,13 +28,14 @@ from discrim.inference.calibration import (
     brier_parts,
     calibration_bins,
     judged_residuals,
+    log_odds_against_rest,
     loss_rate,
     recalibrated,
     runner_up,
 )
 from discrim.inference.error_rates import Estimate, counts_of
 from discrim.inference.resampling import dealt_codes
-from discrim.inference.roc import Area, PairAreas, against_rest, pair_areas, roc_area
+from discrim.inference.roc import Area, PairAreas, pair_areas, roc_area
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.fit import CALIBRATOR, FittedModel
@@ -410,7 +411,7 @@ def _calibrated(
             rest = scores[~out], codes[~out], weights[~out]
             found[out] = fit_calibrator(*rest, kind, log_prior=log_prior).scores(scores[out])
         found[lone, rows.codes[lone]] = -np.inf
-    after = against_rest(found)
+    after = log_odds_against_rest(found)
     table = {}
     for name, loss in LOSSES.items():
         better = loss(after, rows.codes)

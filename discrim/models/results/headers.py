@@ -16,9 +16,8 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.design.levels import learns
 from discrim.errors import NotSupportedError
-from discrim.inference.calibration import recalibrated
+from discrim.inference.calibration import log_odds_against_rest, recalibrated
 from discrim.inference.mean_differences import anova_table
-from discrim.inference.roc import against_rest
 from discrim.models.base.displayed import number
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import distinct, value_or_nan, whole_counts
@@ -348,7 +347,7 @@ def _sureness(fit: FittedModel[Any]) -> str:
     # Rows that the fit does not use have no scores.
     known = scores.max(axis=1) > -np.inf
     weights = None if blocks.weights is None else blocks.weights[known]
-    slope, se = recalibrated(against_rest(scores[known]), blocks.codes[known], weights).slope
+    slope, se = recalibrated(log_odds_against_rest(scores[known]), blocks.codes[known], weights).slope
     if not abs(slope - 1) > Z * se:
         return ""
     how = "sure" if slope < 1 else "cautious"
