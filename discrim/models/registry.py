@@ -467,15 +467,6 @@ def resolve(address: str) -> Any:
 SUMMARIES = {
     "Assessment": "discrim.models.results.assessed:summary",
     "CanonicalResults": "discrim.models.discriminant.normal_summary:canonical_summary",
-    "CrossValidation": "discrim.models.selection.cross_validation:cross_validation_summary",
-    "Dispersion": "discrim.models.linear_model.mlm_summary:dispersion_summary",
-    "LearningCurve": "discrim.models.selection.learning:curve_summary",
-    "MLMResults": "discrim.models.linear_model.mlm_summary:mlm_summary",
-    "PermanovaResults": "discrim.models.linear_model.mlm_summary:permanova_summary",
-    "Plan": "discrim.models.selection.planning:plan_summary",
-    "ProfileResults": "discrim.models.linear_model.repeated_summary:profile_summary",
-    "RepeatedResults": "discrim.models.linear_model.repeated_summary:repeated_summary",
-    "TermCanonicalResults": "discrim.models.linear_model.mlm_summary:canonical_summary",
 }
 """Summaries of what is no model, by the class of the results."""
 

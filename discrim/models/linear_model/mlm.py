@@ -41,10 +41,11 @@ from discrim.models.base.reading import (
 )
 from discrim.models.discriminant.lda import lda
 from discrim.models.linear_model.high_dimensional import MeanMethod, mean_test
-from discrim.models.linear_model.permanova import (
+from discrim.models.linear_model.mlm_summary import he_of_terms, mlm_summary
+from discrim.models.linear_model.permanova import permanova
+from discrim.models.linear_model.permuted_rows import (
     PERMUTATIONS,
     Exchange,
-    permanova,
     rows_to_permute,
     with_permutations,
 )
@@ -55,7 +56,6 @@ from discrim.models.linear_model.term_model import (
     over_units,
     shifted_columns,
 )
-from discrim.models.registry import summary_of
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
@@ -474,8 +474,7 @@ class MLMResults(Shown):
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
         """
-        summary: Summary = summary_of(self, sections, type)
-        return summary
+        return mlm_summary(self, sections, type)
 
     def plot(
         self,
@@ -511,8 +510,6 @@ class MLMResults(Shown):
         -------
         Axes
         """
-        from discrim.models.linear_model.mlm_summary import he_of_terms
-
         return he_of_terms(self, term, columns, size, level, type, ax, title)
 
     def _hypothesis(self, term: str | None, type: int | str) -> Hypothesis:

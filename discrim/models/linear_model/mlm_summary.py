@@ -1,4 +1,4 @@
-"""What is shown of linear models of several responses, and of tests by permutation: summaries, ellipses."""
+"""Summaries and plots of linear models of several responses, of profiles and of repeated measures."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pandas as pd
 from scipy import stats
 
 from discrim.errors import DataError
+from discrim.inference.manova import roy_critical
 from discrim.models.base.reading import asked_type, listed, told
 from discrim.models.discriminant.normal_summary import variate_correlations, variate_tests
-from discrim.report.grid import Format, HeaderItem, Pairs, Section
+from discrim.report.grid import HeaderItem, Pairs, Section
+from discrim.report.plots.bars import draw_profiles
 from discrim.report.plots.spaces import axis_name, draw_he, he_terms
 from discrim.report.plots.style import set_title
 from discrim.report.tables import Summary, summarize
@@ -212,13 +214,15 @@ def he_of_axes(
         )
     chosen = _two(axes, names, "axes", "canonical axes")
     at = [names.index(name) for name in chosen]
-    shape = np.diag(results.eigenvalues.to_numpy()[at] / results._critical(level))
+    df_resid = results._model.estimates.df
+    critical = roy_critical(len(results._raw), results.df + 1, df_resid + results.df + 1, 1 - level)
+    shape = np.diag(results.eigenvalues.to_numpy()[at] / critical)
     drawn = draw_he(
         results.centroids[chosen].dropna(),
         shape,
         np.eye(2),
         np.zeros(2),
-        radius_of(results._model.estimates.df),
+        radius_of(df_resid),
         names=(axis_name(chosen[0], results.proportion), axis_name(chosen[1], results.proportion, of="")),
         arrows=results.structure()[chosen],
         equal=True,
@@ -248,58 +252,120 @@ def _means(results: Any, at: int) -> pd.DataFrame:
     return pd.DataFrame(model.in_units(means), index=labels, columns=results.responses).dropna()
 
 
-def permanova_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
-    """Header and tests of the terms."""
+NORMAL = "Assumes normal observations with one covariance of any form."
+
+PROFILE = f"{NORMAL} Level and flatness have a meaning only if the profiles are parallel."
+
+SPHERICAL = (
+    "Assumes normal observations with one covariance. p assumes sphericity as well; p_GG and p_HF multiply "
+    "the degrees of freedom by GG and HF, at most one."
+)
+
+UNIVARIATE: Any = {
+    **{"SS": "general", "SS_error": "general", "df1": "general", "df2": "general", "F": "z"},
+    **dict.fromkeys(("p", "p_GG", "p_HF"), "tail"),
+}
+
+SHARES = ("mauchly", "GG", "HF", "lowest", "eta2", "eta2_generalized")
+
+SPHERICITY: Any = {**dict.fromkeys(SHARES, "share"), "p": "tail"}
+
+MEANS: Any = {"mean": "general", "se": "general", "low": "general", "high": "general"}
+
+
+def profile_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
+    """Header, the three tests, all four statistics of each, and the profiles."""
+    kind = results.type
     parts: dict[str, Callable[[], Section | Pairs]] = {
-        "header": lambda: _facts(results),
+        "header": lambda: model_header(results._model),
         "tests": lambda: Section(
-            "Tests of the terms by permutation",
-            results.table,
-            {"df": "count", "SS": "general", "R2": "share", "F": "z", "p": "tail"},
-            note=" ".join(results.notes()),
-            source=".table, .tidy()",
+            f"Profiles of {results.term}, type {ROMAN[kind]}: Wilks' lambda",
+            results.tests().rename_axis(index=None),
+            TESTS,
+            headings=HEADINGS,
+            note=f"{PROFILE} {note_of_type(results._model, kind)}{_few(results.tests())}",
+            source=".tests()",
+        ),
+        "manova": lambda: Section(
+            "All four statistics",
+            results.manova().rename_axis(index=NO_NAMES),
+            TESTS,
+            headings=HEADINGS,
+            source=".manova()",
+        ),
+        "means": lambda: Section(
+            "Means as observed, with 95 % intervals",
+            results.means().rename_axis(index=NO_NAMES),
+            MEANS,
+            note="Each interval is for one mean and uses the variance of the residuals.",
+            source=".means()",
         ),
     }
-    return summarize("Permutation tests of distances", parts, pick=sections)
+    return summarize("Profile analysis", parts, pick=sections)
 
 
-def dispersion_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
-    """Mean distances, their test, and the pairs of classes."""
-    centre = "spatial median" if results.centre == "median" else "centroid"
-    note = (
-        f"Distances from the {centre} of the class"
-        + (", times sqrt(n / (n - 1))" if results._adjusted else "")
-        + f". p_permutation exchanges the distances from the class means {len(results.permuted)} times; p "
-        "assumes that the distances are normal with one variance."
-    )
-    p: dict[Any, Format] = {"p": "tail", "p_permutation": "tail"}
+def repeated_summary(
+    results: Any,
+    sections: Sequence[str] | None = None,
+    type: int | str = 2,
+    huynh_feldt: str = "lecoutre",
+) -> Summary:
+    """Header, multivariate and univariate tests of each term, and sphericity."""
+    kind = asked_type(type)
+    given = [f"type={kind}"] * (kind != 2)
+    hf = [f"huynh_feldt={huynh_feldt!r}"] * (huynh_feldt != "lecoutre")
     parts: dict[str, Callable[[], Section | Pairs]] = {
-        "groups": lambda: Section(
-            "Mean distances", results.groups, {"rows": "count"}, source=".groups, .distances"
-        ),
+        "header": lambda: model_header(results._model),
         "tests": lambda: Section(
-            "Test that they are equal",
-            results.table,
-            {**p, "df": "count", "SS": "general", "F": "z"},
-            note=note,
-            source=".table, .tidy()",
+            f"Multivariate tests, type {ROMAN[kind]}: Pillai's trace",
+            results.tests(type=kind).rename_axis(index=None),
+            TESTS,
+            headings=HEADINGS,
+            note=f"{NORMAL} {note_of_type(results._model, kind)}{_few(results.tests(type=kind))}",
+            source=f".tests({', '.join(given)})",
         ),
-        "pairs": lambda: Section(
-            "Pairs of classes", results.pairs(), {**p, "t": "z", "df": "count"}, source=".pairs()"
+        "univariate": lambda: Section(
+            f"Univariate tests, type {ROMAN[kind]}",
+            results.univariate(kind, huynh_feldt=huynh_feldt)
+            .drop(columns=["GG", "HF", "eta2", "eta2_generalized"])
+            .rename_axis(index=None),
+            UNIVARIATE,
+            note=SPHERICAL,
+            source=f".univariate({', '.join(given + hf)})",
         ),
+        "sphericity": lambda: Section(
+            "Mauchly's test of sphericity, and estimates of epsilon",
+            results.sphericity(huynh_feldt=huynh_feldt).rename_axis(index=None),
+            SPHERICITY,
+            note="Mauchly's test assumes normal observations and is sensitive to long tails. lowest is the "
+            "smallest possible epsilon.",
+            source=f".sphericity({', '.join(hf)})",
+        ),
+        "effects": lambda: Section(
+            "Effect sizes",
+            results.univariate(kind, huynh_feldt=huynh_feldt)[["eta2", "eta2_generalized"]].rename_axis(
+                index=None
+            ),
+            SPHERICITY,
+            headings={"eta2": "partial eta2", "eta2_generalized": "generalized eta2"},
+            source=f".univariate({', '.join(given)})",
+        ),
+        "within": lambda: Section("Design within rows", results.within.astype(str), "text"),
     }
-    return summarize(f"Spread of the classes of {results.term}", parts, pick=sections)
+    return summarize("Repeated measures", parts, pick=sections)
 
 
-def _facts(results: Any) -> Pairs:
-    dropped = results._dropped
-    few = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
-    items: list[HeaderItem] = [
-        HeaderItem("Rows used", results.nobs, str(results.nobs)),
-        HeaderItem("Distance", results.distance, results.distance),
-        HeaderItem("Rows dropped, missing", dropped, str(dropped)),
-        HeaderItem("Permutations", len(results.permuted), str(len(results.permuted))),
-        HeaderItem("Residual df", results.df_resid, str(results.df_resid)),
-        HeaderItem("Labellings", results.labellings, few),
-    ]
-    return Pairs(results.formula, items)
+def _few(tests: pd.DataFrame) -> str:
+    """Why some multivariate tests are not defined, where it is so."""
+    if not ((tests["F_is"] == "not defined") & (tests["df"] > 0)).any():
+        return ""
+    return " Not defined: tests on more contrasts than the residuals have degrees of freedom."
+
+
+def profiles_of(table: pd.DataFrame, term: str, level: float, ax: Axes | None, title: str | None) -> Axes:
+    """Means by (cell, response) as lines."""
+    words = f"Mean profiles of {term}, with {100 * level:.3g} % intervals of each mean"
+    axes = draw_profiles(table, (term, words), ax)
+    if title is not None:
+        set_title(axes, title)
+    return axes

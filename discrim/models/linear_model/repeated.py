@@ -33,8 +33,8 @@ from discrim.inference.repeated import (
 )
 from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.reading import asked_type, check_word, listed, told
+from discrim.models.linear_model.mlm_summary import profile_summary, profiles_of, repeated_summary
 from discrim.models.linear_model.term_model import TermModel
-from discrim.models.registry import summary_of
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
@@ -239,8 +239,7 @@ class ProfileResults(_WithMeans):
         sections : sequence of str, optional
             Keys of the tables wanted, in order, such as "tests"; by default all.
         """
-        summary: Summary = summary_of(self, sections)
-        return summary
+        return profile_summary(self, sections)
 
     def plot(self, *, level: float = 0.95, ax: Axes | None = None, title: str | None = None) -> Axes:
         """The mean profiles of the classes, with an interval at each mean.
@@ -258,8 +257,6 @@ class ProfileResults(_WithMeans):
         -------
         Axes
         """
-        from discrim.models.linear_model.repeated_summary import profiles_of
-
         return profiles_of(self.means(level), self.term, level, ax, title)
 
 
@@ -453,8 +450,7 @@ class RepeatedResults(_WithMeans):
         huynh_feldt : {"lecoutre", "1976"}
             The estimate of eps; see `univariate`.
         """
-        summary: Summary = summary_of(self, sections, type, huynh_feldt)
-        return summary
+        return repeated_summary(self, sections, type, huynh_feldt)
 
     def plot(
         self,
@@ -481,8 +477,6 @@ class RepeatedResults(_WithMeans):
         -------
         Axes
         """
-        from discrim.models.linear_model.repeated_summary import profiles_of
-
         at = self._shown_term(term)
         return profiles_of(self._means(at, level), self._model.labels[at], level, ax, title)
 

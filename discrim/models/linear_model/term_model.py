@@ -19,7 +19,7 @@ from discrim.inference.manova import Hypothesis, LeastSquares, TestType
 from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.fit import with_rows_copied
 from discrim.models.base.reading import Data, Structure, check_word, listed, told
-from discrim.models.registry import summary_of
+from discrim.models.linear_model.mlm_summary import canonical_summary, he_of_axes
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
@@ -423,8 +423,7 @@ class TermCanonicalResults(Shown):
         sections : sequence of str, optional
             Keys of the tables wanted, in order, such as "dimensions"; by default all.
         """
-        summary: Summary = summary_of(self, sections)
-        return summary
+        return canonical_summary(self, sections)
 
     def plot(
         self,
@@ -457,13 +456,7 @@ class TermCanonicalResults(Shown):
         DataError
             The term has only one axis; `plot(term=)` of the model draws it in a plane of responses.
         """
-        from discrim.models.linear_model.mlm_summary import he_of_axes
-
         return he_of_axes(self, axes, level, ax, title)
-
-    def _critical(self, level: float) -> float:
-        free = self._model.estimates.df
-        return manova.roy_critical(len(self._raw), self.df + 1, free + self.df + 1, 1 - level)
 
     def _about_mean(self) -> Floats:
         """Rows of the triangle whose products are those of the responses about their means."""

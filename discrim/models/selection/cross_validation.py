@@ -35,7 +35,7 @@ from discrim.models.evaluation.absent_classes import absent_class_mask, absent_n
 from discrim.models.evaluation.assessment import row_weights
 from discrim.models.evaluation.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
 from discrim.models.plots.pictured import draw_kind
-from discrim.models.registry import BY_VERB, FOLD_PLOTS, resolve, summary_of
+from discrim.models.registry import BY_VERB, FOLD_PLOTS, resolve
 from discrim.models.selection.comparable import HasFit, need_fits, need_rows, verb_named
 from discrim.models.selection.term_choice import RefitsByCalls
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
@@ -414,8 +414,7 @@ class CrossValidation(Shown):
         sections : sequence of str, optional
             Keys of the sections wanted, in order, or "all"; by default all.
         """
-        summary: Summary = summary_of(self, sections)
-        return summary
+        return cross_validation_summary(self, sections)
 
 
 @with_ways_out

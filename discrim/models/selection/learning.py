@@ -23,7 +23,6 @@ from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import check_number, check_whole, told
 from discrim.models.evaluation import permuted
 from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
-from discrim.models.registry import summary_of
 from discrim.models.selection.comparable import no_label_reason
 from discrim.models.selection.cross_validation import folded
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
@@ -222,8 +221,7 @@ class LearningCurve(Shown):
         sections : sequence of str, optional
             Keys of the sections wanted, in order, or "all"; by default all.
         """
-        summary: Summary = summary_of(self, sections)
-        return summary
+        return curve_summary(self, sections)
 
 
 def learning_curve(

@@ -17,7 +17,6 @@ from discrim.inference.sample_size import RULES, SampledRule, Setting
 from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.reading import check_number, check_whole, listed, told, with_ways_out
 from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
-from discrim.models.registry import summary_of
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Summary, summarize
 
@@ -135,8 +134,7 @@ class Plan(Shown):
         sections : sequence of str, optional
             Keys of the sections wanted, in order, or "all"; by default all.
         """
-        summary: Summary = summary_of(self, sections)
-        return summary
+        return plan_summary(self, sections)
 
 
 @with_ways_out

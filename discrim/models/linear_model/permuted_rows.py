@@ -1,0 +1,241 @@
+"""Rows of a linear model that are permuted, and permutation tests of the statistics of `manova`.
+
+Rows exchange places as `within=` and `groups=` state; see `discrim.inference.distance_tests`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.covariance import constant_columns
+from discrim.core.moments.moments import gather
+from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.data.table import Table
+from discrim.design.linear_model import model_rows
+from discrim.design.rows import used_codes
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference import distance_tests as core
+from discrim.inference.distance_tests import Directions, RowShuffle
+from discrim.inference.manova import MCKEON, STATISTICS, LeastSquares, TestType, spans
+from discrim.inference.resampling import drawn_seed, mixed_unit
+from discrim.models.base import reading
+from discrim.models.base.reading import (
+    NaAction,
+    check_whole,
+    listed,
+    told,
+)
+from discrim.models.evaluation.permuted import MOST, called, numbered
+from discrim.models.linear_model.term_model import TermModel, over_units, shifted_columns
+
+PERMUTATIONS = 999
+"""Default number of permutations."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelRows:
+    """Rows of a linear model that may exchange places.
+
+    The model, whose numbers have no responses, has the rows x (n, m), the constant first; y (n, p) are the
+    responses, and places (n,) those of the rows in the table.
+    """
+
+    model: TermModel
+    y: Floats
+    places: Codes
+
+    @property
+    def table(self) -> Table:
+        """The table that the rows were read from."""
+        table: Table = self.model.design_rows.table
+        return table
+
+    @property
+    def index(self) -> pd.Index:
+        """Labels (n,) of the rows."""
+        return self.table.index[self.places]
+
+    def label(self, row: int) -> Any:
+        """Label of a row in the table."""
+        return self.table.label(int(self.places[row]))
+
+    def directions(self, kind: TestType) -> Directions:
+        """Directions of the terms; of type III, cells without rows are refused."""
+        numbers = self.model.estimates
+        for term in range(len(numbers.groups)) if kind == 3 else ():
+            self.model.hypothesis(term, kind)
+        found = Directions.of(numbers.x, numbers.groups, numbers.factors, kind)
+        if found.df < 1:
+            raise DataError(
+                f"{len(self.places)} rows and a model of {len(found.whole) + 1} columns leave no degrees "
+                "of freedom for the residuals.",
+                hint="Leave out terms.",
+            )
+        return found
+
+    def of_rows(self, vector: Any, what: str) -> Codes | None:
+        """Numbers (n,) of the labels that an option gives the rows, from 0 on."""
+        if vector is None:
+            return None
+        known = np.zeros(self.table.nrows, dtype=bool)
+        known[self.places] = True
+        codes = numbered(vector, self.table, what, known)[self.places]
+        return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
+
+    def shuffle(self, cells: Codes, exchange: Exchange) -> tuple[RowShuffle, str]:
+        """Who exchanges places with whom, by the cells (n,) of the rows, and its name."""
+        groups = exchange.groups
+        within = exchange.within
+        units = self.of_rows(groups, "groups")
+        blocks = self.of_rows(within, "within")
+        if units is not None and blocks is not None and mixed_unit(blocks, units) is not None:
+            raise DataError(
+                f"A group of groups={called(groups)} has rows in two blocks of within={called(within)}: "
+                "whole groups exchange places within blocks.",
+                hint="Leave out within=, or give each group one block.",
+            )
+        if units is not None:
+            self._need_equal(units, groups)
+        found = RowShuffle.of(cells, units, blocks)
+        if found.labellings() < 2:
+            where = "" if within is None else f" within {called(within)}"
+            raise DataError(
+                f"Every shuffle{where} gives the rows that were seen, because the model does not tell "
+                "apart what is exchanged.",
+                hint=(
+                    "Leave out within=, or, where whole groups are alike, pass them as groups= in its place."
+                ),
+            )
+        words = "rows" if units is None else f"whole groups of {called(groups)}"
+        return found, words if within is None else f"{words} within {called(within)}"
+
+    def fixed(self, shuffle: RowShuffle) -> Mask:
+        """Which terms (t,) no exchange changes."""
+        return shuffle.fixed(self.model.estimates.x, self.model.estimates.groups)
+
+    def _need_equal(self, units: Codes, groups: Any) -> None:
+        sizes = np.bincount(units)
+        if len(set(sizes.tolist())) > 1:
+            small = int(sizes.argmin())
+            large = int(sizes.argmax())
+            rows = [self.label(int(np.argmax(units == unit))) for unit in (small, large)]
+            raise DataError(
+                f"The groups of groups={called(groups)} have different numbers of rows, {sizes[small]} "
+                f"with row {rows[0]!r} and {sizes[large]} with row {rows[1]!r}, so that they cannot "
+                "exchange places.",
+                hint="Give groups of one size, or a table with one row, such as the mean, for each group.",
+                rows=(rows[0], rows[1]),
+            )
+
+
+def rows_to_permute(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any,
+    na_action: NaAction,
+    functions: Mapping[str, Callable[..., Any]] | None,
+    responses: bool = True,
+) -> ModelRows:
+    """The rows that a formula asks for; without responses where distances are given."""
+    why = "Permutations exchange rows in memory, and"
+    blocks, terms = model_rows(
+        formula,
+        data,
+        weights=weights,
+        functions=functions,
+        responses=responses,
+        in_memory=why,
+    )
+    m = sum(len(term.columns) for term in terms)
+    if responses and len(blocks.terms) <= m:
+        raise DataError(
+            f"The formula {formula!r} has no response.",
+            hint="Name a column on its right side, or pass a table of distances as distance=.",
+        )
+    times = 0.0 if blocks.weights is None else float(np.nansum(blocks.weights))
+    reading.refuse_large(blocks, "Permutations exchange rows", times=times)
+    if blocks.weighted and not blocks.rows.has_whole_weights():
+        raise NotSupportedError(
+            "Permutations exchange rows.",
+            hint="Give weights that are whole numbers, which stand for so many rows.",
+        )
+    parts = [np.zeros((0, len(blocks.terms)))]
+    for rows, _, own in blocks:
+        # After the last block it is known how many rows miss a value.
+        parts.append(rows.copy() if own is None else np.repeat(rows, own.astype(np.intp), axis=0))
+    if blocks.dropped and na_action == "raise":
+        blocks.refuse_missing()
+    x = np.concatenate(parts)
+    at = np.flatnonzero(used_codes(blocks) >= 0)
+    if blocks.weights is not None:
+        at = np.repeat(at, blocks.weights[at].astype(np.intp))
+    if len(x) < 2:
+        raise DataError(
+            f"{len(x)} rows are left without those that miss a value in one of "
+            f"{listed(blocks.design.columns)}, so that none can exchange places.",
+            hint="Fill values, or leave columns out.",
+        )
+    shifted = shifted_columns(terms, len(blocks.terms))[:m]
+    origin = np.where(shifted, x[:, :m].mean(axis=0), 0.0)
+    own_x, unit = over_units(np.hstack([np.ones((len(x), 1)), x[:, :m] - origin]))
+    groups = tuple(tuple(1 + column for column in term.columns) for term in terms)
+    none = np.zeros((0, 0))
+    rank = sum(basis.shape[1] for basis in spans(own_x, [range(m + 1)]))
+    factors = tuple(term.factors for term in terms)
+    numbers = LeastSquares(own_x, np.zeros((len(x), 0)), groups, factors, none, float(len(x) - rank), rank)
+    model = TermModel(blocks, tuple(terms), numbers, np.zeros(0), unit[1:], origin, float(len(x)))
+    return ModelRows(model, x[:, m:], at)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exchange:
+    """How rows exchange places: how often, from what seed, and within which blocks or by which groups."""
+
+    permutations: int
+    seed: int
+    within: Any
+    groups: Any
+
+    @classmethod
+    def asked(cls, permutations: Any, seed: Any, within: Any, groups: Any) -> Exchange:
+        """As a person asks for it."""
+        check_whole("permutations", permutations, 1, MOST, also=", such as 999")
+        if not (seed is None or (reading.is_whole(seed) and seed >= 0)):
+            raise DataError(
+                f"seed={told(seed)} is not valid.", hint="Give a whole number from 0 on, or None."
+            )
+        return cls(int(permutations), drawn_seed(seed), within, groups)
+
+
+STATISTIC_OF_ROW = {label: name for name, label in STATISTICS.items()} | {MCKEON: "hotelling-lawley"}
+"""Statistics by the rows of `manova_table`."""
+
+
+def with_permutations(
+    table: pd.DataFrame, rows: ModelRows, kind: TestType, exchange: Exchange, term: str | None
+) -> pd.DataFrame:
+    """The table of four statistics, of one term or of all, with their p-values by permutation."""
+    directions = rows.directions(kind)
+    found, _ = rows.shuffle(directions.cells, exchange)
+    orders = found.drawn(exchange.permutations, exchange.seed)
+    # The tests without permutations leave out constant responses, too.
+    shape = {"n_classes": 1, "n_columns": rows.y.shape[1]}
+    moments = gather([(rows.y, np.zeros(len(rows.y), dtype=np.intp), None)], **shape, spread="diagonal")
+    varying = np.delete(rows.y, constant_columns(moments), axis=1)
+    p = core.permuted_statistics(varying, directions, orders, exchange.permutations)
+    p[rows.fixed(found)] = np.nan
+    by_term = pd.DataFrame(p, index=rows.model.labels, columns=list(core.STATISTICS))
+    statistic = [STATISTIC_OF_ROW[row] for row in table.index.get_level_values(-1)]
+    if table.index.nlevels == 2:
+        terms = list(table.index.get_level_values(0))
+    else:
+        terms = [rows.model.labels[rows.model.position(term)]] * len(table)
+    added = [by_term.loc[each, name] for each, name in zip(terms, statistic, strict=True)]
+    table.insert(list(table.columns).index("p") + 1, "p_permutation", added)
+    return table
