@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discrim.models.kernels.kernel_lda_summary import LOSSES
+from discrim.models.kernels.kernel_lda import LOSSES
 from discrim.models.plots import spaces
 from discrim.models.plots.pictured import plot, was_chosen
 from discrim.models.plots.shared import WITH_POSTERIORS
