@@ -30,6 +30,7 @@ import pandas as pd
 from sklearn.covariance import ShrunkCovariance
 
 from discrim.covariance import Diagonal, FactorAnalytic, Regularized, Spherical
+from discrim.models.base.tensor_file import FORMAT
 from tests.fuzz.processor_time import WAITING, ends_after, was_ended
 from tests.support import ROOT
 
@@ -247,7 +248,7 @@ def file_of(parts: Parts) -> bytes:
     body = b"".join(chunks)
     fit = json.dumps(parts.about, sort_keys=True)
     checksum = hashlib.sha256(fit.encode() + b"\0" + body).hexdigest()
-    header["__metadata__"] = {"format": "discrim 1", "fit": fit, "sha256": checksum}
+    header["__metadata__"] = {"format": FORMAT, "fit": fit, "sha256": checksum}
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + body
 
@@ -288,7 +289,10 @@ OTHERS: list[Any] = [
         "x",
         "y ~ a",
         "loo",
-        "full",
+        "FullCovariance",
+        "ShrunkCovariance",
+        "MCDCovariance",
+        "SAVECovariance",
         "\ud800",
         "\0",
         "é",

@@ -33,7 +33,6 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     FullCovariance,
     NormalClasses,
-    Parts,
     full_left_out,
 )
 from discrim.core.covariance.principal import Canonical, positive_signs, weighted_centre
@@ -177,15 +176,6 @@ class CovariateAdjustedCovariance(CovarianceModel):
         logdet = covariance.divided_by(moments.total / float(fitted.divisors[0])).logdet
         columns = moments.columns(np.arange(self.covariates, moments.n_columns))
         return gaussian.log_likelihood(columns, np.full(moments.n_classes, logdet), fitted.log_prior)
-
-    def options(self) -> Parts:
-        """What a file keeps of it."""
-        return {"covariates": self.covariates}
-
-    @classmethod
-    def from_file(cls, parts: Parts) -> CovariateAdjustedCovariance:
-        """With the number of its covariates."""
-        return cls(parts.pop("covariates"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

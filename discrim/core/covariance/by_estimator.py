@@ -6,7 +6,7 @@ That is what every estimator of `sklearn.covariance` is; nothing of scikit-learn
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +18,6 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    Parts,
 )
 from discrim.core.errors import (
     CoreCollinearError,
@@ -29,7 +28,7 @@ from discrim.core.errors import (
 )
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import NOT_STORED, Floats
 from discrim.core.rules.leave_one_out import LeftOut
 
 ASYMMETRY = 1e-8
@@ -51,12 +50,18 @@ class EstimatorCovariance(CovarianceModel):
     but the text that it was called by.
     """
 
-    estimator: Any
-    text: str
+    estimator: Any = field(default=None, metadata=NOT_STORED)
+    text: str = ""
     covariances: tuple[Covariance, ...] = ()
 
     name = "estimator"
     traits = CovarianceTraits(is_regular=True, needs_products=False, needs_rows=True, has_own_divisor=True)
+
+    def check_restored(self, n_covariances: int, n_columns: int) -> None:
+        """Raise InvalidStateError unless there is a covariance of all columns for all classes or for each."""
+        shapes = [covariance.root.shape for covariance in self.covariances]
+        if shapes != [(n_columns, n_columns)] * n_covariances:
+            raise InvalidStateError("its covariances by an estimator are not those of its columns")
 
     def unfitted(self) -> EstimatorCovariance:
         """The estimator, not fitted."""
@@ -74,31 +79,6 @@ class EstimatorCovariance(CovarianceModel):
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Not there: raises NotSupportedError."""
         raise CoreNotSupportedError("estimator_leave_one_out", estimator=self.text)
-
-    def options(self) -> Parts:
-        """What the estimator is called."""
-        return {"estimator": self.text}
-
-    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """Roots of the covariances, which moments do not say again."""
-        return {"covariance_roots": np.stack([covariance.root for covariance in covariances])}
-
-    @classmethod
-    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
-        """A triangle for each covariance."""
-        return {"covariance_roots": (n_covariances, n_columns, n_columns)}
-
-    @classmethod
-    def from_file(cls, parts: Parts) -> EstimatorCovariance:
-        """With the covariances of the file, and without the estimator."""
-        roots = parts.pop("covariance_roots", None)
-        text = parts.pop("estimator", None)
-        if roots is None or text is None:
-            raise InvalidStateError("its covariances do not go with its structure")
-        regular = np.diagonal(roots, axis1=1, axis2=2).all()
-        if np.tril(roots, -1).any() or not regular:
-            raise InvalidStateError("its covariances have roots that are not triangular, or singular")
-        return cls(None, text, tuple(Covariance.from_root(root) for root in roots))
 
 
 def estimated(

@@ -53,12 +53,10 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    Parts,
 )
 from discrim.core.covariance.principal import ThinCovariance, one_scatter
 from discrim.core.covariance.shrinkage import ROUNDED_FOURTHS, Powers, Shrinkage, data_units
 from discrim.core.covariance.shrunk import shrunk
-from discrim.core.errors import InvalidStateError
 from discrim.core.moments.derived_moments import comparable_to_median, in_units
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
@@ -75,6 +73,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
 
     name = "correlation"
     traits = CovarianceTraits(is_regular=True, allows_subspace=True)
+    shrinkage_rules = ("given", "strimmer")
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
@@ -126,16 +125,6 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         moments = fitted.moments
         powers = None if rows is None or not self.needs_rows else correlation_powers(rows, moments)
         return correlation_left_out(fitted, (self.shrinkage, self.variances), powers)
-
-    @classmethod
-    def from_file(cls, parts: Parts) -> ShrunkCorrelationCovariance:
-        """With the shrinkages of the file."""
-        rules = ("given", "strimmer")
-        correlations = Shrinkage.from_file(parts, rules)
-        variances = Shrinkage.from_file(parts, rules, "variance_shrinkage")
-        if correlations is None or variances is None:
-            raise InvalidStateError("its shrinkage does not go with its structure")
-        return cls(correlations, variances)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

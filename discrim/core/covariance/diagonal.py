@@ -21,19 +21,16 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    Parts,
     each_covariance,
 )
 from discrim.core.covariance.principal import one_scatter
-from discrim.core.covariance.shrinkage import Powers, RuleOfShrinkage, Shrinkage, Trial, data_units
+from discrim.core.covariance.shrinkage import Powers, Shrinkage, Trial, data_units
 from discrim.core.moments.derived_moments import comparable_to_median, median_column
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, diagonal_scores, removal, settle
-
-_SHRINKAGES: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer", "loo": "loo"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +70,6 @@ class DiagonalCovariance(CovarianceModel):
         """Return the number of variances."""
         return n_covariances * n_columns
 
-    @classmethod
-    def from_file(cls, parts: Parts) -> CovarianceModel:
-        """Return the model of a file, with its shrinkage if there is one."""
-        shrinkage = Shrinkage.from_file(parts, ("given", *_SHRINKAGES))
-        return cls() if shrinkage is None else ShrunkDiagonalCovariance(shrinkage)
-
 
 @dataclass(frozen=True, slots=True)
 class ShrunkDiagonalCovariance(CovarianceModel):
@@ -93,6 +84,7 @@ class ShrunkDiagonalCovariance(CovarianceModel):
 
     name = "diagonal"
     traits = CovarianceTraits(needs_products=False, allows_subspace=True)
+    shrinkage_rules = ("given", "strimmer", "loo")
 
     def unfitted(self) -> ShrunkDiagonalCovariance:
         """Return a copy without an estimated shrinkage."""

@@ -32,18 +32,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import LEAST_PART, Covariance
+from discrim.core.covariance.covariance import LEAST_PART
 from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     FullCovariance,
     NormalClasses,
-    Parts,
 )
-from discrim.core.errors import CoreDataError, CoreNotSupportedError, InvalidStateError
+from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.moments.row_sums import column_scale, packed_triangle
-from discrim.core.numerics.arrays import Codes, Floats, are_flags, are_whole
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.gaussian import patterns
 from discrim.core.rules.leave_one_out import LeftOut
 
@@ -370,27 +369,6 @@ class EMCovariance(FullCovariance):
     def for_refit(self) -> FullCovariance:
         """The covariance of moments that are found already."""
         return FullCovariance()
-
-    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """How the moments were found."""
-        numbers = [self.steps, self.converged, self.row_llf, self.patterns, self.incomplete]
-        return {"em": np.array(numbers, dtype=np.float64)}
-
-    @classmethod
-    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
-        """Numbers of the search."""
-        return {"em": (-1,)}
-
-    @classmethod
-    def from_file(cls, parts: Parts) -> EMCovariance:
-        """As the numbers of the file say; a DataError where they describe no search."""
-        numbers = parts.pop("em")
-        if len(numbers) != 5:
-            raise InvalidStateError("its search by EM is described by other numbers")
-        steps, converged, llf, kinds, incomplete = numbers.tolist()
-        if not (are_flags(numbers[1:2]) and all(are_whole(each) for each in (steps, kinds, incomplete))):
-            raise InvalidStateError("its search by EM has no number of steps, patterns or rows")
-        return em_covariance(int(steps), bool(converged), llf, int(kinds), int(incomplete))
 
 
 @dataclass(frozen=True, slots=True)

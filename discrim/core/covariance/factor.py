@@ -61,20 +61,19 @@ What is found is l_j - u_j, which keeps its digits where an eigenvalue hardly mo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.model import (
     SPHERES,
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    Parts,
     SeparatedAxes,
     Sphere,
 )
@@ -90,7 +89,7 @@ from discrim.core.errors import (
 )
 from discrim.core.moments.derived_moments import root_of
 from discrim.core.moments.moments import ClassMoments, from_class_means
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, Removal, by_refits, removal, settle
 
@@ -108,8 +107,6 @@ DEFAULT_FORM = "AkjBkQkDk"
 
 THRESHOLD = 0.2
 """Share of the largest fall of the eigenvalues from which on the scree test takes a fall for signal."""
-
-_FOUND: dict[str, Found] = {"given": "given", "cattell": "cattell", "bic": "bic"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,9 +135,9 @@ class FactorAnalyticCovariance(CovarianceModel):
     """
 
     wanted: Wanted
-    dimensions: Any = None
+    dimensions: Any = field(default=None, metadata=NOT_STORED)
     sphere: Sphere = SPHERES[0]
-    factors: Factors | None = None
+    factors: Factors | None = field(default=None, metadata=NOT_STORED)
 
     name = "factor"
     traits = CovarianceTraits(is_regular=True, is_maximum_likelihood=True, few_rows_suffice=True)
@@ -228,39 +225,22 @@ class FactorAnalyticCovariance(CovarianceModel):
         """Where the axes are common."""
         return common_axes(self.wanted.form)
 
-    def options(self) -> Parts:
-        """Form, how dimensions were found, and the units of the sphere."""
-        return {
-            "form": self.wanted.form,
-            "found_by": self.wanted.found,
-            "least_fall": self.wanted.threshold,
-            **self.sphere.keyword(),
-        }
+    # ---- files
 
-    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """The dimensions."""
-        return {} if self.factors is None else {"dimensions": self.factors.dimensions.astype(float)}
+    def as_stored(self) -> FactorAnalyticCovariance:
+        """Return the model with the estimated dimensions as given ones, which determine the factors."""
+        dimensions = self.wanted.given if self.factors is None else self.factors.dimensions
+        return replace(self, wanted=replace(self.wanted, given=dimensions), factors=None)
 
-    @classmethod
-    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
-        """A dimension for each class."""
-        return {"dimensions": (n_covariances,)}
-
-    @classmethod
-    def from_file(cls, parts: Parts) -> FactorAnalyticCovariance:
-        """With the dimensions of the file, however they were found."""
-        names = ("form", "found_by", "least_fall", "dimensions")
-        form, found, threshold, dimensions = (parts.pop(name, None) for name in names)
-        if form is None or found is None or threshold is None or dimensions is None:
-            raise InvalidStateError("its form, or its dimensions, do not go with its structure")
-        if form not in FORMS or found not in _FOUND or not 0 <= threshold <= 1:
+    def check_restored(self, n_covariances: int, n_columns: int) -> None:
+        """Raise InvalidStateError unless each class has a dimension, as its form demands."""
+        dimensions = self.wanted.given
+        if self.wanted.form not in FORMS or not 0 <= self.wanted.threshold <= 1:
             raise InvalidStateError("its form, or how its dimensions were found, is not known")
-        whole = dimensions.astype(np.intp)
-        if (whole != dimensions).any() or (whole < 1).any():
-            raise InvalidStateError("its dimensions are no whole numbers")
-        if common_dimension(form) and len(set(whole.tolist())) > 1:
+        if dimensions is None or dimensions.shape != (n_covariances,) or (dimensions < 1).any():
+            raise InvalidStateError("its dimensions are not those of its classes")
+        if common_dimension(self.wanted.form) and len(set(dimensions.tolist())) > 1:
             raise InvalidStateError("its dimensions are to be the same")
-        return cls(Wanted(form, _FOUND[found], whole, threshold), None, SPHERES[parts.pop("standardize")])
 
 
 def factor_fault(fault: Fault, form: str) -> NoEstimateError:

@@ -17,24 +17,21 @@ of such columns. Otherwise `rescaled` brings the columns to scales whose ratios 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, pooled, separate
-from discrim.core.covariance.shrinkage import Shrinkage, Trial
-from discrim.core.errors import CoreNotSupportedError
+from discrim.core.covariance.shrinkage import RuleOfShrinkage, Shrinkage, Trial
+from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out, within_sd
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks, Spread
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, by_refits, squared_gaps
-
-Parts = dict[str, Any]
-"""Options and buffers of a file that are of its covariances, by name; each kind takes its own out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,6 +207,8 @@ class CovarianceModel(ABC):
         Number of leading columns that the other columns are adjusted for.
     sphere : Sphere or None
         Units of the spherical target, or of the sphere outside the leading axes.
+    shrinkage_rules : tuple of str
+        Rules that determine the shrinkages.
     """
 
     __slots__ = ()
@@ -218,6 +217,7 @@ class CovarianceModel(ABC):
     traits: ClassVar[CovarianceTraits] = CovarianceTraits()
     covariates: int = 0
     sphere: Sphere | None = None
+    shrinkage_rules: ClassVar[tuple[RuleOfShrinkage, ...]] = ()
 
     # ---- options
 
@@ -402,26 +402,27 @@ class CovarianceModel(ABC):
 
     # ---- files
 
-    def options(self) -> Parts:
-        """Return the options that a file stores, except for the name."""
-        chosen = zip(("chosen", "variance_chosen"), self.shrinkages, strict=False)
-        units = {} if self.sphere is None else self.sphere.keyword()
-        return {name: shrinkage.rule for name, shrinkage in chosen} | units
+    def as_stored(self) -> Self:
+        """Return the model as a file stores it, with all parameters that its moments do not determine."""
+        return self
 
-    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """Return the arrays that a file stores because moments do not determine them."""
-        own = zip(SHRINKAGES, self.shrinkages, strict=False)
-        return {name: shrinkage.buffer() for name, shrinkage in own}
+    def check_restored(self, n_covariances: int, n_columns: int) -> None:
+        """Check the parameters of a model that was read from a file.
 
-    @classmethod
-    def shapes(cls, n_covariances: int, n_columns: int) -> Mapping[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file; a length of -1 may be any."""
-        return {"shrinkage": (n_covariances,), "variance_shrinkage": (1,)}
+        Parameters
+        ----------
+        n_covariances : int
+            1 for a covariance of all classes, or the number of classes.
+        n_columns : int
 
-    @classmethod
-    def from_file(cls, parts: Parts) -> CovarianceModel:
-        """Return the model of options and arrays of a file, and remove its own from `parts`."""
-        return cls()
+        Raises
+        ------
+        InvalidStateError
+            They contradict each other, or the numbers of classes and columns.
+        """
+        for shrinkage, count in zip(self.shrinkages, (n_covariances, 1), strict=False):
+            if len(shrinkage.values) != count or shrinkage.rule not in self.shrinkage_rules:
+                raise InvalidStateError(f"its shrinkage is not one of {self.name!r}")
 
 
 def no_likelihood(name: str) -> CoreNotSupportedError:

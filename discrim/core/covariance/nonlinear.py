@@ -39,7 +39,6 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    Parts,
     Sphere,
     all_constant,
     each_covariance,
@@ -118,11 +117,6 @@ class NonlinearCovariance(CovarianceModel):
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return leave-one-out scores; standard deviations that columns are divided by are kept."""
         return self.sphere.left_out(fitted, nonlinear_left_out)
-
-    @classmethod
-    def from_file(cls, parts: Parts) -> NonlinearCovariance:
-        """Return the model of the options of a file."""
-        return cls(SPHERES[parts.pop("standardize")])
 
 
 def degrees_of_freedom(moments: ClassMoments, k: int | None) -> float:

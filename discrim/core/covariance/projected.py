@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
@@ -55,7 +55,6 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    Parts,
     SeparatedAxes,
     all_constant,
     each_covariance,
@@ -71,6 +70,7 @@ from discrim.core.covariance.total_axes import (
 )
 from discrim.core.errors import (
     CoreNotSupportedError,
+    InvalidStateError,
     NoEstimateError,
     SingularEstimateError,
     UnsuitableOptionError,
@@ -80,7 +80,7 @@ from discrim.core.moments import row_sums
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments, from_class_means, standard_columns
 from discrim.core.moments.row_sums import packed_triangle
-from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, leave_lone_to_refits
 from discrim.core.rules.rules import Rule
@@ -226,11 +226,11 @@ class SubspaceCovariance(CovarianceModel):
     wanted: int | float | str
     standardized: bool = False
     count: int | None = None
-    share: float = 0.0
-    total: int = 0
-    takes_long: bool = False
+    share: float = field(default=0.0, metadata=NOT_STORED)
+    total: int = field(default=0, metadata=NOT_STORED)
+    takes_long: bool = field(default=False, metadata=NOT_STORED)
     indicators: tuple[bool, ...] | None = None
-    tie: tuple[int, int] | None = None
+    tie: tuple[int, int] | None = field(default=None, metadata=NOT_STORED)
 
     name = "projected"
     traits = CovarianceTraits(is_regular=True)
@@ -433,19 +433,13 @@ class SubspaceCovariance(CovarianceModel):
 
     # ---- files
 
-    def options(self) -> Parts:
-        """What a file keeps of it: a number, or a share, and what chose the number."""
-        return self.inner.options() | {
-            "structure": self.inner.name,
-            "components": self.count if self.is_chosen else self.wanted,
-            "components_by": self.wanted if self.is_chosen else None,
-            "standardize": self.standardized,
-        }
-
-    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """What a file keeps of the kind of the scores, and which columns are indicators."""
-        own = {} if self.indicators is None else {"indicators": np.array(self.indicators, dtype=np.float64)}
-        return self.inner.buffers(covariances) | own
+    def check_restored(self, n_covariances: int, n_columns: int) -> None:
+        """Raise InvalidStateError if the scores have no covariance, or the axes are not of the columns."""
+        self.inner.check_restored(n_covariances, n_columns)
+        if not self.inner.traits.allows_subspace or self.count is None or self.count < 1:
+            raise InvalidStateError("its number of components does not go with its structure")
+        if self.indicators is not None and len(self.indicators) != n_columns:
+            raise InvalidStateError("its indicators of levels are not of its columns")
 
 
 QUICK = 2.0**28

@@ -40,7 +40,7 @@ import numpy as np
 import scipy
 
 from discrim.core.covariance import student
-from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
@@ -52,7 +52,7 @@ from discrim.core.covariance.student import IN_A_PLANE, NU_RANGE, Student
 from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
-from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole, slices
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
@@ -496,14 +496,6 @@ class RobustCovariance(FullCovariance):
     def breakdown(self, moments: ClassMoments) -> float:
         """Return the proportion of outliers in a class that the estimates tolerate."""
 
-    @abstractmethod
-    def numbers(self) -> Floats:
-        """Return the parameters and results of the search, as a file stores them."""
-
-    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """Return the arrays that a file stores because moments do not determine them."""
-        return {"robust": self.numbers()}
-
 
 @dataclass(frozen=True, slots=True)
 class StudentTCovariance(RobustCovariance):
@@ -530,6 +522,11 @@ class StudentTCovariance(RobustCovariance):
     row_llf: float = 0.0
 
     method = "t"
+
+    def check_restored(self, n_covariances: int, n_columns: int) -> None:
+        """Raise InvalidStateError if the degrees of freedom are out of range."""
+        if not (self.nu >= NU_RANGE[0] and (self.nu > 2 or not self.inflated)):
+            raise InvalidStateError(f"its t distribution has {self.nu:g} degrees of freedom")
 
     @property
     def asked_nu(self) -> float | None:
@@ -570,10 +567,6 @@ class StudentTCovariance(RobustCovariance):
         """
         return 1 / (self.nu + moments.n_columns)
 
-    def numbers(self) -> Floats:
-        """Return the parameters and results of the search, as a file stores them."""
-        return np.array([self.nu, self.estimated_nu, self.inflated, 0.0, self.steps, self.row_llf])
-
 
 @dataclass(frozen=True, slots=True)
 class MCDCovariance(RobustCovariance):
@@ -589,6 +582,11 @@ class MCDCovariance(RobustCovariance):
 
     method = "mcd"
     traits = replace(RobustCovariance.traits, is_maximum_likelihood=False)
+
+    def check_restored(self, n_covariances: int, n_columns: int) -> None:
+        """Raise InvalidStateError if the subset is not at least half of the rows."""
+        if not 0.5 <= self.support_fraction <= 1:
+            raise InvalidStateError(f"its subset is {self.support_fraction:g} of the rows")
 
     def subset_sizes(self, moments: ClassMoments) -> Floats:
         """Return the rows h of the subset of each class, and of all rows if the covariance is common."""
@@ -619,32 +617,10 @@ class MCDCovariance(RobustCovariance):
         h = self.subset_sizes(moments)[: moments.n_classes]
         return float(((moments.counts - h) / moments.counts).min())
 
-    def numbers(self) -> Floats:
-        """Return the parameters and results of the search, as a file stores them."""
-        return np.array([0.0, False, True, self.support_fraction, 0, 0.0])
-
 
 def _takes_searches(moments: ClassMoments) -> CoreNotSupportedError:
     """Return the error for leaving out rows if that takes too many searches."""
     return CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
-
-
-def robust_from_numbers(method: str, numbers: Floats) -> RobustCovariance | None:
-    """Return the covariance model of the numbers of a file; None for a method that is not robust."""
-    if len(numbers) != (6 if method in ROBUST else 0):
-        raise InvalidStateError(f"its fit by {method!r} is not described by {len(numbers)} numbers")
-    if method not in ROBUST:
-        return None
-    nu, estimated, inflated, fraction, steps, llf = numbers.tolist()
-    if not (are_flags(numbers[1:3]) and are_whole(steps)):
-        raise InvalidStateError("its search has no number of steps, or its choices are neither yes nor no")
-    if method == "t":
-        if not (nu >= NU_RANGE[0] and (nu > 2 or not inflated)):
-            raise InvalidStateError(f"its t distribution has {nu:g} degrees of freedom")
-        return StudentTCovariance(nu, bool(estimated), bool(inflated), int(steps), llf)
-    if not 0.5 <= fraction <= 1:
-        raise InvalidStateError(f"its subset is {fraction:g} of the rows")
-    return MCDCovariance(fraction)
 
 
 def fit_t(

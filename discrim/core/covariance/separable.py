@@ -31,7 +31,6 @@ from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
-    Parts,
     each_covariance,
 )
 from discrim.core.covariance.principal import one_scatter
@@ -95,15 +94,6 @@ class SeparableCovariance(CovarianceModel):
         """Those of U and V, whose product has one scale."""
         own = self.rows * (self.rows + 1) // 2 + self.columns * (self.columns + 1) // 2 - 1
         return n_covariances * own
-
-    def options(self) -> Parts:
-        """What a file keeps of it."""
-        return {"matrix_rows": self.rows, "matrix_columns": self.columns}
-
-    @classmethod
-    def from_file(cls, parts: Parts) -> SeparableCovariance:
-        """With the shape of the matrix."""
-        return cls(parts.pop("matrix_rows"), parts.pop("matrix_columns"))
 
 
 def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = None) -> tuple[Floats, Floats]:

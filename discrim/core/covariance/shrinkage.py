@@ -26,8 +26,8 @@ centres of the pass that finds the means, exact sums would need third powers and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from discrim.core.covariance.principal import Principal
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
 
 GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
 """Shrinkages that are tried where no others are given."""
@@ -63,7 +63,12 @@ class Shrinkage:
 
     rule: RuleOfShrinkage
     values: tuple[float, ...] = ()
-    grid: tuple[float, ...] = ()
+    grid: tuple[float, ...] = field(default=(), metadata=NOT_STORED)
+
+    def validate(self) -> None:
+        """Raise InvalidStateError if a value that was read from a file is not between 0 and 1."""
+        if not all(0 <= g <= 1 for g in self.values):
+            raise InvalidStateError("its shrinkage is not from 0 to 1")
 
     def of(self, k: int | None) -> float | None:
         """The shrinkage of class k, or of the pooled scatter; None where it is not known yet."""
@@ -91,30 +96,6 @@ class Shrinkage:
     def is_none(self, n_columns: int) -> bool:
         """Whether it is known, and so small that a singular covariance stays singular."""
         return bool(self.values) and min(self.values) <= n_columns * EPS
-
-    @staticmethod
-    def from_file(parts: dict[str, Any], rules: Sequence[str], buffer: str = "shrinkage") -> Shrinkage | None:
-        """What a file keeps of a shrinkage by one of these rules; None where it keeps none.
-
-        A DataError says that its parts do not go together, or that a value is not from 0 to 1.
-        """
-        option = "chosen" if buffer == "shrinkage" else "variance_chosen"
-        rule = parts.pop(option, None)
-        values = parts.pop(buffer, None)
-        if rule is None and values is None:
-            return None
-        what = "its shrinkage" if buffer == "shrinkage" else "its shrinkage of variances"
-        if rule is None or values is None:
-            raise InvalidStateError(f"{what} does not go with its structure")
-        if not ((values >= 0) & (values <= 1)).all():
-            raise InvalidStateError(f"{what} is not from 0 to 1")
-        if rule not in rules:
-            raise InvalidStateError(f"{what} is chosen in no way that there is")
-        return Shrinkage(rule, tuple(values.tolist()))
-
-    def buffer(self) -> Floats:
-        """The values as a file keeps them."""
-        return np.array(self.values, dtype=np.float64)
 
 
 ROUNDED_FOURTHS = 16 * EPS

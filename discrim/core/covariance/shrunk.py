@@ -51,22 +51,19 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    Parts,
     Sphere,
     all_constant,
     each_covariance,
 )
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
-from discrim.core.covariance.shrinkage import BARELY, Powers, RuleOfShrinkage, Shrinkage, Trial
-from discrim.core.errors import CoreCollinearError, CoreDataError, InvalidStateError
+from discrim.core.covariance.shrinkage import BARELY, Powers, Shrinkage, Trial
+from discrim.core.errors import CoreCollinearError, CoreDataError
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
-
-_SHRINKAGES: dict[str, RuleOfShrinkage] = {"oas": "oas", "ledoit-wolf": "ledoit-wolf", "loo": "loo"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +75,7 @@ class ShrunkCovariance(CovarianceModel):
 
     name = "shrunk"
     traits = CovarianceTraits(is_regular=True, allows_subspace=True)
+    shrinkage_rules = ("given", "oas", "ledoit-wolf", "loo")
 
     def unfitted(self) -> ShrunkCovariance:
         """With the shrinkage that was asked for."""
@@ -175,14 +173,6 @@ class ShrunkCovariance(CovarianceModel):
         if g is None or self.shrinkage.rule == "oas":
             return oas_without
         return lambda spectrum, rows: np.full(rows.e.shape[1], g)
-
-    @classmethod
-    def from_file(cls, parts: Parts) -> ShrunkCovariance:
-        """With the shrinkages of the file."""
-        found = Shrinkage.from_file(parts, ("given", *_SHRINKAGES))
-        if found is None:
-            raise InvalidStateError("its shrinkage does not go with its structure")
-        return cls(found, SPHERES[parts.pop("standardize")])
 
 
 def oas(moments: ClassMoments, k: int | None = None) -> float:

@@ -26,11 +26,17 @@ import numpy as np
 import scipy
 
 from discrim.core.covariance.covariance import EPS, Covariance, total_squares
-from discrim.core.covariance.model import NormalClasses, Parts
+from discrim.core.covariance.model import NormalClasses
 from discrim.core.covariance.principal import positive_signs, tied_axes
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.covariance.total_axes import TotalAxes
-from discrim.core.errors import NoEstimateError, SingularEstimateError, UnsuitableOptionError, positions
+from discrim.core.errors import (
+    InvalidStateError,
+    NoEstimateError,
+    SingularEstimateError,
+    UnsuitableOptionError,
+    positions,
+)
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
@@ -182,7 +188,8 @@ class SAVECovariance(SubspaceCovariance):
 
     # ---- files
 
-    def options(self) -> Parts:
-        """What a file keeps of it."""
-        own = {"structure": self.inner.name, "components": self.wanted, "components_by": self.by}
-        return self.inner.options() | own
+    def check_restored(self, n_covariances: int, n_columns: int) -> None:
+        """Raise InvalidStateError unless the axes are those of a full covariance."""
+        SubspaceCovariance.check_restored(self, n_covariances, n_columns)
+        if not self.inner.traits.is_full or self.standardized or self.indicators is not None:
+            raise InvalidStateError("its axes do not go with its structure")

@@ -10,7 +10,6 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    Parts,
     Sphere,
     each_covariance,
 )
@@ -47,8 +46,3 @@ class SphericalCovariance(CovarianceModel):
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """One variance each."""
         return n_covariances
-
-    @classmethod
-    def from_file(cls, parts: Parts) -> SphericalCovariance:
-        """With its units."""
-        return cls(SPHERES[parts.pop("standardize")])

@@ -40,7 +40,6 @@ import scipy
 
 from discrim.core.covariance.adjusted import ConditionalCovariance, adjusted_axes
 from discrim.core.covariance.covariance import Covariance, common_divisor
-from discrim.core.covariance.kinds import buffers_of, covariance_from_file
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, NormalClasses
 from discrim.core.covariance.principal import (
     Canonical,
@@ -170,10 +169,6 @@ class NormalFit(ABC):
     @abstractmethod
     def divisors_of(self, moments: ClassMoments) -> Floats:
         """Return the divisors (1,) or (K,) of other moments."""
-
-    def buffers(self) -> dict[str, Floats]:
-        """Return the arrays of a file in addition to the moments."""
-        return buffers_of(self.covariance_model, self.covariances)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -465,22 +460,6 @@ def fit_lda(
         found.covariance_model,
         ncomp,
         None if found.moments is moments else moments,
-    )
-
-
-def lda_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    method: str,
-    ncomp: int | None,
-    estimated_prior: bool,
-    **parts: Any,
-) -> LDAFit:
-    """The fit that `buffers` and its options are of; a DataError if they do not go together."""
-    covariance_model = covariance_from_file(method, parts)
-    return fit_lda(
-        moments, prior, covariance_model, method=method, ncomp=ncomp, estimated_prior=estimated_prior
     )
 
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -65,6 +64,11 @@ class CellLayout:
     """
 
     levels: Codes
+
+    def validate(self) -> None:
+        """Raise InvalidStateError if a number of levels of a file is out of range."""
+        if not ((self.levels >= 0) & (self.levels <= MOST_LEVELS)).all() or self.levels.all():
+            raise InvalidStateError("its levels are no numbers of these, or it has no column of numbers")
 
     @property
     def categories(self) -> Codes:
@@ -279,20 +283,6 @@ class LocationFit(NoLikelihood):
         wrong = np.asarray((scores - d2 / 2).argmax(axis=1) != codes)
         return np.bincount(codes, wrong * mass, minlength=k).astype(np.float64)
 
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps beside the moments."""
-        cells = self.cells
-        root = cells.roots[0] if cells.roots is not None else scaled_cholesky(cells.scatters[0])
-        return {
-            "levels": self.layout.levels.astype(np.float64),
-            "cell_counts": cells.counts,
-            "cell_rows": cells.rows.astype(np.float64),
-            "cell_centres": cells.centres.ravel(),
-            "cell_rests": cells.rests.ravel(),
-            "cell_scale": cells.scale,
-            "cell_root": root.ravel(),
-        }
-
 
 def whitened_squares(scatters: Floats, gaps: Floats) -> Floats:
     """Squared lengths (K, m) of gaps (K, m, q) by scatters (m, q, q); missing where one is singular."""
@@ -334,6 +324,54 @@ def fit_location(
     return LocationFit(
         moments, cells, layout, prior, estimated_prior, smoothing, weights, means, covariance, divisor
     )
+
+
+def location_of_cells(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    cells: ClassMoments,
+    layout: CellLayout,
+    smoothing: float,
+    estimated_prior: bool,
+) -> LocationFit:
+    """Return the location model of cells that were read from a file.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal moments of all columns.
+    prior : (K,) float
+    cells : ClassMoments
+        Pooled moments of the columns of numbers, class by class and cell by cell.
+    layout : CellLayout
+    smoothing : float
+    estimated_prior : bool
+
+    Returns
+    -------
+    LocationFit
+
+    Raises
+    ------
+    InvalidStateError
+        They contradict each other.
+    """
+    q = len(layout.numbers)
+    count = len(prior) * layout.n_cells
+    roots = np.zeros((1, q, q)) if cells.roots is None else cells.roots
+    shapes = [
+        (cells.counts, (count,)), (cells.rows, (count,)), (cells.centres, (count, q)),
+        (cells.rests, (count, q)), (cells.scale, (q,)), (cells.scatters, (1, q, q)), (roots, (1, q, q)),
+    ]  # fmt: skip
+    if any(array.shape != shape for array, shape in shapes) or len(layout.levels) != moments.n_columns:
+        raise InvalidStateError("its cells do not match its columns")
+    if not ((cells.counts >= 0).all() and (cells.scale > 0).all() and 0 < smoothing <= 1):
+        raise InvalidStateError("its cells have no counts, or no scale")
+    fit = fit_location(moments, cells, layout, prior, smoothing, estimated_prior=estimated_prior)
+    if fit is None:
+        raise InvalidStateError("its cells leave no covariance")
+    return fit
 
 
 def location_obstacles(cells: ClassMoments, layout: CellLayout, smoothing: float) -> list[Dependency]:
@@ -381,40 +419,6 @@ def _root(about: ClassMoments) -> Floats | None:
         return about.roots[0] if about.roots is not None else np.asarray(scaled_cholesky(about.scatters[0]))
     except np.linalg.LinAlgError:
         return None
-
-
-def location_from_file(
-    moments: ClassMoments, prior: Floats, *, smoothing: float, estimated_prior: bool, **buffers: Any
-) -> LocationFit:
-    """The numbers of a file."""
-    levels = buffers["levels"]
-    scale = buffers["cell_scale"]
-    sound = bool(((levels >= 0) & (levels <= MOST_LEVELS) & (levels == np.rint(levels))).all())
-    layout = CellLayout(levels.astype(np.intp) if sound else np.zeros(len(levels), dtype=np.intp))
-    q = len(layout.numbers)
-    counts = buffers["cell_counts"]
-    count = len(prior) * layout.n_cells
-    sizes = {"cell_counts": count, "cell_rows": count, "cell_centres": count * q, "cell_rests": count * q}
-    sizes |= {"cell_scale": q, "cell_root": q * q}
-    sound &= all(
-        len(buffers[name]) == size and np.isfinite(buffers[name]).all() for name, size in sizes.items()
-    )
-    if not (sound and q and (counts >= 0).all() and (scale > 0).all() and 0 < smoothing <= 1):
-        raise InvalidStateError("its cells do not match its columns")
-    root = buffers["cell_root"].reshape(1, q, q)
-    cells = ClassMoments(
-        counts,
-        buffers["cell_rows"].astype(np.int64),
-        buffers["cell_centres"].reshape(count, q),
-        buffers["cell_rests"].reshape(count, q),
-        scale,
-        np.swapaxes(root, 1, 2) @ root,
-        root,
-    )
-    fit = fit_location(moments, cells, layout, prior, smoothing, estimated_prior=estimated_prior)
-    if fit is None:
-        raise InvalidStateError("its cells leave no covariance")
-    return fit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,7 +44,7 @@ covariance over all rows and divided by their length, they are nearly normal (Ga
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +54,7 @@ from discrim.core.covariance.covariance import Covariance, dependencies, pooled
 from discrim.core.covariance.principal import positive_signs, tied_axes
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, standard_columns
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
 from discrim.core.rules.rules import (
     Distances,
     GaussianRule,
@@ -157,9 +157,24 @@ class PLDAFit:
     steps: int
     converged: bool
     sphere: LengthNormalization | None = None
-    tie: tuple[int, int] | None = None
+    tie: tuple[int, int] | None = field(default=None, metadata=NOT_STORED)
 
     has_distances = False
+
+    def validate(self) -> None:
+        """Raise InvalidStateError if parts of a file contradict each other."""
+        most = most_components(self.moments.n_classes, self.moments.n_columns, self.components)
+        if not 0 <= self.steps <= self.maxiter:
+            raise InvalidStateError("its steps of EM are no count")
+        if not 0 <= self.tol < 1 or self.maxiter < 1 or not np.isfinite(self.log_marginal):
+            raise InvalidStateError("its likelihood, or when EM ends, is no number that there can be")
+        if (self.between < 0).any() or (np.diff(self.between) > 0).any() or self.rank > most:
+            raise InvalidStateError("its variances between classes are none")
+        if not (self.scale > 0).all() or not np.isfinite(np.linalg.slogdet(self.axes)[1]):
+            raise InvalidStateError("its axes are not as many as its columns")
+        root = None if self.sphere is None else self.sphere.root
+        if root is not None and (np.tril(root, -1).any() or not (np.diagonal(root) > 0).all()):
+            raise InvalidStateError("its rows are whitened by no root of a covariance")
 
     @property
     def rank(self) -> int:
@@ -238,14 +253,6 @@ class PLDAFit:
         p = self.moments.n_columns
         r = most_components(k, p, self.components)
         return p + p * (p + 1) // 2 + p * r - r * (r - 1) // 2 + (k - 1 if self.estimated_prior else 0)
-
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps of the fit beside its moments."""
-        names = ("origin", "scale", "mean", "axes", "between", "class_places")
-        held = {"unit" if name == "scale" else name: getattr(self, name) for name in names}
-        if self.sphere is not None:
-            held |= {"centre": self.sphere.centre, "root": self.sphere.root}
-        return held
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,35 +427,6 @@ def _step(rows: _Means, found: _Found) -> _Found:
     return _Found(
         np.linalg.solve(axes.T, centre), axes @ scipy.linalg.solve_triangular(lower.T, turn), variances
     )
-
-
-def plda_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    unit: Floats,
-    centre: Floats | None = None,
-    root: Floats | None = None,
-    **numbers: Any,
-) -> PLDAFit:
-    """The fit that `buffers` and its options are of, or a DataError where they do not fit."""
-    fit = PLDAFit(moments=moments, prior=prior, scale=unit, **numbers)
-    most = most_components(moments.n_classes, moments.n_columns, fit.components)
-    if not 0 <= fit.steps <= fit.maxiter:
-        raise InvalidStateError("its steps of EM are no count")
-    if not 0 <= fit.tol < 1 or fit.maxiter < 1 or not np.isfinite(fit.log_marginal):
-        raise InvalidStateError("its likelihood, or when EM ends, is no number that there can be")
-    if (fit.between < 0).any() or (np.diff(fit.between) > 0).any() or fit.rank > most:
-        raise InvalidStateError("its variances between classes are none")
-    if not (unit > 0).all() or not np.isfinite(np.linalg.slogdet(fit.axes)[1]):
-        raise InvalidStateError("its axes are not as many as its columns")
-    if (centre is None) != (root is None):
-        raise InvalidStateError("its way of bringing rows to one length is not whole")
-    if centre is None or root is None:
-        return fit
-    if np.tril(root, -1).any() or not (np.diagonal(root) > 0).all():
-        raise InvalidStateError("its rows are whitened by no root of a covariance")
-    return replace(fit, sphere=LengthNormalization(moments.origin, moments.scale, centre, root))
 
 
 class Sets(NamedTuple):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from discrim.core.covariance.covariance import Covariance, divisors_by_class
-from discrim.core.covariance.kinds import covariance_from_file
 from discrim.core.covariance.model import CovarianceModel, FullCovariance
 from discrim.core.covariance.principal import of_columns
 from discrim.core.discriminant.lda import NormalFit
@@ -127,14 +125,6 @@ def fit_qda(
     return QDAFit(
         found.moments, prior, estimated_prior, method, found.covariances, divisors, found.covariance_model
     )
-
-
-def qda_from_file(
-    moments: ClassMoments, prior: Floats, *, method: str, estimated_prior: bool, **parts: Any
-) -> QDAFit:
-    """The fit that `buffers` and its options are of; as `discrim.core.discriminant.lda.lda_from_file`."""
-    covariance_model = covariance_from_file(method, parts)
-    return fit_qda(moments, prior, covariance_model, method=method, estimated_prior=estimated_prior)
 
 
 def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:

@@ -366,24 +366,6 @@ class Regularized(CovarianceModel):
         return leave_one_out_rda.rda_left_out(fitted.moments, *how)
 
 
-def rda_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    components: int | None,
-    components_by: str | None,
-    standardize: bool,
-    **options: Any,
-) -> RDAFit:
-    """The fit that a file's moments and options are of."""
-    axes = None
-    if components is not None:
-        pair = Regularization(options["alpha"], options["gamma"])
-        inner = Regularized(pair, options["parametrization"], options["method"])
-        axes = SubspaceCovariance(inner, components_by or components, standardize, components)
-    return fit_rda(moments, prior, standardize=standardize, within_axes=axes, **options)
-
-
 def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
     """Covariances own_k W_k + common_k W + ridge_k I, the last in the data's `common_unit`."""
     whole = moments.pooled()

@@ -30,7 +30,7 @@ from scipy.linalg import qr, solve_triangular
 from discrim.core.covariance.covariance import EPS
 from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
+from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import refresh_progress
 from discrim.core.rules.rules import LinearRule
 
@@ -180,6 +180,17 @@ class OptimalPlane:
     multipliers: Floats
     residual: float
 
+    def validate(self) -> None:
+        """Raise InvalidStateError if parts of a file contradict each other."""
+        if len(self.support) != len(self.multipliers) or not len(self.support):
+            raise InvalidStateError("its multipliers are not those of its support points")
+        if self.support[0] < 0 or not (np.diff(self.support) > 0).all():
+            raise InvalidStateError("its support points are no rows")
+        if not (self.multipliers >= 0).all() or not self.residual >= 0:
+            raise InvalidStateError("its multipliers, or what they leave, are negative")
+        if not 0 < np.hypot.reduce(self.coef) < np.inf:
+            raise InvalidStateError("its plane has no direction")
+
     @property
     def margin(self) -> float:
         """Distance from the plane to the nearest row."""
@@ -209,13 +220,6 @@ class HyperplaneFit:
         plane = optimal_plane(x - origin, codes == 1)
         return replace(self, origin=origin, plane=plane) if isinstance(plane, OptimalPlane) else None
 
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps: origin, coef, support with its multipliers, and (intercept, residual)."""
-        plane = self.plane
-        support = np.column_stack([plane.support, plane.multipliers])
-        numbers = np.array([plane.intercept, plane.residual])
-        return {"origin": self.origin, "coef": plane.coef, "support": support, "found": numbers}
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommonPoint:
@@ -235,22 +239,6 @@ def fit_hyperplane(
     origin = x.mean(axis=0)
     plane = optimal_plane(x - origin, codes == 1)
     return plane if isinstance(plane, CommonPoint) else HyperplaneFit(moments, prior, origin, plane)
-
-
-def hyperplane_from_file(
-    moments: ClassMoments, prior: Floats, *, origin: Floats, coef: Floats, support: Floats, found: Floats
-) -> HyperplaneFit:
-    """A fit from what `HyperplaneFit.buffers` gives, or a DataError where that does not fit together."""
-    if not are_whole(support[:, 0]) or not (np.diff(support[:, 0]) > 0).all() or not len(support):
-        raise InvalidStateError("its support points are no rows")
-    if not (support[:, 1] >= 0).all() or not found[1] >= 0:
-        raise InvalidStateError("its multipliers, or what they leave, are negative")
-    if not 0 < np.hypot.reduce(coef) < np.inf:
-        raise InvalidStateError("its plane has no direction")
-    rows = support[:, 0].astype(np.intp)
-    multipliers = support[:, 1]
-    plane = OptimalPlane(coef, float(found[0]), rows, multipliers, float(found[1]))
-    return HyperplaneFit(moments, prior, origin, plane)
 
 
 def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:

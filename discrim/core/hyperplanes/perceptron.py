@@ -23,7 +23,7 @@ records and pockets are those of the rule without the row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from discrim.core.errors import InvalidStateError
 from discrim.core.hyperplanes.hyperplane import largest_margin, plane_rule, positive_rows
 from discrim.core.hyperplanes.separation import separation, standard
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole
+from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, Mask, are_flags, are_whole
 from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.rules.rules import LinearRule
 
@@ -385,10 +385,26 @@ class PerceptronFit:
     history: Floats
     losses: Floats
     start: Floats | None = None
-    kept: tuple[int, ...] = ()
+    kept: tuple[int, ...] = field(default=(), metadata=NOT_STORED)
 
     has_distances = False
     estimated_prior = True
+
+    def validate(self) -> None:
+        """Raise InvalidStateError if parts of a file contradict each other."""
+        planes = self.planes
+        history = self.history
+        are_counts = are_flags(planes[:, :2]) and are_whole(planes[:, 2:5]) and are_whole(history)
+        have_limits = len(self.passes) == len(planes) and min(self.passes) >= 1
+        if not (are_counts and have_limits and (planes[:, 6] >= 0).all()):
+            raise InvalidStateError("its passes and errors by plane are no numbers of these")
+        passes = [int((history[:, 0] == number).sum()) for number in range(len(planes))]
+        if passes != planes[:, 2].tolist() or len(history) != sum(passes):
+            raise InvalidStateError("its history is not that of its passes")
+        if len(self.losses) != len(history) or not (self.losses >= 0).all():
+            raise InvalidStateError("its losses are not those of its passes")
+        if self.start is not None and not np.isfinite(self.start / self.step).all():
+            raise InvalidStateError("its start is out of reach of its steps")
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The side of the plane, or the class whose plane is farthest below the row."""
@@ -402,12 +418,6 @@ class PerceptronFit:
             passes = tuple(passes[k] for k in keep.tolist())[: 1 if len(keep) == 2 else None]
             start = None if start is None else start[:, keep][:, -len(passes) :]
         return replace(self, passes=passes, start=start)
-
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps: coef, planes, history, the most passes by plane, losses and start."""
-        most = np.array(self.passes, dtype=np.float64)
-        kept = {"coef": self.coef, "planes": self.planes, "history": self.history, "most": most}
-        return kept | {"losses": self.losses} | ({} if self.start is None else {"start": self.start})
 
     def refit(self, x: Floats, codes: Codes) -> PerceptronFit:
         """The same rule run over other rows, without a certificate."""
@@ -471,34 +481,6 @@ def fit_perceptron(
     kept = tuple(run.kept for run in runs)
     losses = np.concatenate([run.losses for run in runs])
     return PerceptronFit(moments, prior, step, stop, seed, coef, *tables, losses, start, kept)
-
-
-def perceptron_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    step: float,
-    seed: int | None,
-    coef: Floats,
-    planes: Floats,
-    history: Floats,
-    most: Floats,
-    losses: Floats,
-    start: Floats | None = None,
-) -> PerceptronFit:
-    """A fit from what `PerceptronFit.buffers` gives, or a DataError where that does not fit together."""
-    counted = are_flags(planes[:, :2]) and are_whole(planes[:, 2:5]) and are_whole(history)
-    if not (counted and are_whole(most, 1.0) and (planes[:, 6] >= 0).all()):
-        raise InvalidStateError("its passes and errors by plane are no numbers of these")
-    passes = [int((history[:, 0] == number).sum()) for number in range(len(planes))]
-    if passes != planes[:, 2].tolist() or len(history) != sum(passes):
-        raise InvalidStateError("its history is not that of its passes")
-    if len(losses) != len(history) or not (losses >= 0).all():
-        raise InvalidStateError("its losses are not those of its passes")
-    if start is not None and not np.isfinite(start / step).all():
-        raise InvalidStateError("its start is out of reach of its steps")
-    passed = tuple(most.astype(int))
-    return PerceptronFit(moments, prior, step, passed, seed, coef, planes, history, losses, start)
 
 
 def _runs(

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -37,24 +37,20 @@ from scipy.linalg import lapack, solve_triangular
 from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.kernels.features import (
     FeatureMap,
-    Landmarks,
     Law,
-    RandomHinges,
-    RandomWaves,
     features_along,
     landmarks_in_order,
 )
 from discrim.core.kernels.kernel_lda import (
+    KernelLDAFit,
+    KernelState,
     ScoredIndicators,
-    calibrator_from_file,
-    check_kernel,
+    expansion_of_state,
     normal_left_out,
     optimal_scoring,
-    sample_buffers,
-    sample_from_file,
 )
 from discrim.core.kernels.kernel_ridge import LEFT, KernelRows
-from discrim.core.kernels.kernels import Coordinates, Kernel, Standard, fit_coordinates
+from discrim.core.kernels.kernels import Coordinates, Kernel, Standard
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
 from discrim.core.regression.indicator import FlexibleFit
@@ -266,7 +262,7 @@ class FeatureLDAFit(ScoredIndicators):
     moments: ClassMoments
     prior: Floats
     estimated_prior: bool
-    kind: str
+    kind: Literal["landmarks", "random"]
     scale: str
     indicators: FeatureIndicators
     products: Floats
@@ -285,15 +281,18 @@ class FeatureLDAFit(ScoredIndicators):
         """How many features there are."""
         return self.indicators.features.width
 
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps: the sample, the landmarks or directions, coefficients, the map to posteriors."""
-        regression = self.indicators.regression
+    @property
+    def features(self) -> FeatureState:
+        """The features."""
         mapping = self.indicators.features.mapping
-        drawn = {"landmarks": mapping.points} if isinstance(mapping, Landmarks) else {}
-        if isinstance(mapping, RandomWaves | RandomHinges):
-            drawn = {"directions": mapping.directions}
-        fitted = {"coef": regression.coef, "intercept": regression.intercept, "products": self.products}
-        return sample_buffers(self.sample) | fitted | drawn | self.map_buffers()
+        places: Floats = getattr(mapping, "points" if self.kind == "landmarks" else "directions")
+        return FeatureState(self.kind, places, self.products)
+
+    @property
+    def state(self) -> KernelState:
+        """What determines the fit, in addition to the features."""
+        regression = self.indicators.regression
+        return KernelState.of(self, self.sample, regression.coef, regression.intercept)
 
     def of_classes(self, keep: Codes) -> FeatureLDAFit:
         """The map to posteriors for some classes (C,), with which refits hold it."""
@@ -318,69 +317,78 @@ class FeatureLDAFit(ScoredIndicators):
         return scores
 
 
-def feature_lda_from_file(
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureState:
+    """What determines a fit by features, in addition to its `KernelState`.
+
+    Attributes
+    ----------
+    kind : {"landmarks", "random"}
+        What the features are of.
+    places : (m, q) float
+        Landmarks, or random directions.
+    products : (K, K) float
+        Products of indicators and fitted indicators.
+    """
+
+    kind: Literal["landmarks", "random"]
+    places: Floats
+    products: Floats
+
+
+def kernel_lda_of_state(
     moments: ClassMoments,
     prior: Floats,
     *,
     estimated_prior: bool,
-    kind: str,
-    scale: str,
-    kernel_name: str,
-    width: float,
-    degree: int,
-    ridge: float,
     ncomp: int | None,
-    map_kind: str,
-    map_slope: float,
-    map_ceiling: float,
-    points: Floats,
-    centre: Floats,
-    unit: Floats,
-    codes: Floats,
-    factor: Floats,
-    coef: Floats,
-    intercept: Floats,
-    weights: Floats | None = None,
-    mixing: Floats | None = None,
-    intercepts: Floats | None = None,
-    landmarks: Floats | None = None,
-    directions: Floats | None = None,
-    products: Floats | None = None,
-) -> FeatureLDAFit:
-    """From what a file keeps, or a DataError where that does not fit together."""
-    check_kernel(kernel_name, scale, width, degree, ridge)
-    sample = sample_from_file(moments.n_classes, points, centre, unit, codes, factor, weights)
-    kernel = Kernel(kernel_name, width, degree)
-    coordinates = fit_coordinates(points, weights, scale, sample.factors, unit)
-    located = Located(sample.standard, coordinates, kernel_name)
-    if landmarks is not None and kind == "landmarks":
-        features = FeatureMap(located, landmarks_in_order(kernel.matrix, landmarks))
-    elif directions is not None and kind == "random":
-        features = FeatureMap(located, features_along(law_of(kernel_name), directions))
+    state: KernelState,
+    features: FeatureState | None,
+) -> KernelLDAFit | FeatureLDAFit:
+    """Return the fit with the kernel of all rows, or by features.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal moments of the rows.
+    prior : (K,) float
+    estimated_prior : bool
+    ncomp : int or None
+        Axes kept.
+    state : KernelState
+    features : FeatureState or None
+        None for the kernel of all rows.
+
+    Returns
+    -------
+    KernelLDAFit or FeatureLDAFit
+
+    Raises
+    ------
+    InvalidStateError
+        They contradict each other.
+    """
+    if features is None:
+        return expansion_of_state(moments, prior, state, estimated_prior=estimated_prior, ncomp=ncomp)
+    sample = state.sample(moments.n_classes, moments.n_columns)
+    kernel = state.kernel
+    located = Located(sample.standard, state.coordinates(), kernel.name)
+    if features.kind == "landmarks":
+        mapping = FeatureMap(located, landmarks_in_order(kernel.matrix, features.places))
     else:
-        raise InvalidStateError("its landmarks and directions are not there")
-    if products is None or len(coef) != features.width:
-        raise InvalidStateError("its coefficients do not match its features, or its products are missing")
+        mapping = FeatureMap(located, features_along(law_of(kernel.name), features.places))
+    products = features.products
+    if len(state.coef) != mapping.width or products.shape != (moments.n_classes,) * 2:
+        raise InvalidStateError("its coefficients do not match its features, or its products its classes")
     none = np.zeros((1, 0))
-    regression = FeatureRidge(ridge, coef, intercept, none[0], none, moments.total, np.nan, np.nan)
-    indicators = FeatureIndicators(kernel, features, regression)
-    calibrator = calibrator_from_file(map_kind, map_slope, map_ceiling, mixing, intercepts)
+    parts = none[0], none, moments.total, np.nan, np.nan
+    regression = FeatureRidge(state.ridge, state.coef, state.intercept, *parts)
+    indicators = FeatureIndicators(kernel, mapping, regression)
     flexible = optimal_scoring(
         indicators, products, moments, prior, ncomp=ncomp, estimated_prior=estimated_prior
     )
-    return FeatureLDAFit(
-        moments,
-        prior,
-        estimated_prior,
-        kind,
-        scale,
-        indicators,
-        products,
-        sample,
-        flexible,
-        calibrator,
-        ncomp,
-    )
+    own = features.kind, state.scale, indicators, products, sample, flexible, state.calibrator, ncomp
+    return FeatureLDAFit(moments, prior, estimated_prior, *own)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

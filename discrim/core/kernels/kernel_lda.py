@@ -33,9 +33,9 @@ from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, influence, residuals_of
 from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, ScaleName, Standard, fit_coordinates
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats, are_whole, slices
+from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
-from discrim.core.rules.calibration import KINDS, Calibrator, fit_calibrator
+from discrim.core.rules.calibration import Calibrator, fit_calibrator
 from discrim.core.rules.leave_one_out import leave_lone_to_refits
 from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, logs_of_prior, refuse_method
 
@@ -132,21 +132,6 @@ class ScoredIndicators(NoLikelihood):
         return self.kernel.degree
 
     @property
-    def map_kind(self) -> str:
-        """Kind of the map to posteriors; empty where there is none."""
-        return "" if self.calibrator is None else self.calibrator.kind
-
-    @property
-    def map_slope(self) -> float:
-        """Slope of the map to posteriors, one where there is none."""
-        return 1.0 if self.calibrator is None else self.calibrator.slope
-
-    @property
-    def map_ceiling(self) -> float:
-        """Ceiling of the map to posteriors, one where there is none."""
-        return 1.0 if self.calibrator is None else self.calibrator.ceiling
-
-    @property
     def values(self) -> Floats:
         """Squared canonical correlations (r,) of the axes kept."""
         return self.flexible.values
@@ -169,12 +154,6 @@ class ScoredIndicators(NoLikelihood):
     def variates(self, x: Floats) -> Floats:
         """Variates (m, r) of rows (m, p); of a row with a missing value, missing."""
         return self.flexible.variates(x)
-
-    def map_buffers(self) -> dict[str, Floats]:
-        """What a file keeps of the map to posteriors."""
-        if self.calibrator is None:
-            return {}
-        return {"mixing": self.calibrator.mixing, "intercepts": self.calibrator.intercepts}
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """The rule under a prior (K,)."""
@@ -225,6 +204,12 @@ class KernelLDAFit(ScoredIndicators):
 
     kind: ClassVar[str] = ""
     components: ClassVar[None] = None
+    features: ClassVar[None] = None
+
+    @property
+    def state(self) -> KernelState:
+        """What determines the fit."""
+        return KernelState.of(self, self.rows, self.indicators.coef, self.indicators.intercept)
 
     def left_out(self, log_prior: Floats) -> Floats:
         """Scores (n, K) of the rows, each under the fit without it."""
@@ -284,57 +269,6 @@ class KernelLDAFit(ScoredIndicators):
         if self.left is None:
             raise CoreDataError("no_rows_of_file")
         return self.left
-
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps: the rows with classes and weights, coefficients, and the map to posteriors."""
-        return sample_buffers(self.rows) | {
-            "coef": self.indicators.coef, "intercept": self.indicators.intercept,
-        } | self.map_buffers()  # fmt: skip
-
-
-def sample_buffers(sample: KernelRows) -> dict[str, Floats]:
-    """What a file keeps of rows in standard units."""
-    factor = np.full(sample.u.shape[1], -1.0)
-    for number, group in enumerate(sample.factors):
-        factor[list(group)] = number
-    kept = {
-        "points": sample.u,
-        "centre": sample.standard.centre,
-        "unit": sample.standard.unit,
-        "codes": sample.codes.astype(np.float64),
-        "factor": factor,
-    }
-    return kept if sample.weights is None else kept | {"weights": sample.weights}
-
-
-def sample_from_file(
-    k: int,
-    points: Floats,
-    centre: Floats,
-    unit: Floats,
-    codes: Floats,
-    factor: Floats,
-    weights: Floats | None,
-) -> KernelRows:
-    """Rows of k classes in standard units, from what a file keeps."""
-    if not are_whole(codes, 0.0, k - 1) or len(codes) != len(points):
-        raise InvalidStateError("its rows are of no classes")
-    if not are_whole(factor, -1.0, len(factor)):
-        raise InvalidStateError("its factors are no groups of columns")
-    if weights is not None and not (len(weights) == len(points) and (weights > 0).all()):
-        raise InvalidStateError("its weights are not positive")
-    factors = [np.flatnonzero(factor == number).tolist() for number in np.unique(factor[factor >= 0])]
-    classes = codes.astype(np.intp)
-    groups = tuple(map(tuple, factors))
-    return KernelRows(Standard(centre, unit), points, classes, weights, np.eye(k)[classes], groups)
-
-
-def check_kernel(kernel_name: str, scale: str, width: float, degree: int, ridge: float) -> None:
-    """Raise a DataError of a kernel, or a ridge, that no fit has."""
-    if kernel_name not in NAMES or scale not in get_args(ScaleName):
-        raise InvalidStateError(f"its kernel is {kernel_name!r} on the scale {scale!r}")
-    if not (width > 0 and ridge > 0 and 1 <= degree <= MOST_DEGREE):
-        raise InvalidStateError("its width, ridge or degree is not positive")
 
 
 def class_products(sample: KernelRows, residuals: Floats) -> Floats:
@@ -456,52 +390,104 @@ class Turned:
         return np.asarray(self.function(x) @ self.turn)
 
 
-def kernel_lda_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    estimated_prior: bool,
-    scale: str,
-    kernel_name: str,
-    width: float,
-    degree: int,
-    ridge: float,
-    ncomp: int | None,
-    map_kind: str,
-    map_slope: float,
-    map_ceiling: float,
-    points: Floats,
-    centre: Floats,
-    unit: Floats,
-    codes: Floats,
-    factor: Floats,
-    coef: Floats,
-    intercept: Floats,
-    weights: Floats | None = None,
-    mixing: Floats | None = None,
-    intercepts: Floats | None = None,
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelState:
+    """What determines a fit by a kernel, in addition to its moments and the axes kept.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    scale : str
+        What the coordinates of columns of numbers are.
+    ridge : float
+    standard : Standard
+        From columns to standard units.
+    u : (n, p) float
+        Rows in standard units.
+    codes : (n,) int
+        Classes of the rows.
+    weights : (n,) float or None
+    factors : tuple of tuple of int
+        Groups of columns that are indicators of the levels of one factor.
+    coef : (m, K) float
+        Coefficients of the fitted indicators.
+    intercept : (K,) float
+    calibrator : Calibrator or None
+        From fitted indicators to posteriors.
+    """
+
+    kernel: Kernel
+    scale: str
+    ridge: float
+    standard: Standard
+    u: Floats
+    codes: Codes
+    weights: Floats | None
+    factors: tuple[tuple[int, ...], ...]
+    coef: Floats
+    intercept: Floats
+    calibrator: Calibrator | None
+
+    @classmethod
+    def of(cls, fit: Any, sample: KernelRows, coef: Floats, intercept: Floats) -> KernelState:
+        """Return the state of a fit, from its sample of rows and its coefficients."""
+        rows = sample.standard, sample.u, sample.codes, sample.weights, sample.factors
+        return cls(fit.kernel, fit.scale, fit.ridge, *rows, coef, intercept, fit.calibrator)
+
+    def sample(self, n_classes: int, n_columns: int) -> KernelRows:
+        """Return the rows; raise InvalidStateError if parts of a file contradict each other."""
+        kernel = self.kernel
+        if kernel.name not in NAMES or self.scale not in get_args(ScaleName):
+            raise InvalidStateError(f"its kernel is {kernel.name!r} on the scale {self.scale!r}")
+        if not (kernel.width > 0 and self.ridge > 0 and 1 <= kernel.degree <= MOST_DEGREE):
+            raise InvalidStateError("its width, ridge or degree is not positive")
+        n = len(self.codes)
+        if not ((self.codes >= 0) & (self.codes < n_classes)).all() or self.u.shape != (n, n_columns):
+            raise InvalidStateError("its rows are of no classes")
+        shapes = self.standard.centre.shape, self.standard.unit.shape
+        if shapes != ((n_columns,),) * 2 or self.intercept.shape != (n_classes,) or self.coef.ndim != 2:
+            raise InvalidStateError("its coefficients are not those of its columns and classes")
+        if any(not 0 <= j < n_columns for group in self.factors for j in group):
+            raise InvalidStateError("its factors are no groups of columns")
+        weights = self.weights
+        if weights is not None and (weights.shape != (n,) or not (weights > 0).all()):
+            raise InvalidStateError("its weights are not positive")
+        calibrator = self.calibrator
+        if calibrator is not None and not (calibrator.slope >= 0 and calibrator.ceiling > 0):
+            raise InvalidStateError("its map to posteriors has no slope, or no ceiling")
+        y = np.eye(n_classes)[self.codes]
+        return KernelRows(self.standard, self.u, self.codes, weights, y, self.factors)
+
+    def coordinates(self) -> Coordinates:
+        """Return the coordinates of the kernel."""
+        return fit_coordinates(self.u, self.weights, self.scale, self.factors, self.standard.unit)
+
+
+def expansion_of_state(
+    moments: ClassMoments, prior: Floats, state: KernelState, *, estimated_prior: bool, ncomp: int | None
 ) -> KernelLDAFit:
-    """From what a file keeps, or a DataError where that does not fit together."""
-    check_kernel(kernel_name, scale, width, degree, ridge)
-    sample = sample_from_file(moments.n_classes, points, centre, unit, codes, factor, weights)
-    if len(coef) != len(points):
+    """Return the fit with the kernel of all rows; raise InvalidStateError if parts contradict each other."""
+    sample = state.sample(moments.n_classes, moments.n_columns)
+    if len(state.coef) != len(sample.u):
         raise InvalidStateError("its rows do not have a coefficient each")
-    if not np.allclose(np.bincount(sample.codes, weights, moments.n_classes), moments.counts, rtol=1e-12):
+    counts = np.bincount(sample.codes, sample.weights, moments.n_classes)
+    if not np.allclose(counts, moments.counts, rtol=1e-12):
         raise InvalidStateError("its rows do not have its class counts")
-    coordinates = fit_coordinates(points, weights, scale, sample.factors, unit)
-    function = Kernel(kernel_name, width, degree)
-    places = coordinates.of(points, kernel_name)
-    indicators = KernelExpansion(sample.standard, function, coordinates, places, coef, intercept)
-    residuals = residuals_of(coef, weights, ridge)
+    coordinates = state.coordinates()
+    places = coordinates.of(sample.u, state.kernel.name)
+    indicators = KernelExpansion(
+        sample.standard, state.kernel, coordinates, places, state.coef, state.intercept
+    )
+    residuals = residuals_of(state.coef, sample.weights, state.ridge)
     _check_fitted(indicators, sample, residuals)
     flexible = optimal_scoring(
         indicators, class_products(sample, residuals), moments, prior,
         ncomp=ncomp, estimated_prior=estimated_prior,
     )  # fmt: skip
-    calibrator = calibrator_from_file(map_kind, map_slope, map_ceiling, mixing, intercepts)
     return KernelLDAFit(
-        moments, prior, estimated_prior, sample, scale, ridge, indicators, flexible, None, calibrator, ncomp
-    )
+        moments, prior, estimated_prior, sample, state.scale, state.ridge, indicators, flexible, None,
+        state.calibrator, ncomp,
+    )  # fmt: skip
 
 
 def _check_fitted(indicators: KernelExpansion, sample: KernelRows, residuals: Floats) -> None:
@@ -523,18 +509,6 @@ def _check_fitted(indicators: KernelExpansion, sample: KernelRows, residuals: Fl
 SAMPLE = 64
 AGREE = 1e-5
 """Rows of a file whose fitted values are computed, and how far they may be from what the residuals say."""
-
-
-def calibrator_from_file(
-    kind: str, slope: float, ceiling: float, mixing: Floats | None, intercepts: Floats | None
-) -> Calibrator | None:
-    """The map to posteriors that a file keeps, if it does; a DataError of what is none."""
-    if mixing is None or intercepts is None:
-        return None
-    known = next((each for each in KINDS if each == kind), None)
-    if known is None or not (slope >= 0 and ceiling > 0):
-        raise InvalidStateError(f"its calibration is {kind!r} with the slope {slope:g}")
-    return Calibrator(known, slope, ceiling, mixing, intercepts)
 
 
 MOST_DEGREE = 10

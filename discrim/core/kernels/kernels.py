@@ -29,7 +29,7 @@ far from all levels as these are from each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, get_args
 
@@ -38,7 +38,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
 from discrim.core.errors import CoreDataError
-from discrim.core.numerics.arrays import Codes, Floats, slices
+from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, slices
 
 KernelName = Literal["gaussian", "laplace", "polynomial", "linear", "arccos"]
 """Kernels that have a name."""
@@ -66,7 +66,7 @@ class Kernel:
     name: str
     width: float = 1.0
     degree: int = 3
-    function: Callable[[Floats, Floats], Floats] | None = None
+    function: Callable[[Floats, Floats], Floats] | None = field(default=None, metadata=NOT_STORED)
 
     def matrix(self, a: Floats, b: Floats) -> Floats:
         """Kernels (m, n) of rows a (m, q) and b (n, q), in coordinates."""

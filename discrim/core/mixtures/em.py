@@ -21,7 +21,7 @@ of two rows and columns. No step makes the sum larger.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
 from typing import Literal, NamedTuple, get_args
 
@@ -29,7 +29,7 @@ import numpy as np
 import scipy
 
 from discrim.core.covariance.covariance import Covariance, has_root, scaled_cholesky
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, Mask, slices
 
 Axes = Floats | None
 """Axes (p, p) that all components have, from where those of EVE and VVE are sought."""
@@ -312,8 +312,8 @@ class Components:
     shares: Floats
     means: Floats
     covariances: tuple[Covariance, ...]
-    axes: Axes = None
-    path: tuple[float, ...] = ()
+    axes: Axes = field(default=None, metadata=NOT_STORED)
+    path: tuple[float, ...] = field(default=(), metadata=NOT_STORED)
     converged: bool = True
 
     @property

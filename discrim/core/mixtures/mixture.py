@@ -17,10 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.em import observed_moments
 from discrim.core.covariance.principal import of_columns
-from discrim.core.errors import CoreDataError
+from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.mixtures import em, incomplete, starts
 from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
 from discrim.core.mixtures.incomplete import CompletedRows
@@ -96,6 +95,23 @@ class MixtureFit:
     completed: CompletedRows | None = None
 
     has_distances = False
+
+    def validate(self) -> None:
+        """Raise InvalidStateError if parts of a file contradict each other."""
+        components = self.components
+        sizes = components.sizes
+        if len(self.forms) != len(self.prior) or any(form not in em.FORMS for form in self.forms):
+            raise InvalidStateError("it does not have a form of covariances for each class")
+        counts = len(components.shares), len(components.means), len(components.covariances)
+        if len(sizes) != len(self.prior) or min(sizes) < 1 or set(counts) != {sum(sizes)}:
+            raise InvalidStateError("its components are not as many as their classes have")
+        if not ((components.shares > 0).all() and (self.scale > 0).all()):
+            raise InvalidStateError("a share or a scale of its components is not above 0")
+        p = self.moments.n_columns
+        for form, at in zip(self.forms, components.places(), strict=True):
+            shape = (p,) if em.is_axial(form) else (p, p)
+            if any(covariance.root.shape != shape for covariance in components.covariances[at]):
+                raise InvalidStateError("its covariances do not have their form")
 
     @property
     def over(self) -> str:
@@ -251,23 +267,6 @@ class MixtureFit:
         squares = moments.counts[:, None] * variances
         moments = ClassMoments(moments.counts, moments.rows, centres, rests, scale, squares)
         return replace(self, moments=moments, components=moved)
-
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps of the fit beside its moments."""
-        components = self.components
-        roots = [np.diag(c.root) if c.is_diagonal else c.root for c in components.covariances]
-        kept = {
-            "sizes": np.array(self.sizes, dtype=np.float64),
-            "unit": self.scale,
-            "shares": components.shares,
-            "means": components.means,
-            "roots": np.stack(roots),
-            "likelihoods": np.array([self.llf_given, self.llf_rows]),
-            "tried": self.tried,
-        }
-        if self.completed is not None:
-            kept["completed"] = np.array(self.completed, dtype=np.float64)
-        return kept
 
 
 def rows_by_class(
@@ -494,38 +493,6 @@ def _joined(parts: Sequence[Components]) -> Components:
         (sum(part.llf for part in parts),),
         all(part.converged for part in parts),
     )
-
-
-def mixture_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    forms: Sequence[str],
-    together: bool,
-    estimated_prior: bool,
-    converged: bool,
-    plan: EMPlan,
-    sizes: Floats,
-    unit: Floats,
-    shares: Floats,
-    means: Floats,
-    roots: Floats,
-    likelihoods: Floats,
-    tried: Floats,
-    completed: Floats | None = None,
-) -> MixtureFit:
-    """The fit that `MixtureFit.buffers` and its options are of."""
-    counts = tuple(int(size) for size in sizes)
-    of_each = [form for form, size in zip(forms, counts, strict=True) for _ in range(size)]
-    covariances = tuple(
-        Covariance.from_root(np.diagonal(root).copy() if em.is_axial(form) else np.triu(root))
-        for form, root in zip(of_each, roots, strict=True)
-    )
-    components = Components(counts, shares, means, covariances, converged=converged)
-    llf_given, llf_rows = likelihoods.tolist()
-    options = tuple(forms), together, unit, components, plan
-    rows = None if completed is None else CompletedRows(*completed.astype(np.int64).tolist())
-    return MixtureFit(moments, prior, estimated_prior, *options, llf_given, llf_rows, tried, rows)
 
 
 class Tried(NamedTuple):

@@ -286,6 +286,27 @@ class NaiveBayesFit:
         return self.normal is None and all(getattr(each, "takes_stored", False) for each in self.others)
 
     @property
+    def level_counts(self) -> tuple[Floats, ...]:
+        """Weight (K, L_j) by class and level of each column of levels."""
+        return () if self.tables is None else tuple(self.tables.counts)
+
+    @property
+    def sums(self) -> Floats:
+        """Sums (K, J) of the columns of counts."""
+        return np.zeros((len(self.prior), 0)) if self.counts is None else self.counts.sums
+
+    @property
+    def points(self) -> Floats:
+        """Column, class, value and weight (n, 4) of the values of kernel densities."""
+        densities = () if self.kernels is None else self.kernels.densities
+        parts = [
+            np.column_stack([np.full(len(d.points), j), np.full(len(d.points), c), d.points, d.weights])
+            for j, column in enumerate(densities)
+            for c, d in enumerate(column)
+        ]
+        return np.concatenate([np.zeros((0, 4)), *parts])
+
+    @property
     def others(self) -> tuple[Other, ...]:
         """The columns that are not normal."""
         return tuple(part for part in (self.tables, self.kernels, self.counts) if part is not None)
@@ -556,70 +577,65 @@ def _total_squares(moments: ClassMoments, available: Floats | None = None) -> Fl
     return np.asarray(moments.scatters.sum(axis=0) + between)
 
 
-def naive_bayes_buffers(fit: NaiveBayesFit) -> dict[str, Floats]:
-    """What is written beside the moments: what each column is, and tables, sums and values by class.
-
-    `columns` (3, p): family, levels, bandwidth given; `tables` (K, all levels); `sums` (K, J); `points` (n,
-    4): column, class, value, weight, of kernel densities; `available` (K, p), where each column is fitted to
-    the rows that have it.
-    """
-    plan = fit.plan
-    k = fit.moments.n_classes
-    points = [
-        np.column_stack([np.full(len(d.points), j), np.full(len(d.points), c), d.points, d.weights])
-        for j, column in enumerate(fit.kernels.densities if fit.kernels is not None else ())
-        for c, d in enumerate(column)
-    ]
-    available = {} if fit.available is None else {"available": fit.available}
-    return available | {
-        "columns": np.stack([plan.families, plan.sizes, plan.bandwidths]).astype(np.float64),
-        "tables": np.concatenate([np.zeros((k, 0)), *(fit.tables.counts if fit.tables else ())], axis=1),
-        "sums": np.zeros((k, 0)) if fit.counts is None else fit.counts.sums,
-        "points": np.concatenate([np.zeros((0, 4)), *points]),
-    }
-
-
-def naive_bayes_from_file(
+def naive_bayes_of_tables(
     moments: ClassMoments,
     prior: Floats,
     *,
-    method: str,
-    smoothing: float,
-    laplace: float,
-    bandwidth: str,
-    unseen: str,
     estimated_prior: bool,
-    columns: Floats,
-    tables: Floats,
+    plan: ColumnPlan,
+    level_counts: tuple[Floats, ...],
     sums: Floats,
     points: Floats,
-    available: Floats | None = None,
+    available: Floats | None,
 ) -> NaiveBayesFit:
-    """Fit from moments and `naive_bayes_buffers` that were read from a file.
+    """Return the fit of moments, tables of levels, sums of counts and values of kernel densities.
 
-    A DataError where they do not fit together, or a density does not exist.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal moments of all columns.
+    prior : (K,) float
+    estimated_prior : bool
+    plan : ColumnPlan
+    level_counts : tuple of (K, L_j) float
+        Weight by class and level of each column of levels.
+    sums : (K, J) float
+        Sums of the columns of counts.
+    points : (n, 4) float
+        Column, class, value and weight of the values of kernel densities.
+    available : (K, p) float or None
+        Weight of the rows that have each column, if it is not that of all rows.
+
+    Returns
+    -------
+    NaiveBayesFit
+
+    Raises
+    ------
+    InvalidStateError
+        They contradict each other, or a density does not exist.
     """
-    families, sizes, bandwidths = columns
+    k, p = moments.centres.shape
+    shapes = plan.families.shape, plan.sizes.shape, plan.bandwidths.shape
+    _check(shapes == ((p,),) * 3, "its plan is not of its columns")
+    families = ((plan.families >= 0) & (plan.families <= 3)).all() and (plan.bandwidths >= 0).all()
+    _check(bool(families), "its columns are of no kind that is known")
+    words = plan.rule in FACTORS and plan.unseen in ("raise", "missing") and plan.method in ("moment", "mle")
+    _check(words and min(plan.laplace, plan.smoothing) >= 0, "its options are not those of naive Bayes")
     # Tables take memory for each level: there are as many in all as the file has.
-    known = are_whole(families, 0, 3) and are_whole(sizes, 0, tables.shape[1]) and (bandwidths >= 0).all()
-    known = bool(known) and bandwidth in FACTORS and unseen in ("raise", "missing")
-    _check(known, "its columns are of no kind that is known")
-    options = bandwidth, laplace, smoothing, method, unseen
-    plan = ColumnPlan(families.astype(np.intp), sizes.astype(np.intp), bandwidths, *options)
-    tally = Tally(plan, moments.n_classes)
-    ends = np.cumsum(plan.sizes[plan.tables])
-    _check(tables.shape[1] == (ends[-1] if len(ends) else 0), "its tables do not fit its columns")
-    _check(sums.shape[1] == len(plan.counts), "its sums do not fit its columns")
-    parts = np.split(tables, ends[:-1], axis=1) if len(ends) else []
-    tally.tables = [np.ascontiguousarray(part) for part in parts]
-    tally.available = available
+    sizes = tuple((k, size) for size in plan.sizes[plan.tables].tolist())
+    _check(tuple(n.shape for n in level_counts) == sizes, "its tables do not fit its columns")
+    _check(sums.shape == (k, len(plan.counts)), "its sums do not fit its columns")
+    _check(points.shape[1:] == (4,), "its values of kernel densities have no place")
+    tally = Tally(plan, k, available)
+    tally.tables = list(level_counts)
     counts = moments.counts[:, None] if available is None else available
     there = (counts > 0).all() and (counts <= moments.counts[:, None] * (1 + 1e-9)).all()
     _check(bool(there), "it has no rows")
-    counts = np.broadcast_to(counts, (moments.n_classes, moments.n_columns))
+    counts = np.broadcast_to(counts, (k, p))
     pairs = zip(tally.tables, counts[:, plan.tables].T, strict=True)
-    near = [np.allclose(n.sum(axis=1), rows, rtol=1e-9) for n, rows in pairs]
-    _check(all(near) and bool((tables >= 0).all() and (sums >= 0).all()), "a table is no table of counts")
+    near = [np.allclose(n.sum(axis=1), rows, rtol=1e-9) and (n >= 0).all() for n, rows in pairs]
+    _check(all(near) and bool((sums >= 0).all()), "a table is no table of counts")
     tally.sums = sums
     tally.values = _values(points, counts[:, plan.kernels])
     _check(has_fit(moments, tally), "a density of it does not exist, as a variance is zero or not finite")

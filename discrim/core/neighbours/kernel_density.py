@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS, Covariance, dependencies, pooled, separate
 from discrim.core.covariance.principal import of_columns
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather, standard_columns
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
@@ -565,19 +566,23 @@ class KernelDensityFit(NoLikelihood):
         """Least bandwidths (K,) that can be told from the rounding of distances."""
         return np.array([place.resolution for place in self.places])
 
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps: the coordinates of the rows, their weights, and how they were made."""
-        sizes = [place.points.shape[1] for place in self.places]
-        roots = np.stack([place.covariance.root for place in self.places])
-        return {
-            "radii": self.radii,
-            "sizes": np.array(sizes, dtype=np.float64),
-            "points": np.concatenate([place.points.T for place in self.places]),
-            "weights": np.concatenate([place.weights for place in self.places]),
-            "centres_of_rows": np.stack([place.centre for place in self.places]),
-            "unit": self.places[0].scale,
-            ("roots" if roots.ndim == 3 else "deviations"): roots,
-        }
+    def validate(self) -> None:
+        """Raise InvalidStateError if parts of a file contradict each other."""
+        if len(self.places) != len(self.prior) or self.radii.shape != self.prior.shape:
+            raise InvalidStateError("its rows are not those of its classes")
+        p = self.moments.n_columns
+        for place in self.places:
+            root = place.covariance.root
+            n = len(place.weights)
+            shapes = place.centre.shape, place.scale.shape, place.points.shape
+            if shapes != ((p,), (p,), (p, n)) or not n or place.weights.ndim != 1:
+                raise InvalidStateError("its rows are not as many as its classes have")
+            if root.shape != ((p, p) if self.metric == "mahalanobis" else (p,)):
+                raise InvalidStateError("it has no covariance of its metric")
+            if not ((place.weights > 0).all() and (place.scale > 0).all() and place.unit > 0):
+                raise InvalidStateError("a weight or a scale of it is not above 0")
+        if not ((self.radii > 0).all() and (self.radii >= self.resolution()).all()):
+            raise InvalidStateError("a bandwidth of it is below the rounding of distances")
 
 
 def singular(moments: ClassMoments, metric: str, common: bool) -> list[tuple[int | None, tuple[int, ...]]]:
@@ -639,37 +644,3 @@ def fit_kernel_density(
         moments, prior, estimated_prior, kernel, metric, common, np.ones(k), "normal", tuple(places)
     )
     return replace(fit, radii=fit.normal_radii())
-
-
-def kernel_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    kernel: Kernel,
-    metric: Metric,
-    common: bool,
-    rule_of_radii: Radii,
-    estimated_prior: bool,
-    radii: Floats,
-    sizes: Sequence[float],
-    points: Floats,
-    weights: Floats,
-    centres_of_rows: Floats,
-    unit: Floats,
-    roots: Floats | None = None,
-    deviations: Floats | None = None,
-) -> KernelDensityFit:
-    """The fit that `KernelDensityFit.buffers` and its options are of."""
-    whole = roots if roots is not None else deviations
-    ends = np.cumsum(np.asarray(sizes, dtype=np.intp)).tolist()
-    places = []
-    start = 0
-    for c, end in enumerate(ends):
-        covariance = Covariance.from_root(np.empty(0) if whole is None else whole[c])
-        rows = np.ascontiguousarray(points[start:end].T)
-        of_radius = float(unit[0]) if metric == "euclidean" else 1.0
-        places.append(Places(centres_of_rows[c], unit, covariance, rows, weights[start:end], of_radius))
-        start = end
-    return KernelDensityFit(
-        moments, prior, estimated_prior, kernel, metric, common, radii, rule_of_radii, tuple(places)
-    )

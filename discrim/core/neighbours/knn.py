@@ -36,11 +36,10 @@ from typing import Any
 import numpy as np
 
 from discrim.core.covariance import covariance
-from discrim.core.covariance.covariance import Covariance
 from discrim.core.errors import CoreCollinearError, CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.neighbours.neighbours import METRICS, NORMS, ZERO_ONE, NeighbourIndex, Neighbours, Space
-from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
 from discrim.errors import CollinearError
 
@@ -285,6 +284,21 @@ class KNNFit(NoLikelihood):
     no_likelihood = "no_likelihood_of_knn"
     no_parameters = "no_parameters_of_knn"
 
+    @property
+    def space(self) -> Space:
+        """The metric and its coordinates."""
+        return self.search.space
+
+    @property
+    def points(self) -> Floats:
+        """Coordinates (n, q) of the rows."""
+        return self.search.points
+
+    @property
+    def codes(self) -> Codes:
+        """Classes (n,) of the rows."""
+        return self.search.codes
+
     def with_k(self, k: int) -> KNNFit:
         """The same rows and another k."""
         return replace(self, k=k)
@@ -406,18 +420,6 @@ class KNNFit(NoLikelihood):
                 done(len(codes))
         return wrong
 
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps: the coordinates of the rows, their classes, and how they were made."""
-        space = self.search.space
-        kept = {
-            "points": self.search.points,
-            "codes": self.search.codes.astype(np.float64),
-            "origin": space.origin,
-            "unit": space.unit,
-            "slack": np.array([space.slack]),
-        }
-        return kept if space.within is None else kept | {"within_root": space.within.root}
-
 
 def fit_knn(
     x: Floats,
@@ -460,38 +462,55 @@ def fit_knn(
     return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
 
 
-def knn_from_file(
+def knn_of_points(
     moments: ClassMoments,
     prior: Floats,
     *,
     k: int,
-    metric: str,
     scale: bool,
     estimated_prior: bool,
+    space: Space,
     points: Floats,
-    codes: Floats,
-    origin: Floats,
-    unit: Floats,
-    slack: Floats,
-    within_root: Floats | None = None,
+    codes: Codes,
 ) -> KNNFit:
-    """From what a file keeps, or a DataError where that does not fit together."""
-    if not are_whole(codes, 0.0, moments.n_classes - 1) or len(points) != len(codes):
+    """Return the fit of rows whose coordinates are known.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal moments of the rows.
+    prior : (K,) float
+    k : int
+    scale, estimated_prior : bool
+    space : Space
+        The metric and its coordinates.
+    points : (n, q) float
+        Coordinates of the rows.
+    codes : (n,) int
+        Classes of the rows.
+
+    Returns
+    -------
+    KNNFit
+
+    Raises
+    ------
+    InvalidStateError
+        They contradict each other.
+    """
+    if len(points) != len(codes) or not ((codes >= 0) & (codes < moments.n_classes)).all():
         raise InvalidStateError("the classes of its rows are no classes")
-    classes = codes.astype(np.intp)
-    if (np.bincount(classes, minlength=moments.n_classes) != moments.counts).any():
+    if (np.bincount(codes, minlength=moments.n_classes) != moments.counts).any():
         raise InvalidStateError("its rows do not have its class counts")
-    if metric not in METRICS or (metric == "mahalanobis") != (within_root is not None):
-        raise InvalidStateError(f"its metric is {metric!r}")
+    if space.metric not in METRICS or (space.metric == "mahalanobis") != (space.within is not None):
+        raise InvalidStateError(f"its metric is {space.metric!r}")
     if not 1 <= k <= len(points):
         raise InvalidStateError(f"its k is {k}")
-    if not ((unit > 0).all() and slack[0] >= 0):
+    if not ((space.unit > 0).all() and space.slack >= 0):
         raise InvalidStateError("its units are not positive")
-    within = None if within_root is None else Covariance.from_root(within_root)
-    space = Space(metric, origin, unit, within, float(slack[0]))
-    _check_points(points, classes, space, moments)
-    search = NeighbourIndex(space, points, classes, moments.n_classes)
-    return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
+    _check_points(points, codes, space, moments)
+    search = NeighbourIndex(space, points, codes, moments.n_classes)
+    return KNNFit(moments, prior, estimated_prior, k, space.metric, scale, search)
 
 
 def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMoments) -> None:

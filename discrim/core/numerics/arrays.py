@@ -32,6 +32,9 @@ Codes = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 """What is true of each entry."""
 
+NOT_STORED = {"stored": False}
+"""Metadata of a dataclass field that files of fits leave out, so that it has its default when it is read."""
+
 LARGEST_WHOLE = 2.0**52
 """Every whole number up to twice of it is a double."""
 

@@ -55,10 +55,18 @@ from scipy.linalg import solve_triangular
 
 from discrim.core.covariance.covariance import EPS, constant_columns, scaled_cholesky, total_squares
 from discrim.core.covariance.principal import weighted_centre
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import LIGHT, ClassMoments, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.projections.latent import Algorithm, Latent, latent, orthogonal_latents, sparse_latent
+from discrim.core.projections.latent import (
+    Algorithm,
+    Latent,
+    latent,
+    latent_of,
+    orthogonal_latents,
+    sparse_latent,
+)
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule, uncentred
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, by_refits
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
@@ -259,6 +267,19 @@ def _scores(fit: PLSFit, of_all: _Products, rows: _LeftOutRows, log_prior: Float
     return np.asarray(log_prior - 0.5 * free[:, None] * d2)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EngineComponents:
+    """Weights, loadings and rotations (p, a) of the components that an engine has found; see `Latent`."""
+
+    weights: Floats
+    loadings: Floats
+    rotations: Floats
+
+    def latent(self, a: Floats, b: Floats) -> Latent:
+        """Return the components of columns a (r, p) and responses b (r, q)."""
+        return latent_of(a, b, self.weights, self.loadings, self.rotations)
+
+
 class Regressed(NamedTuple):
     """How indicators are regressed."""
 
@@ -358,6 +379,13 @@ class PLSFit(NoLikelihood):
         """How the indicators are regressed."""
         scaled = self.indicators == "scaled"
         return Regressed(self.components, self.algorithm, self.scale, scaled, self.orthogonal, self.nonzero)
+
+    @property
+    def engine_components(self) -> EngineComponents | None:
+        """The components, if an engine has found them."""
+        found = self.latent
+        is_by_engine = self.algorithm == "engine"
+        return EngineComponents(found.weights, found.loadings, found.rotations) if is_by_engine else None
 
     @property
     def orthogonal(self) -> int:
@@ -569,6 +597,53 @@ def fit_pls(
         moments, prior, estimated_prior, parts.count, algorithm, scale, indicators, decides, tables.unit,
         tables.sizes, parts, _within(tables, parts), origin, centre,
         tuple(nonzero)[: parts.count],
+    )  # fmt: skip
+
+
+def pls_of_moments(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    regressed: Regressed,
+    decides: Decides,
+    estimated_prior: bool,
+    engine_components: EngineComponents | None,
+) -> PLSFit:
+    """Return the fit of moments that were read from a file.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    regressed : Regressed
+    decides : str
+        The rule, as of `fit_pls`.
+    estimated_prior : bool
+    engine_components : EngineComponents or None
+
+    Returns
+    -------
+    PLSFit
+
+    Raises
+    ------
+    InvalidStateError
+        They contradict each other.
+    """
+    components, algorithm, scale, is_scaled, orthogonal, nonzero = regressed
+    found = engine_components
+    if (algorithm == "engine") != (found is not None) or not 0 <= orthogonal < components:
+        raise InvalidStateError("its components are not those of its algorithm")
+    if any(count < 1 for count in nonzero):
+        raise InvalidStateError("its numbers of columns are no counts")
+    if found is not None:
+        arrays = found.weights, found.loadings, found.rotations
+        if any(a.shape != (moments.n_columns, components) or not a.any(axis=0).all() for a in arrays):
+            raise InvalidStateError(f"the {components} components that an engine has found are not there")
+    return fit_pls(
+        moments, prior, components=components, algorithm=algorithm, scale=scale,
+        indicators="scaled" if is_scaled else "centred", decides=decides, estimated_prior=estimated_prior,
+        engine=None if found is None else found.latent, orthogonal=orthogonal, nonzero=nonzero,
     )  # fmt: skip
 
 

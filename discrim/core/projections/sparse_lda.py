@@ -699,15 +699,24 @@ class SparseFit(NoLikelihood):
             return None
         return None if fit.is_singular() else fit
 
-    def buffers(self) -> dict[str, Floats]:
-        """What a file keeps of the fit beside its moments."""
-        return {
-            "asked": np.array(self.tuning),
-            "class_scores": self.class_scores,
-            "coef": self.coef,
-            "sd": self.sd,
-            "penalties": self.penalties,
-        }
+    def validate(self) -> None:
+        """Raise InvalidStateError if parts of a file contradict each other."""
+        tuning = np.array(self.tuning)
+        most = _most(self.moments, self.ncomp)
+        if not 0 <= self.ridge < np.inf:
+            raise InvalidStateError("its ridge is negative")
+        valid = are_whole(tuning, 1.0) if self.by == "nonzero" else bool((tuning >= 0).all())
+        if not valid or len(tuning) != most:
+            raise InvalidStateError("its penalties, or numbers of columns, are none")
+        counts = {len(self.penalties), self.class_scores.shape[1], self.coef.shape[1]}
+        if len(counts) != 1 or len(self.penalties) > most or not (self.penalties >= 0).all():
+            raise InvalidStateError("its directions are not as many as their penalties and scores")
+        if not self.coef.any(axis=0).all():
+            raise InvalidStateError("its directions are not all of some column")
+        if not (self.sd > 0).all():
+            raise InvalidStateError("its standard deviations are not above zero")
+        if self.is_singular():
+            raise InvalidStateError("its directions do not all vary within classes")
 
 
 def _most(moments: ClassMoments, ncomp: int | None) -> int:
@@ -799,40 +808,3 @@ def top_penalty(moments: ClassMoments) -> float:
     sd[constant_columns(moments)] = 1.0
     gaps = np.sqrt(shares)[:, None] * (means - mean) / sd
     return float(np.sqrt((gaps**2).sum(axis=0)).max())
-
-
-def sparse_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    estimated_prior: bool,
-    by: By,
-    ridge: float,
-    ncomp: int | None,
-    asked: Floats,
-    class_scores: Floats,
-    coef: Floats,
-    sd: Floats,
-    penalties: Floats,
-) -> SparseFit:
-    """The fit that `SparseFit.buffers` and its options are of, or a DataError where they do not fit."""
-    most = _most(moments, ncomp)
-    if by not in ("penalty", "nonzero") or not 0 <= ridge < np.inf or (ncomp is not None and ncomp < 1):
-        raise InvalidStateError("its directions were asked for by nothing that is known")
-    right = are_whole(asked, 1.0) if by == "nonzero" else bool((asked >= 0).all())
-    if not right or len(asked) != most:
-        raise InvalidStateError("its penalties, or numbers of columns, are none")
-    shapes = {len(penalties), class_scores.shape[1], coef.shape[1]}
-    if len(shapes) != 1 or len(penalties) > most or not (penalties >= 0).all():
-        raise InvalidStateError("its directions are not as many as their penalties and scores")
-    if not coef.any(axis=0).all():
-        raise InvalidStateError("its directions are not all of some column")
-    if not (sd > 0).all():
-        raise InvalidStateError("its standard deviations are not above zero")
-    fit = SparseFit(
-        moments, prior, estimated_prior, by, tuple(asked.tolist()), ridge, ncomp, sd, class_scores, coef,
-        penalties,
-    )  # fmt: skip
-    if fit.is_singular():
-        raise InvalidStateError("its directions do not all vary within classes")
-    return fit

@@ -242,8 +242,8 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     return IndicatorFit(moments, shares, origin, centre, inverse @ explained, inverse, explained, basis)
 
 
-def indicator_from_file(moments: ClassMoments, prior: Floats) -> IndicatorFit:
-    """The fit of a file's moments; a DataError of collinear columns, or a prior not that of the counts."""
+def indicator_of_moments(moments: ClassMoments, prior: Floats) -> IndicatorFit:
+    """Return the fit of moments; raise InvalidStateError for collinear columns or another prior."""
     if dependencies(moments.as_one()):
         raise InvalidStateError("its columns are collinear")
     fit = fit_indicator(moments)

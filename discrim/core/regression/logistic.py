@@ -20,17 +20,17 @@ digits, and with as many rows as there are coefficients however few groups there
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
 from discrim.core.covariance.covariance import EPS, Covariance, pooled
-from discrim.core.errors import CoreNotSupportedError, InvalidStateError
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats, are_whole, slices, svd
+from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, slices, svd
 from discrim.core.numerics.map_reduce import is_local
 from discrim.core.regression import newton
 from discrim.core.regression.newton import BlockLikelihood, Newton, NewtonFrame, Swept
@@ -190,26 +190,14 @@ class Sandwich:
     root: Floats
     factor: float
     groups: int
-    grouped_by: str
     rank: int
+    grouped_by: str = field(default="", metadata=NOT_STORED)
 
-    def to_buffers(self) -> dict[str, Floats]:
-        """What is kept in a file; what the groups are called is not."""
-        course = np.array([KINDS.index(self.kind), self.factor, self.groups, self.rank], dtype=np.float64)
-        return {"sandwich": self.root, "sandwich_course": course}
-
-    @classmethod
-    def from_buffers(cls, root: Floats | None, course: Floats | None) -> Sandwich | None:
-        """What `to_buffers` gave; None of a file that has nothing, a DataError where a part is missing."""
-        if root is None and course is None:
-            return None
-        if root is None or course is None:
-            raise InvalidStateError("its robust covariance is there in part")
-        kind, factor, groups, rank = course.tolist()
-        whole = are_whole(kind) and are_whole(groups) and are_whole(rank)
-        if not (whole and kind < len(KINDS) and factor > 0 and rank <= len(root)):
+    def validate(self) -> None:
+        """Raise InvalidStateError if parts of a file contradict each other."""
+        known = self.kind in KINDS and self.factor > 0 and self.groups >= 0
+        if not (known and 0 <= self.rank <= len(self.root)):
             raise InvalidStateError("its robust covariance is not described")
-        return cls(KINDS[int(kind)], root, factor, int(groups), "", int(rank))
 
 
 def scores_of(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
@@ -522,15 +510,6 @@ class LogisticFit:
         """That of rows, in the frame."""
         return BlockLikelihood(blocks, self.frame, self.reference)
 
-    def search(self) -> dict[str, Floats]:
-        """Where the search ended: coefficients, information, and (llf, decrement, steps)."""
-        ended = self.newton
-        if not ended.converged:
-            raise CoreNotSupportedError("no_estimates_to_save")
-        course = np.array([ended.llf, ended.decrement, ended.steps], dtype=np.float64)
-        robust = {} if self.robust is None else self.robust.to_buffers()
-        return {"coef": ended.coef, "information": ended.information, "course": course} | robust
-
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The decision rule under a prior (K,): the constants move by its log odds against the rows' own."""
         k = self.moments.n_classes
@@ -621,38 +600,48 @@ def _floor(counts: Floats, reference: int, singular: float) -> Floats:
     return np.asarray(singular * (np.diag(others) - np.outer(others, others) / counts.sum()))
 
 
-def fit_from_search(
+def logistic_of_search(
     moments: ClassMoments,
     prior: Floats,
     *,
     reference: int,
     estimated_prior: bool,
     bias_reduction: bool,
-    coef: Floats,
-    information: Floats,
-    course: Floats,
-    sandwich: Floats | None = None,
-    sandwich_course: Floats | None = None,
+    newton: Newton,
+    robust: Sandwich | None = None,
 ) -> LogisticFit:
-    """A fit from where its search ended, as `LogisticFit.search` gives it.
+    """Return the fit whose search has ended.
 
-    A DataError where the information has no inverse, or the course of the search or of a robust covariance is
-    none.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled moments of the rows.
+    prior : (K,) float
+    reference : int
+        Position of the class without coefficients.
+    estimated_prior, bias_reduction : bool
+    newton : Newton
+        Where the search ended.
+    robust : Sandwich, optional
+
+    Returns
+    -------
+    LogisticFit
+
+    Raises
+    ------
+    InvalidStateError
+        The information is not positive definite.
     """
-    llf, decrement, steps = course.tolist()
-    if not are_whole(steps):
-        raise InvalidStateError("its search has no number of steps")
-    diagonal = np.diagonal(information)
-    if not (diagonal > 0).all():
-        raise InvalidStateError("its information is not positive definite")
+    diagonal = np.diagonal(newton.information)
+    if not (diagonal > 0).all() or not newton.converged or newton.steps < 0:
+        raise InvalidStateError("its information is not positive definite, or its search has not ended")
     unit = np.sqrt(diagonal)
-    correlation = information / unit / unit[:, None]
-    alike = (np.abs(correlation - correlation.T) <= 1e-6).all()
-    if not (alike and np.linalg.eigvalsh(correlation)[0] > 0):
+    correlation = newton.information / unit / unit[:, None]
+    is_symmetric = (np.abs(correlation - correlation.T) <= 1e-6).all()
+    if not (is_symmetric and np.linalg.eigvalsh(correlation)[0] > 0):
         raise InvalidStateError("its information is not positive definite")
-    ended = Newton(coef, information, llf, decrement, int(steps), True)
     frame = newton_frame(moments)
-    robust = Sandwich.from_buffers(sandwich, sandwich_course)
     return LogisticFit(
-        moments, moments.counts, prior, estimated_prior, reference, frame, ended, bias_reduction, robust
+        moments, moments.counts, prior, estimated_prior, reference, frame, newton, bias_reduction, robust
     )

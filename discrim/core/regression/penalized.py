@@ -22,7 +22,7 @@ from scipy.linalg import qr
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats, are_whole
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.regression.proximal_newton import Ended, Likelihood, ProximalNewton
 from discrim.core.rules.rules import LinearRule
 
@@ -91,6 +91,13 @@ class PenalizedFit:
 
     has_distances = False
 
+    def validate(self) -> None:
+        """Raise InvalidStateError if the share of the lasso is not that of the penalty."""
+        share = self.l1_ratio
+        is_valid = {"ridge": share == 0, "lasso": share == 1, "elastic_net": 0 < share < 1}
+        if not is_valid.get(self.penalty, False) or not self.strength > 0 or self.steps < 0:
+            raise InvalidStateError("its penalty is none")
+
     @property
     def chosen_penalty(self) -> dict[str, float]:
         """The strength by its name, which rows may choose."""
@@ -150,10 +157,6 @@ class PenalizedFit:
         intercept = beta[0] - standard.mean @ coef + shift
         return LinearRule(standard.centre, standard.scale, coef, intercept)
 
-    def end(self) -> dict[str, Floats]:
-        """Where the search ended: coefficients, and (loss, violation, steps)."""
-        return {"beta": self.beta, "course": np.array([self.loss, self.violation, self.steps])}
-
     def at(self, ended: Ended, strength: float) -> PenalizedFit:
         """The same fit where the search at a strength ended."""
         beta, loss, violation, steps, _ = ended
@@ -165,34 +168,6 @@ def null_loss(counts: Floats) -> float:
     """Mean negative log-likelihood of the class proportions alone."""
     shares = counts / counts.sum()
     return float(-(shares @ np.log(shares)))
-
-
-def fit_from_end(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    estimated_prior: bool,
-    reference: int,
-    penalty: str,
-    strength: float,
-    l1_ratio: float,
-    beta: Floats,
-    course: Floats,
-) -> PenalizedFit:
-    """A fit from where its search ended, as `PenalizedFit.end` gives it.
-
-    A DataError where the course of the search is none, or the share of the lasso is not that of the penalty.
-    """
-    loss, violation, steps = course.tolist()
-    if not are_whole(steps):
-        raise InvalidStateError("its search has no number of steps")
-    shares = {"ridge": l1_ratio == 0, "lasso": l1_ratio == 1}
-    if not shares.get(penalty, 0 < l1_ratio < 1) or not strength > 0:
-        raise InvalidStateError("its penalty is none")
-    return PenalizedFit(
-        moments, prior, estimated_prior, reference, penalty, strength, l1_ratio, beta, loss, violation,
-        int(steps),
-    )  # fmt: skip
 
 
 def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:

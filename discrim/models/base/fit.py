@@ -43,14 +43,14 @@ from discrim.models.base.data_range import column_range
 from discrim.models.base.labels import in_sentence, labelled, whole_counts
 from discrim.models.base.reading import check_word, class_moments, prior_vector
 from discrim.models.base.scores import Decision, predicted_codes, score_frame
+from discrim.models.base.stored import StoredEstimates, store
 
 register_descriptions(describe)
 
 
-def fit_covariances(fit: FittedModel[Any]) -> tuple[Covariance, ...]:
-    """Return the covariances of a fit of normal classes: the common one, or one for each class."""
-    numbers = fit.estimates
-    return numbers.covariances if hasattr(numbers, "covariances") else (numbers.covariance,)
+def fit_covariances(estimates: Any) -> tuple[Covariance, ...]:
+    """Return the covariances of normal classes: the common one, or one for each class."""
+    return estimates.covariances if hasattr(estimates, "covariances") else (estimates.covariance,)
 
 
 Missing = Literal["drop", "integrate"]
@@ -145,9 +145,6 @@ class Selection:
 
 PriorInRefits = Literal["fixed", "refitted", "none"]
 """Whether class proportions that are the prior are kept or estimated again in refits; "none": no prior."""
-
-NOTHING = type(None)
-"""Type of an option in a file that may be None."""
 
 FOLD_OPTIONS = ("folds", "grid", "seed")
 """Options of a choice by folds."""
@@ -329,7 +326,7 @@ class ModelSpec(Refits[E]):
     """One model: its name, rule, refits and file.
 
     A subclass has to define `name`, `title`, `results_class` and, unless `can_be_saved` is false,
-    `from_arrays`. Every other attribute and method has a default. The estimates of a model have the
+    `constructor`. Every other attribute and method has a default. The estimates of a model have the
     attributes `moments`, `prior` and `estimated_prior`, and the methods `rule`, `refit` and `left_out` unless
     the subclass overrides what calls them.
 
@@ -372,17 +369,17 @@ class ModelSpec(Refits[E]):
     can_be_saved: ClassVar[bool] = True
     """Whether a file can store the fits."""
 
-    file_methods: ClassVar[tuple[str, ...]] = ("moment", "mle")
-    """Values of an option `method` in files."""
+    constructor: ClassVar[Callable[..., Any]]
+    """Function or class that makes the estimates from moments, a prior and what a file stores.
 
-    file_options: ClassVar[Mapping[str, tuple[type, ...]]] = MappingProxyType({})
-    """Attributes of the estimates that a file stores, with their types; arguments of `from_arrays`."""
+    Its other parameters are attributes of the estimates, with annotations; see `discrim.models.base.stored`.
+    """
 
     file_moments: ClassVar[Spread] = "pooled"
     """Which moments a file stores."""
 
-    file_covariance: ClassVar[str] = "full"
-    """Covariance model, if no option `structure` names it, for the checks of the moments in a file."""
+    allows_few_rows: ClassVar[bool] = False
+    """Whether there may be fewer rows than columns, so that the moments in a file have a thin root."""
 
     allows_constant: ClassVar[bool] = False
     """Whether a column may be constant within classes."""
@@ -521,16 +518,12 @@ class ModelSpec(Refits[E]):
 
     # ---- files
 
-    def file_values(self, estimates: E) -> dict[str, Any]:
-        """Return the values of `file_options`, by name."""
-        return {name: getattr(estimates, name) for name in self.file_options}
-
-    def to_arrays(self, estimates: E) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return {}
+    def to_arrays(self, estimates: E) -> StoredEstimates:
+        """Return the values and arrays that a file stores in addition to the moments and the prior."""
+        return store(self.constructor, estimates)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has; -1 stands for any length.
+        """Return the shapes of the arrays of a file by name; -1 stands for any length.
 
         Parameters
         ----------
@@ -541,21 +534,26 @@ class ModelSpec(Refits[E]):
         """
         return {}
 
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have; the parameters are as above."""
-        return {}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> E:
+    def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> E:
         """Return the estimates that a file stores.
 
         Parameters
         ----------
         moments : ClassMoments
         prior : (K,) float
-        values : mapping
-            Options of the file, as `file_options` names them, and arrays, as of `to_arrays`.
+        arguments : mapping
+            The other arguments of `constructor`.
+
+        Raises
+        ------
+        InvalidStateError
+            They contradict each other.
         """
-        raise NotImplementedError
+        estimates: Any = self.constructor(moments=moments, prior=prior, **arguments)
+        if hasattr(estimates, "validate"):
+            estimates.validate()
+        fitted: E = estimates
+        return fitted
 
 
 def _fit_of_columns(fit: FittedModel[E], keep: Codes) -> FittedModel[E]:

@@ -16,7 +16,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -26,10 +26,8 @@ from typing import Any
 import numpy as np
 
 from discrim.core.covariance.covariance import has_root
-from discrim.core.covariance.kinds import KINDS
-from discrim.core.covariance.projected import SubspaceCovariance
-from discrim.core.covariance.shrinkage import RULES
-from discrim.core.covariance.sliced import SAVECovariance
+from discrim.core.covariance.model import CovarianceModel, FullCovariance
+from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Floats, are_flags
@@ -41,8 +39,12 @@ from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedEr
 from discrim.formula.design import Design
 from discrim.models.base.fit import CALIBRATOR, FittedModel, ModelSpec, Selection
 from discrim.models.base.refits import as_json, read_options
+from discrim.models.base.stored import StoredEstimates, restore, stored_names
 from discrim.models.base.tensor_file import DamagedFileError, check_finite, damaged, write_file
 from discrim.models.registry import BY_MODEL, resolve
+
+OWN = "estimates."
+"""Start of the names of buffers that are of one model; moments and prior are of all."""
 
 CLASSES_TRIED = 64
 """Classes whose means are tried: the scores of each row are of all classes."""
@@ -92,24 +94,14 @@ MOST_WORDS = 200
 _LONE = re.compile("[\ud800-\udfff]")
 """Halves of a pair that stand alone, which no text of Unicode holds."""
 
-_WORDS: dict[str, Collection[str]] = {
-    "parametrization": ("esl", "friedman", "klar"),
-    "penalty": ("ridge", "lasso", "elastic_net"),
-    "cv": ("loo",),
-    "select": ("min", "1se"),
-    "structure": KINDS,
-    "chosen": RULES,
-    "offset": ("median",),
-    "components_by": ("cv", "loo", SAVECovariance.by),
-}
 _RANGES = {
     **dict.fromkeys(("alpha", "gamma", "l1_ratio"), (0.0, 1.0)),
-    **dict.fromkeys(("threshold", "smoothing", "laplace", "strength", "offset", "seed"), (0.0, math.inf)),
+    **dict.fromkeys(("threshold", "smoothing", "strength", "offset", "seed"), (0.0, math.inf)),
     "cv": (2, math.inf),
-    "components": (5e-324, math.inf),
-    "orthogonal": (0, math.inf),
+    "components": (1, math.inf),
     "step": (1e-300, 1e200),
 }
+"""Smallest and largest values of numbers among the estimates, by name."""
 
 
 def check_values(path: Any, about: Any) -> None:
@@ -150,33 +142,8 @@ def _is_harmless(values: list[Any]) -> bool:
     return kinds == {float} and all(map(math.isfinite, values))
 
 
-def check_description(
-    path: Any,
-    options: Any,
-    kinds: Mapping[str, tuple[type, ...]],
-    design: Design,
-    keep: Any,
-    dropped: Any,
-    weighted: Any,
-    *,
-    methods: Collection[str],
-) -> None:
-    """Raise a DataError unless options, columns kept and counts are of the kinds that `save` writes.
-
-    `kinds` has the types that each option of the model may have; `methods` has the values of `method`.
-    """
-    if not isinstance(options, dict):
-        raise damaged(path, "its options are not those of the model")
-    for key in sorted(set(options) ^ set(kinds)):
-        if key in kinds:
-            raise damaged(path, f"{key!r} is missing among its options")
-        raise damaged(path, f"{key!r} is not an option of the model")
-    for key, known in kinds.items():
-        if type(options[key]) not in known:
-            raise damaged(path, f"its option {key!r} is {_shown(options[key])}")
-    for key in sorted(options):
-        if not _is_option(key, options[key], design, methods):
-            raise damaged(path, f"its {key} is {_shown(options[key])}")
+def check_description(path: Any, design: Design, keep: Any, dropped: Any, weighted: Any) -> None:
+    """Raise a DataError unless columns kept and counts are of the kinds that `save` writes."""
     if keep is not None:
         whole = isinstance(keep, list) and keep and all(type(j) is int for j in keep)
         if not whole or sorted(set(keep)) != keep or not 0 <= keep[0] <= keep[-1] < len(design.terms):
@@ -185,6 +152,15 @@ def check_description(
         raise damaged(path, "its counts of rows are no counts")
     if len(design.levels) < 2:
         raise damaged(path, f"it has {len(design.levels)} classes, where two or more are read")
+
+
+def _check_ranges(path: Any, arguments: Mapping[str, Any], n_classes: int) -> None:
+    """Raise a DataError if a number of the estimates is out of the range of its name."""
+    ranges = _RANGES | {"reference": (0, n_classes - 1), "ncomp": (1, n_classes - 1)}
+    for name, (low, high) in ranges.items():
+        value = arguments.get(name)
+        if isinstance(value, int | float) and not low <= value <= high:
+            raise damaged(path, f"its {name} is {_shown(value)}")
 
 
 def selection_of(path: Any, stored: Any) -> Selection | None:
@@ -203,20 +179,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _is_option(key: str, value: Any, design: Design, methods: Collection[str]) -> bool:
-    """Whether an option, which is of the right type, has a value that its verb takes."""
-    if value is None:
-        return True
-    if isinstance(value, str):
-        words = methods if key == "method" else _WORDS.get(key)
-        return words is None or value in words
-    last = len(design.levels) - 1
-    low, high = {"reference": (0, last), "ncomp": (1, last)}.get(key) or _RANGES.get(
-        key, (-math.inf, math.inf)
-    )
-    return bool(low <= value <= high)
-
-
 def names_left_out(path: Any, left_out: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the columns that a fit has left out: constant ones, and collinear ones."""
     right = isinstance(left_out, dict) and set(left_out) == {"constant", "collinear"}
@@ -226,7 +188,7 @@ def names_left_out(path: Any, left_out: Any) -> tuple[tuple[str, ...], tuple[str
     return tuple(left_out["constant"]), tuple(left_out["collinear"])
 
 
-BROKEN = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+BROKEN = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 """What reading parts that do not go together may raise."""
 
 
@@ -278,12 +240,14 @@ def write_loadable(
 
 def _parts(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Description and buffers of a fit."""
-    numbers = fit.estimates
+    estimates = fit.estimates
     blocks = fit.design_rows
+    stored = fit.spec.to_arrays(estimates)
+    arguments = {name: as_json(value) for name, value in fit.options.items()}
     about = {
         "model": fit.spec.name,
-        "options": fit.spec.file_values(numbers),
-        "arguments": {name: as_json(value) for name, value in fit.options.items()},
+        "arguments": arguments,
+        "estimates": {name: v for name, v in stored.values.items() if not _is_argument(name, v, arguments)},
         "design": blocks.design.to_dict(),
         "keep": None if blocks.keep is None else list(blocks.keep),
         "left_out": {"constant": list(blocks.constant), "collinear": list(blocks.collinear)},
@@ -293,11 +257,19 @@ def _parts(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
     if fit.selection is not None:
         about["selection"] = {"kind": fit.selection.kind, "words": fit.selection.words}
     # Reading brings them within reach again.
-    moments = getattr(numbers, "unscaled", None) or numbers.moments
-    tensors = moment_buffers(moments) | {"prior": numbers.prior} | fit.spec.to_arrays(numbers)
+    moments = getattr(estimates, "unscaled", None) or estimates.moments
+    tensors = moment_buffers(moments) | {"prior": estimates.prior}
+    tensors |= {OWN + name: array for name, array in stored.arrays.items()}
     if CALIBRATOR in fit.cache:
         about["calibration"], tensors["calibration"] = _of_calibrator(fit.cache[CALIBRATOR])
     return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
+
+
+def _is_argument(name: str, value: Any, arguments: Mapping[str, Any]) -> bool:
+    """Return whether an estimate is an argument of the verb, so that a file stores it once."""
+    argument = arguments.get(name, value)
+    same = name in arguments and type(argument) is type(value) and argument == value
+    return same and not isinstance(value, dict | list)
 
 
 def fit_of(
@@ -313,7 +285,7 @@ def fit_of(
         name = about["model"]
         spec = _spec_in_file(name)
         design = Design.from_dict(about["design"])
-        options = about["options"]
+        values = about["estimates"]
         keep = about["keep"]
         left_out = about["left_out"]
         written = about["arguments"]
@@ -328,32 +300,31 @@ def fit_of(
     if spec is None:
         raise damaged(path, f"its description is incomplete ({name!r})")
     arguments = read_options(name, written, partial(damaged, path))
-    check_description(
-        path, options, spec.file_options, design, keep, dropped, weighted, methods=spec.file_methods
-    )
+    check_description(path, design, keep, dropped, weighted)
     names = names_left_out(path, left_out)
     check_functions_given(design, functions)
+    k = len(design.levels)
     p = len(design.terms) if keep is None else len(keep)
-    within_axes = options.get("components") is not None
-    thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
-    kind = SubspaceCovariance if within_axes else KINDS[options.get("structure", spec.file_covariance)]
-    spread = kind.required_moments(spec.file_moments, thin=thin)
-    buffers = _model_buffers(path, spec, tensors, len(design.levels), p)
-    singular = kind.traits.is_regular or options.get("chosen") is not None or spec.allows_singular
-    moments = checked_moments(
-        path, tensors, len(design.levels), p, spread, singular=singular, constant=spec.allows_constant,
-        weighted=weighted,
-    )  # fmt: skip
-    prior = tensors["prior"]
-    if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
-        raise damaged(path, "its prior is no distribution over the classes")
-    kept = None if keep is None else tuple(keep)
-    blocks = without_rows(design, functions, weighted=weighted, keep=kept, left_out=names, dropped=dropped)
+    own = {key.removeprefix(OWN): tensors.pop(key) for key in list(tensors) if key.startswith(OWN)}
     try:
+        _check_shapes_of_model(path, spec.array_shapes(k, p), own)
+        values = _with_arguments(spec, written, values, own)
+        restored = restore(spec.constructor, StoredEstimates(values, own))
+        _check_ranges(path, restored, k)
+        moments = _moments_of_model(path, spec, restored, tensors, (k, p), weighted=weighted)
+        prior = tensors["prior"]
+        if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
+            raise damaged(path, "its prior is no distribution over the classes")
+        kept = None if keep is None else tuple(keep)
+        blocks = without_rows(
+            design, functions, weighted=weighted, keep=kept, left_out=names, dropped=dropped
+        )
         with np.errstate(all="ignore"):
-            numbers = spec.from_arrays(moments, prior, options | buffers)
-        fit = replace(spec.fit(numbers, blocks, arguments, has_rows=False), loaded=True)
+            estimates = spec.from_arrays(moments, prior, restored)
+        fit = replace(spec.fit(estimates, blocks, arguments, has_rows=False), loaded=True)
         wrong = without_score(fit, at_means=spec.scores_class_means)
+    except DamagedFileError:
+        raise
     except DiscrimError as error:
         raise damaged(path, str(error).rstrip(".")) from None
     except BROKEN as error:
@@ -401,22 +372,50 @@ def check_functions_given(design: Design, functions: Mapping[str, Callable[..., 
         )
 
 
-def _model_buffers(
-    path: Any, spec: ModelSpec[Any], tensors: dict[str, Floats], k: int, p: int
-) -> dict[str, Floats]:
-    """The model's own buffers, taken out of the others."""
-    buffers = {}
-    kept = {key: shape for key, shape in spec.optional_array_shapes(k, p).items() if key in tensors}
-    for key, shape in (spec.array_shapes(k, p) | kept).items():
-        found = tensors[key].shape if key in tensors else ()
-        if (
-            key not in tensors
-            or len(found) != len(shape)
-            or any(n not in (-1, m) for n, m in zip(shape, found, strict=True))
-        ):
-            raise damaged(path, f"{key!r} is not there in shape {shape}")
-        buffers[key] = tensors.pop(key)
-    return buffers
+def _with_arguments(
+    spec: ModelSpec[Any], arguments: Mapping[str, Any], values: Any, arrays: Mapping[str, Floats]
+) -> dict[str, Any]:
+    """Return the values of a file with those that it stores as arguments of the verb."""
+    names = stored_names(spec.constructor)
+    shared = {name: arguments[name] for name in names if name in arguments and name not in arrays}
+    return {name: v for name, v in shared.items() if not isinstance(v, dict | list)} | dict(values)
+
+
+def _check_shapes_of_model(
+    path: Any, shapes: Mapping[str, tuple[int, ...]], arrays: Mapping[str, Floats]
+) -> None:
+    """Raise a DataError unless arrays have the shapes that the model states, in which -1 is any length."""
+    for key, shape in shapes.items():
+        if key in arrays:
+            found = arrays[key].shape
+            if len(found) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, found, strict=True)):
+                raise damaged(path, f"{key!r} has shape {found}, where {shape} is read")
+
+
+def _moments_of_model(
+    path: Any,
+    spec: ModelSpec[Any],
+    arguments: Mapping[str, Any],
+    tensors: Mapping[str, Floats],
+    shape: tuple[int, int],
+    *,
+    weighted: bool,
+) -> ClassMoments:
+    """Return the moments of K classes and p columns, as a model and its covariance model demand them."""
+    k, p = shape
+    default = ShrunkCovariance() if spec.allows_few_rows else FullCovariance()
+    model: CovarianceModel = arguments.get("covariance_model") or arguments.get("within_axes") or default
+    thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
+    return checked_moments(
+        path,
+        tensors,
+        k,
+        p,
+        model.required_moments(spec.file_moments, thin=thin),
+        singular=model.traits.is_regular or bool(model.shrinkages) or spec.allows_singular,
+        constant=spec.allows_constant,
+        weighted=weighted,
+    )
 
 
 MOST_CLASS_ROWS = 2.0**52

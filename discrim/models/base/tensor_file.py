@@ -22,7 +22,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.atomic_write import atomic_write
 from discrim.errors import DataError, MissingFileError, NotAFitError, UnreadableFileError
 
-FORMAT = "discrim 1"
+FORMAT = "discrim 2"
 
 LONGEST_HEADER = 2**29
 """Bytes of a header; a longer one is not read."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def shrinkage_values(fit: FittedModel[Any], shrinkage: Shrinkage, name: str) -> float | pd.Series:
     """Return how much a fit shrinks: a number, or a Series by class if each class has its own covariance."""
-    if len(fit_covariances(fit)) == 1:
+    if len(fit_covariances(fit.estimates)) == 1:
         return shrinkage.values[0]
     return pd.Series(shrinkage.values, index=fit.classes, name=name)
 
@@ -163,7 +163,7 @@ class SeparableModel(FitComponent):
         fit = self._fit
         covariance_model = self._kind
         tables = []
-        for covariance in fit_covariances(fit):
+        for covariance in fit_covariances(fit.estimates):
             blocks = covariance_values(covariance, fit.estimates.moments.scale).reshape(
                 covariance_model.rows,
                 covariance_model.columns,
@@ -202,7 +202,7 @@ class SeparableModel(FitComponent):
         """
         fit = self._fit
         covariance_model = self._kind
-        covariances = fit_covariances(self._fit)
+        covariances = fit_covariances(self._fit.estimates)
         moments = fit.estimates.moments
         p = fit.estimates.moments.n_columns
         counts = moments.counts if len(covariances) > 1 else np.array([moments.total])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import common_divisor
 from discrim.core.covariance.model import CovarianceModel
 from discrim.core.covariance.principal import Canonical
-from discrim.core.discriminant.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
+from discrim.core.discriminant.lda import LDAFit, fit_lda, linear_marginal
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
@@ -36,7 +35,7 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import NOTHING, FittedModel, Gaps
+from discrim.models.base.fit import FittedModel, Gaps
 from discrim.models.base.labels import (
     by_class_and_term,
     class_code,
@@ -490,13 +489,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     title = "Linear discriminant analysis"
     results_class = LDAResults
     has_common_covariance = True
-    file_options = MappingProxyType(
-        {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
-        | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
-        | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
-        | {"variance_chosen": (str, NOTHING), "covariates": (int, NOTHING)}
-        | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)}
-    )
+    constructor = staticmethod(fit_lda)
 
     def fit(
         self, estimates: LDAFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
@@ -539,10 +532,6 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     def marginal_rule(self, estimates: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of some columns, the others integrated out."""
         return linear_marginal(estimates, log_prior, method, keep)
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> LDAFit:
-        """Return the estimates that a file stores."""
-        return lda_from_file(moments, prior, **values)
 
 
 @reading.with_ways_out

@@ -17,11 +17,10 @@ from discrim.core.discriminant.location import (
     CellRows,
     LocationFit,
     fit_location,
-    location_from_file,
     location_obstacles,
+    location_of_cells,
 )
 from discrim.core.moments.moments import ClassMoments, gather
-from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.design.blocks import Blocks
@@ -332,7 +331,7 @@ class LocationSpec(ModelSpec[LocationFit]):
     leave_one_out_cost = 10
     chosen_options = MappingProxyType({"smoothing": "smoothing"})
     search_options = ("grid",)
-    file_options = MappingProxyType({"smoothing": (float,), "estimated_prior": (bool,)})
+    constructor = staticmethod(location_of_cells)
     file_moments = "diagonal"
     allows_constant = True
     # A mean of level positions is not a level.
@@ -364,19 +363,6 @@ class LocationSpec(ModelSpec[LocationFit]):
     ) -> tuple[FittedModel[LocationFit], Blocks]:
         """Adapt a fit to rows that lack levels: categories are positions among those that remain."""
         return fit, replace(rows, design=level_design(rows.design))
-
-    def to_arrays(self, estimates: LocationFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return estimates.buffers()
-
-    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        names = ("cell_counts", "cell_rows", "cell_centres", "cell_rests", "cell_scale", "cell_root")
-        return {"levels": (p,), **dict.fromkeys(names, (-1,))}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> LocationFit:
-        """Return the estimates that a file stores."""
-        return location_from_file(moments, prior, **values)
 
 
 def _refitted_rule(fit: FittedModel[LocationFit], blocks: Blocks, candidates: Sequence[float]) -> Rule | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from discrim.core.discriminant.nearest_centroid import (
     has_spread,
 )
 from discrim.core.moments.derived_moments import constant_within
-from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule
@@ -325,9 +323,9 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
         "a class has no row, or no row differs from the mean of its class",
         "knn(k=1, scale=False)",
     )
-    file_options = MappingProxyType({"estimated_prior": (bool,)})
+    constructor = staticmethod(fit_nearest_centroid)
     file_moments = "diagonal"
-    file_covariance = "spherical"
+    allows_singular = True
 
     def required_moments(self, fit: FittedModel[NearestCentroidFit]) -> Spread:
         """Return which moments a refit needs."""
@@ -342,9 +340,3 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
     ) -> Rule:
         """Return the rule of some columns, the others integrated out."""
         return centroid_marginal(estimates, log_prior, method, keep)
-
-    def from_arrays(
-        self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]
-    ) -> NearestCentroidFit:
-        """Return the estimates that a file stores."""
-        return fit_nearest_centroid(moments, prior, **values)

@@ -13,11 +13,10 @@ import pandas as pd
 from discrim.core.covariance import factor
 from discrim.core.covariance.covariance import Dependency, pooled, separate
 from discrim.core.covariance.factor import FORMS, Factors, factor_fault
-from discrim.core.covariance.kinds import options_of, shapes
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, each_covariance
-from discrim.core.covariance.robust import ROBUST
 from discrim.core.covariance.shrinkage import missed
 from discrim.core.covariance.shrunk import ShrunkCovariance
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.derived_moments import comparable, constant_within, in_units, within_sd
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.moments.row_sums import Spread, refuse_wide
@@ -41,7 +40,7 @@ from discrim.inference.covariance_models import box_m_test, covariance_ladder, l
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.core_errors import public_error
-from discrim.models.base.fit import E, FittedModel, ModelSpec
+from discrim.models.base.fit import E, FittedModel, ModelSpec, fit_covariances
 from discrim.models.base.reading import Watch
 from discrim.models.base.refits import error_path, largest_as_good
 from discrim.models.discriminant.components import AxesChoice, choose_axes, needs_rows
@@ -320,7 +319,6 @@ class NormalSpec(ModelSpec[E]):
     """Whether the classes share one covariance."""
 
     chosen_options = MappingProxyType({"covariance": "chosen_covariance", "components": "chosen_components"})
-    file_methods = ("moment", "mle", *ROBUST)
 
     def fit(self, estimates: E, rows: Blocks, arguments: Mapping[str, Any], **options: Any) -> FittedModel[E]:
         """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
@@ -381,27 +379,18 @@ class NormalSpec(ModelSpec[E]):
         )
         return left_out
 
-    def file_values(self, estimates: E) -> dict[str, Any]:
-        """Return the values of `file_options`, by name."""
-        of_covariance = options_of(_covariance_model(estimates))
-        return {
-            name: of_covariance[name] if name in of_covariance else getattr(estimates, name)
-            for name in self.file_options
-        }
-
-    def to_arrays(self, estimates: E) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        numbers: Any = estimates
-        arrays: dict[str, Floats] = numbers.buffers()
-        return arrays
-
-    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        return {"robust": (-1,)}
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
-        return shapes(1 if self.has_common_covariance else k, p)
+    def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> E:
+        """Return the estimates that a file stores, if the covariance model suits them."""
+        covariance_model: CovarianceModel = arguments["covariance_model"]
+        n_covariances = 1 if self.has_common_covariance else len(prior)
+        covariance_model.check_restored(n_covariances, moments.n_columns)
+        method = getattr(covariance_model, "method", None)
+        if arguments["method"] not in (("moment", "mle") if method is None else (method,)):
+            raise InvalidStateError(f"its method is {arguments['method']!r}")
+        estimates = super().from_arrays(moments, prior, arguments)
+        if len(fit_covariances(estimates)) != n_covariances:
+            raise InvalidStateError("its covariances are not those of its classes")
+        return estimates
 
 
 def _covariance_model(estimates: Any) -> CovarianceModel:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from discrim.errors import CollinearError, ConvergenceWarning, DataError, Uninfo
 from discrim.inference.verification import Costs, PairScores
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import NOTHING, FittedModel, ModelSpec, scores_by_refits
+from discrim.models.base.fit import FittedModel, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options, warn_of_tied_axes, with_ways_out
 from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
@@ -577,10 +576,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
         "fewer columns",
     )
     leave_one_out_cost = 1000
-    file_options = MappingProxyType(
-        {"components": (int, NOTHING), "tol": (float,), "maxiter": (int,), "steps": (int,)}
-        | {"converged": (bool,), "log_marginal": (float,), "estimated_prior": (bool,)}
-    )
+    constructor = PLDAFit
 
     def required_moments(self, fit: FittedModel[PLDAFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
@@ -600,19 +596,8 @@ class PLDASpec(ModelSpec[PLDAFit]):
         """Return the scores of rows under the rule without each of them."""
         return scores_by_refits(fit, "fits once for each row")
 
-    def to_arrays(self, estimates: PLDAFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return estimates.buffers()
-
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        columns = dict.fromkeys(("origin", "unit", "mean", "between"), (p,))
-        return {**columns, "axes": (p, p), "class_places": (k, p)}
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
-        return {"centre": (p,), "root": (p, p)}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> PLDAFit:
-        """Return the estimates that a file stores."""
-        return core.plda_from_file(moments, prior, **values)
+        """Return the shapes of the arrays of a file."""
+        columns = ("origin", "scale", "mean", "between", "sphere.origin", "sphere.scale", "sphere.centre")
+        axes = {"axes": (p, p), "class_places": (k, p), "sphere.root": (p, p)}
+        return {**dict.fromkeys(columns, (p,)), **axes}

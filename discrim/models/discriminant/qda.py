@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pandas as pd
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import divisors_by_class, pooled
 from discrim.core.covariance.model import CovarianceModel
-from discrim.core.discriminant.qda import QDAFit, fit_qda, qda_from_file, quadratic_marginal
+from discrim.core.discriminant.qda import QDAFit, fit_qda, quadratic_marginal
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule
@@ -27,7 +26,7 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import NOTHING, FittedModel
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_options
 from discrim.models.discriminant import normal_fits
@@ -332,13 +331,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
     results_class = QDAResults
     has_common_covariance = False
     file_moments = "class"
-    file_options = MappingProxyType(
-        {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
-        | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
-        | {"components": (int, float, NOTHING), "components_by": (str, NOTHING)}
-        | {"form": (str, NOTHING), "found_by": (str, NOTHING), "least_fall": (float, NOTHING)}
-        | {"matrix_rows": (int, NOTHING), "matrix_columns": (int, NOTHING)}
-    )
+    constructor = staticmethod(fit_qda)
 
     def rule(self, fit: FittedModel[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
         """Return the rule under a prior, if each class has the rows that the method needs."""
@@ -378,7 +371,3 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
     def marginal_rule(self, estimates: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of some columns, the others integrated out."""
         return quadratic_marginal(estimates, log_prior, method, keep)
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> QDAFit:
-        """Return the estimates that a file stores."""
-        return qda_from_file(moments, prior, **values)

@@ -22,6 +22,7 @@ from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import rda as core
 from discrim.core.discriminant.leave_one_out_rda import Regularization, Span, left_out_groups
 from discrim.core.discriminant.rda import PathRule, RDAFit, fit_rda, needs_roots, too_few
+from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats
@@ -37,7 +38,7 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, FittedModel, ModelSpec
+from discrim.models.base.fit import FOLD_OPTIONS, FittedModel, ModelSpec
 from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule, verb_options
 from discrim.models.base.refits import held_path, moment_folds
@@ -834,14 +835,9 @@ class RDASpec(ModelSpec[RDAFit]):
     results_class = RDAResults
     chosen_options = MappingProxyType({"alpha": "alpha", "gamma": "gamma", "components": "chosen_components"})
     search_options = FOLD_OPTIONS
-    file_options = MappingProxyType(
-        {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
-        | {"estimated_prior": (bool,), "cv": (int, str, NOTHING), "select": (str,)}
-        | {"standardize": (bool,), "components": (int, NOTHING), "components_by": (str, NOTHING)}
-    )
+    constructor = staticmethod(core.fit_rda)
     file_moments = "class"
-    # Regularized covariances accept singular scatters, as shrunk ones do.
-    file_covariance = "shrunk"
+    allows_few_rows = True
 
     search: PairChoice | None = None
 
@@ -874,6 +870,9 @@ class RDASpec(ModelSpec[RDAFit]):
         """Return the rule of some columns, the others integrated out."""
         return core.regularized_marginal(estimates, log_prior, method, keep)
 
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> RDAFit:
-        """Return the estimates that a file stores."""
-        return core.rda_from_file(moments, prior, **values)
+    def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> RDAFit:
+        """Return the estimates that a file stores, if their words are those of the verb."""
+        words = {"method": ("moment", "mle"), "select": ("min", "1se")}
+        if any(arguments[name] not in known for name, known in words.items()):
+            raise InvalidStateError("its options are not those of rda()")
+        return super().from_arrays(moments, prior, arguments)

@@ -16,10 +16,8 @@ from discrim.core.hyperplanes.hyperplane import (
     CommonPoint,
     HyperplaneFit,
     fit_hyperplane,
-    hyperplane_from_file,
 )
 from discrim.core.hyperplanes.separation import SLACK, Separation, separation, standard
-from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.leave_one_out import LeftOut
@@ -370,6 +368,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
     name = "hyperplane"
     title = "Optimal separating hyperplane"
     results_class = HyperplaneResults
+    constructor = HyperplaneFit
 
     def leave_one_out(self, fit: FittedModel[HyperplaneFit]) -> LeftOut:
         """Return the scores of rows outside the margin, any of which the plane does without.
@@ -393,14 +392,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
 
         return scores
 
-    def to_arrays(self, estimates: HyperplaneFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return estimates.buffers()
-
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        return {"origin": (p,), "coef": (p,), "support": (-1, 2), "found": (2,)}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> HyperplaneFit:
-        """Return the estimates that a file stores."""
-        return hyperplane_from_file(moments, prior, **values)
+        """Return the shapes of the arrays of a file."""
+        rows = dict.fromkeys(("plane.support", "plane.multipliers"), (-1,))
+        return {"origin": (p,), "plane.coef": (p,), **rows}

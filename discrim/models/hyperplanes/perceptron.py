@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.hyperplanes.perceptron import COUNTED, PerceptronFit, fit_perceptron, perceptron_from_file
-from discrim.core.moments.moments import ClassMoments
+from discrim.core.hyperplanes.perceptron import COUNTED, PerceptronFit, fit_perceptron
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.design.blocks import Blocks
@@ -18,7 +16,7 @@ from discrim.design.levels import unique_level_mask
 from discrim.design.rows import gathered_rows
 from discrim.errors import ConvergenceWarning, DataError, NoSeparationWarning, warn_user
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import NOTHING, FittedModel
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import (
     Data,
     NaAction,
@@ -359,7 +357,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
     title = "Perceptron"
     results_class = PerceptronResults
     leave_one_out_cost = 1000
-    file_options = MappingProxyType({"step": (float,), "seed": (int, NOTHING)})
+    constructor = PerceptronFit
 
     def leave_one_out(self, fit: FittedModel[PerceptronFit]) -> Floats:
         """Return the scores of rows by runs without each; missing if columns would be left out as well."""
@@ -379,22 +377,8 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         scores[has_unique_level[rows.positions] | is_sole | is_only_row] = np.nan
         return scores
 
-    def to_arrays(self, estimates: PerceptronFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return estimates.buffers()
-
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
+        """Return the shapes of the arrays of a file."""
         planes = k - (k == 2)
-        return {
-            "coef": (p + 1, planes), "planes": (planes, 7), "history": (-1, 4), "most": (planes,),
-            "losses": (-1,),
-        }  # fmt: skip
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
-        return {"start": (p + 1, k - (k == 2))}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> PerceptronFit:
-        """Return the estimates that a file stores."""
-        return perceptron_from_file(moments, prior, **values)
+        coefficients = dict.fromkeys(("coef", "start"), (p + 1, planes))
+        return {**coefficients, "planes": (planes, 7), "history": (-1, 4), "losses": (-1,)}

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from discrim.core.kernels.feature_lda import FeatureLDAFit, feature_lda_from_file
-from discrim.core.kernels.kernel_lda import MOST_DEGREE, KernelLDAFit, fit_kernel_lda, kernel_lda_from_file
+from discrim.core.kernels.feature_lda import FeatureLDAFit, kernel_lda_of_state
+from discrim.core.kernels.kernel_lda import MOST_DEGREE, KernelLDAFit, fit_kernel_lda
 from discrim.core.kernels.kernel_ridge import (
     Chosen,
     KernelRows,
@@ -22,7 +22,6 @@ from discrim.core.kernels.kernel_ridge import (
     kernel_candidates,
 )
 from discrim.core.kernels.kernels import KernelName, ScaleName
-from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, best_class, log_posteriors
@@ -33,7 +32,7 @@ from discrim.inference.resampling import generator
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import NOTHING, FittedModel, Gaps, ModelSpec
+from discrim.models.base.fit import FittedModel, Gaps, ModelSpec
 from discrim.models.base.reading import Data, NaAction, Prior, text_of, verb_options, warn_of_tied_axes
 from discrim.models.base.refits import held_path
 from discrim.models.evaluation.assessment import labelled_rows, refuse_none
@@ -592,11 +591,7 @@ class KernelLDASpec(ModelSpec[Any]):
         {"kernel": "kernel_name", "scale": "scale", "width": "width", "ridge": "ridge"}
     )
     search_options = ("select",)
-    file_options = MappingProxyType(
-        {"estimated_prior": (bool,), "scale": (str,), "kernel_name": (str,), "width": (float,)}
-        | {"degree": (int,), "ridge": (float,), "ncomp": (int, NOTHING), "kind": (str,)}
-        | {"map_kind": (str,), "map_slope": (float,), "map_ceiling": (float,)}
-    )
+    constructor = staticmethod(kernel_lda_of_state)
     file_moments = "diagonal"
     allows_constant = True
     # Distances are to the rows of the fit, which may be far from the class means.
@@ -633,28 +628,6 @@ class KernelLDASpec(ModelSpec[Any]):
     def informative(self, fit: FittedModel[Any]) -> Sequence[int]:
         """Return all columns: one that is constant in a fold has no coordinate, and is not left out."""
         return range(len(fit.design_rows.terms))
-
-    def to_arrays(self, estimates: KernelLDAFit | FeatureLDAFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return estimates.buffers()
-
-    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        columns = dict.fromkeys(("centre", "unit", "factor"), (p,))
-        return {"points": (-1, p), **columns, "codes": (-1,), "coef": (-1, k), "intercept": (k,)}
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
-        features = {"landmarks": (-1, -1), "directions": (-1, -1), "products": (k, k)}
-        return {"weights": (-1,), "mixing": (k, k), "intercepts": (k,), **features}
-
-    def from_arrays(
-        self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]
-    ) -> KernelLDAFit | FeatureLDAFit:
-        """Return the estimates that a file stores: with the kernel of all rows, or by features of a kind."""
-        if values["kind"]:
-            return feature_lda_from_file(moments, prior, **values)
-        return kernel_lda_from_file(moments, prior, **{k: v for k, v in values.items() if k != "kind"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -708,7 +681,8 @@ def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit
 def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
     numbers = fit.estimates
     width = "none" if np.isnan(results.width) else f"{results.width:.4g}"
-    posteriors = f"calibrated, {numbers.map_kind}" if numbers.map_kind else "normal classes"
+    calibrator = numbers.calibrator
+    posteriors = "normal classes" if calibrator is None else f"calibrated, {calibrator.kind}"
     name = f"{results.kernel}, degree {numbers.degree}" if results.kernel == "polynomial" else results.kernel
     items: list[HeaderItem] = [
         *headers.row_items(fit),

@@ -202,27 +202,6 @@ def _rule(numbers: MixtureFit, fit: FittedModel[MixtureFit], blocks: Blocks) -> 
     return numbers.rule_of_some(log_prior) if blocks.partial else numbers.rule(log_prior)
 
 
-def _from_file(
-    moments: ClassMoments, prior: Floats, *, covariance: str, starts: int, seed: int, tol: float,
-    maxiter: int, **arrays: Any,
-) -> MixtureFit:  # fmt: skip
-    """The fit of a file; a DataError where its components are none, or not as many as their classes have."""
-    forms = tuple(covariance.split(","))
-    sizes = arrays["sizes"]
-    if len(forms) != len(prior) or any(form not in FORMS for form in forms):
-        raise DataError(f"covariance={covariance!r} is no form for each class.", hint="Save the fit again.")
-    whole = (sizes >= 1).all() and (sizes % 1 == 0).all() and sizes.sum() == len(arrays["shares"])
-    if not whole or any(len(arrays[name]) != sizes.sum() for name in ("means", "roots")):
-        raise DataError("The components are not as many as their classes have.", hint="Save the fit again.")
-    roots = np.diagonal(arrays["roots"], axis1=1, axis2=2)
-    if not ((arrays["shares"] > 0).all() and (arrays["unit"] > 0).all() and (np.abs(roots) > 0).all()):
-        raise DataError(
-            "A share, a scale or a covariance of the components is none.", hint="Save the fit again."
-        )
-    plan = EMPlan(starts, seed, tol, maxiter)
-    return core.mixture_from_file(moments, prior, forms=forms, plan=plan, **arrays)
-
-
 class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     """A fit of mixtures of normals.
 
@@ -680,10 +659,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     leave_one_out_cost = 1000
     chosen_options = MappingProxyType({"components": "sizes", "covariance": "forms", "over": "over"})
     search_options = ("most",)
-    file_options = MappingProxyType(
-        {"covariance": (str,), "together": (bool,), "estimated_prior": (bool,), "converged": (bool,)}
-        | {"starts": (int,), "seed": (int,), "tol": (float,), "maxiter": (int,)}
-    )
+    constructor = MixtureFit
     file_moments = "diagonal"
     allows_constant = True
 
@@ -732,22 +708,10 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         """Return the rule of some columns, the others integrated out."""
         return estimates.of_columns(log_prior, keep)
 
-    def to_arrays(self, estimates: MixtureFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return estimates.buffers()
-
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        components = {"shares": (-1,), "means": (-1, p), "roots": (-1, p, p)}
-        return {"sizes": (k,), "unit": (p,), **components, "likelihoods": (2,), "tried": (k, 2)}
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
-        return {"completed": (2,)}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> MixtureFit:
-        """Return the estimates that a file stores."""
-        return _from_file(moments, prior, **values)
+        """Return the shapes of the arrays of a file."""
+        components = {"components.shares": (-1,), "components.means": (-1, p)}
+        return {"scale": (p,), **components, "tried": (k, 2)}
 
 
 BEST = 10

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -782,10 +781,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     title = "Naive Bayes"
     results_class = NaiveBayesResults
     integrates_missing = True
-    file_options = MappingProxyType(
-        {"method": (str,), "smoothing": (float,), "laplace": (float,), "bandwidth": (str,)}
-        | {"unseen": (str,), "estimated_prior": (bool,)}
-    )
+    constructor = staticmethod(core.naive_bayes_of_tables)
     file_moments = "diagonal"
     allows_constant = True
 
@@ -863,18 +859,6 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         plan = replace(plan, sizes=np.where(counts > 0, counts, plan.sizes))
         return self.fit(replace(fit.estimates, plan=plan), rows, fit.options), rows
 
-    def to_arrays(self, estimates: NaiveBayesFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return core.naive_bayes_buffers(estimates)
-
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        return {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)}
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
+        """Return the shapes of the arrays of a file."""
         return {"available": (k, p)}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> NaiveBayesFit:
-        """Return the estimates that a file stores."""
-        return core.naive_bayes_from_file(moments, prior, **values)

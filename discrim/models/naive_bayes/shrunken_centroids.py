@@ -369,9 +369,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
     )
     chosen_options = MappingProxyType({"threshold": "threshold"})
     search_options = (*FOLD_OPTIONS, "n_thresholds")
-    file_options = MappingProxyType(
-        {"threshold": (float,), "offset": (float, str), "estimated_prior": (bool,)}
-    )
+    constructor = staticmethod(fit_shrunken)
     file_moments = "diagonal"
     allows_constant = True
 
@@ -405,10 +403,6 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
     def marginal_rule(self, estimates: ShrunkenFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of some columns, the others integrated out."""
         return estimates.of_columns(log_prior, keep)
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> ShrunkenFit:
-        """Return the estimates that a file stores."""
-        return fit_shrunken(moments, prior, **values)
 
 
 BRIEF = 10

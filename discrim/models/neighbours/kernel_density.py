@@ -12,7 +12,7 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.neighbours import kernel_density as core
-from discrim.core.neighbours.kernel_density import Kernel, KernelDensityFit, KernelRule, Metric, Radii
+from discrim.core.neighbours.kernel_density import Kernel, KernelDensityFit, KernelRule, Metric
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, best_class, logs_of_prior
@@ -154,35 +154,6 @@ def _refitted_rule(
         except DataError:
             return None
     return None if refit is None else refit.rule(fit.log_prior())
-
-
-def _from_file(moments: ClassMoments, prior: Floats, **options: Any) -> KernelDensityFit:
-    """The fit of a file; a DataError where its options, rows and covariances do not fit together."""
-    for name, words in (
-        ("kernel", Kernel),
-        ("metric", Metric),
-        ("rule_of_radii", Radii),
-    ):
-        reading.check_word(name, options[name], words)
-    sizes = options["sizes"]
-    roots = options.get("roots", options.get("deviations"))
-    whole = (sizes >= 1).all() and (sizes % 1 == 0).all()
-    if not whole or not sizes.sum() == len(options["points"]) == len(options["weights"]):
-        raise DataError("The rows are not as many as their classes have.", hint="Save the fit again.")
-    if roots is None or (roots.ndim == 3) != (options["metric"] == "mahalanobis"):
-        raise DataError("The file has no covariance of its metric.", hint="Save the fit again.")
-    diagonal = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
-    positive = all((options[name] > 0).all() for name in ("radii", "weights", "unit"))
-    if not positive or not (np.abs(diagonal) > 0).all():
-        raise DataError(
-            "A bandwidth, a weight or a spread of the file is not above 0.", hint="Save the fit again."
-        )
-    fit = core.kernel_from_file(moments, prior, **options)
-    if (fit.radii < fit.resolution()).any():
-        raise DataError(
-            "A bandwidth of the file is below the rounding of distances.", hint="Save the fit again."
-        )
-    return fit
 
 
 class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
@@ -449,10 +420,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
     leave_one_out_cost = 50
     chosen_options = MappingProxyType({"bandwidth": "radii"})
     search_options = ("select", "grid")
-    file_options = MappingProxyType(
-        {"kernel": (str,), "metric": (str,), "common": (bool,), "rule_of_radii": (str,)}
-        | {"estimated_prior": (bool,)}
-    )
+    constructor = KernelDensityFit
     file_moments = "diagonal"
     allows_constant = True
     # Kernels that end at a radius do not reach a class mean without rows near it.
@@ -491,22 +459,3 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
     def marginal_rule(self, estimates: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of some columns, the others integrated out."""
         return core.kernel_marginal(estimates, log_prior, method, keep)
-
-    def to_arrays(self, estimates: KernelDensityFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return estimates.buffers()
-
-    def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        rows = {"points": (-1, p), "weights": (-1,)}
-        return {"radii": (k,), "sizes": (k,), **rows, "centres_of_rows": (k, p), "unit": (p,)}
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
-        return {"roots": (k, p, p), "deviations": (k, p)}
-
-    def from_arrays(
-        self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]
-    ) -> KernelDensityFit:
-        """Return the estimates that a file stores."""
-        return _from_file(moments, prior, **values)

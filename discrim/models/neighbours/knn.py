@@ -12,7 +12,7 @@ import pandas as pd
 
 from discrim.core.covariance.covariance import constant_columns, dependencies
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
+from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_of_points
 from discrim.core.neighbours.neighbours import ZERO_ONE, NeighbourMetric, undefined
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
@@ -406,9 +406,7 @@ class KNNSpec(ModelSpec[KNNFit]):
     leave_one_out_cost = 20
     chosen_options = MappingProxyType({"k": "k"})
     search_options = ("grid",)
-    file_options = MappingProxyType(
-        {"k": (int,), "metric": (str,), "scale": (bool,), "estimated_prior": (bool,)}
-    )
+    constructor = staticmethod(knn_of_points)
     file_moments = "diagonal"
     allows_constant = True
     # Some metrics have no distance to a class mean.
@@ -458,18 +456,7 @@ class KNNSpec(ModelSpec[KNNFit]):
         with Progress(len(fit.estimates.search.points), "rows left out") as progress:
             return fit.estimates.left_out_scores(fit.prior_values(), progress)
 
-    def to_arrays(self, estimates: KNNFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return estimates.buffers()
-
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        return {"points": (-1, p), "codes": (-1,), "origin": (p,), "unit": (p,), "slack": (1,)}
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
-        return {"within_root": (p, p)}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> KNNFit:
-        """Return the estimates that a file stores."""
-        return knn_from_file(moments, prior, **values)
+        """Return the shapes of the arrays of a file."""
+        space = {"space.origin": (p,), "space.unit": (p,), "space.within": (p, p)}
+        return {"points": (-1, p), "codes": (-1,), **space}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -20,7 +19,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.projections import pls as core
-from discrim.core.projections.pls import Decides, Indicators, PLSFit
+from discrim.core.projections.pls import Decides, PLSFit
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
@@ -61,13 +60,10 @@ from discrim.models.projections.pls_choice import (
     selection_stability,
     tried_components,
 )
-from discrim.models.projections.pls_engine import as_latent, components_of_engine, engine_fit
+from discrim.models.projections.pls_engine import components_of_engine, engine_fit
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.subspace import PLSSpecification
-
-BUFFERS = ("weights", "loadings", "rotations")
-"""What a file has of the components of an engine."""
 
 SHARED = ("scale", "indicators", "decides", "estimated_prior")
 """Arguments of core's `fit_pls` that every refit has of the fit."""
@@ -77,33 +73,6 @@ def _enough_moments(fit: FittedModel[PLSFit], blocks: Blocks) -> ClassMoments | 
     """Moments of rows; None where a class has none, or there are no more rows than classes."""
     moments = reading.class_moments(blocks, fit.estimates.moments.spread)
     return moments if (moments.rows >= 1).all() and moments.total > moments.n_classes else None
-
-
-def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **options: Any) -> PLSFit:
-    """The fit that a file's moments are of."""
-    counts = options.pop("nonzero", np.zeros(0))
-    if not ((counts >= 1) & (counts < 2**53) & (counts == np.floor(counts))).all():
-        raise DataError("Its numbers of columns are no whole numbers.", hint="Save the fit again.")
-    options["nonzero"] = tuple(counts.astype(int).tolist())
-    for name, words in (
-        ("algorithm", ("nipals", "simpls", "engine")),
-        ("decides", Decides),
-        ("indicators", Indicators),
-    ):
-        reading.check_word(name, options[name], words)
-    reading.refuse_no_spread(moments)
-    latent = [options.pop(name, None) for name in BUFFERS]
-    engine = None
-    if options["algorithm"] == "engine":
-        if any(each is None or each.shape[1] != components or not each.any(axis=0).all() for each in latent):
-            raise DataError(
-                f"The {components} components that an engine has found are not there.",
-                hint="Save the fit again.",
-            )
-        engine = partial(as_latent, latent)
-    fit = core.fit_pls(moments, prior, components=components, engine=engine, **options)
-    refuse_few(fit, components)
-    return fit
 
 
 class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
@@ -784,13 +753,10 @@ class PLSSpec(ModelSpec[PLSFit]):
     leave_one_out_cost = 4
     chosen_options = MappingProxyType({"ncomp": "predictive", "algorithm": "chosen_algorithm"})
     search_options = FOLD_OPTIONS
-    file_options = MappingProxyType(
-        {"components": (int,), "orthogonal": (int,), "algorithm": (str,), "scale": (bool,)}
-        | {"indicators": (str,), "decides": (str,), "estimated_prior": (bool,)}
-    )
+    constructor = staticmethod(core.pls_of_moments)
     allows_constant = True
     allows_singular = True
-    file_covariance = "pinv"
+    allows_few_rows = True
 
     search: GridSearch | None = None
     row_groups: Codes | None = None
@@ -878,17 +844,9 @@ class PLSSpec(ModelSpec[PLSFit]):
         """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
         return self.row_groups
 
-    def to_arrays(self, estimates: PLSFit) -> dict[str, Floats]:
-        """Return the components of an engine, or the numbers of columns of the components."""
-        if estimates.nonzero:
-            return {"nonzero": np.array(estimates.nonzero, dtype=np.float64)}
-        is_engine = estimates.algorithm == "engine"
-        return {name: getattr(estimates.latent, name) for name in BUFFERS} if is_engine else {}
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
-        return dict.fromkeys(BUFFERS, (p, -1)) | {"nonzero": (-1,)}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> PLSFit:
-        """Return the estimates that a file stores."""
-        return _from_file(moments, prior, **values)
+    def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> PLSFit:
+        """Return the estimates that a file stores, if the moments have so many components."""
+        reading.refuse_no_spread(moments)
+        fit = super().from_arrays(moments, prior, arguments)
+        refuse_few(fit, arguments["regressed"].components)
+        return fit

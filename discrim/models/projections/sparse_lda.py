@@ -27,7 +27,7 @@ from discrim.errors import CollinearError, DataError, UninformativeFitWarning, w
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FOLD_OPTIONS, NOTHING, FittedModel, Gaps, ModelSpec, scores_by_refits
+from discrim.models.base.fit import FOLD_OPTIONS, FittedModel, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import error_path, held_path
@@ -585,11 +585,9 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     )
     chosen_options = MappingProxyType({"penalty": "penalty"})
     search_options = (*FOLD_OPTIONS, "n_penalties")
-    file_options = MappingProxyType(
-        {"by": (str,), "ridge": (float,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
-    )
+    constructor = SparseFit
     # As of a shrunk covariance: columns may be more than rows, or collinear.
-    file_covariance = "shrunk"
+    allows_few_rows = True
 
     search: GridSearch | None = None
 
@@ -624,18 +622,9 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         """Return missing scores, so that each row is left out by a refit."""
         return scores_by_refits(fit, "takes a fit a row")
 
-    def to_arrays(self, estimates: SparseFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return estimates.buffers()
-
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        directions = {"class_scores": (k, -1), "coef": (p, -1), "sd": (p,)}
-        return {"asked": (-1,), **directions, "penalties": (-1,)}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> SparseFit:
-        """Return the estimates that a file stores."""
-        return core.sparse_from_file(moments, prior, **values)
+        """Return the shapes of the arrays of a file."""
+        return {"class_scores": (k, -1), "coef": (p, -1), "sd": (p,), "penalties": (-1,)}
 
 
 BRIEF = 10

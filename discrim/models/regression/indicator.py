@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies
-from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
-from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_from_file
+from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_of_moments
 from discrim.design.levels import Unseen
 from discrim.design.rows import used_rows
 from discrim.errors import CollinearError
@@ -381,6 +379,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     name = "indicator"
     title = "Regression of class indicators"
     results_class = IndicatorResults
+    constructor = staticmethod(indicator_of_moments)
     allows_constant = True
     allows_singular = True
 
@@ -403,7 +402,3 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     def drops_columns(self, fit: FittedModel[IndicatorFit]) -> bool:
         """Return whether each refit drops collinear columns again."""
         return bool(fit.options["collinear"] == "drop")
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> IndicatorFit:
-        """Return the estimates that a file stores."""
-        return indicator_from_file(moments, prior, **values)

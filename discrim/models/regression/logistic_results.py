@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.moments import ClassMoments
+from discrim.core.errors import CoreNotSupportedError
 from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import normal_sf
 from discrim.core.regression import row_diagnostics
-from discrim.core.regression.logistic import LogisticFit, fit_from_search
+from discrim.core.regression.logistic import LogisticFit, logistic_of_search
 from discrim.core.regression.row_diagnostics import Influence
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_odds_against
@@ -30,6 +29,7 @@ from discrim.models.base.fit import FittedModel, ModelSpec, PriorInRefits, score
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term, with_broom_names
 from discrim.models.base.reading import Data, asked_type, check_flag, check_word, listed
+from discrim.models.base.stored import StoredEstimates
 from discrim.models.hyperplanes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
 from discrim.models.regression.marginal_effects import AveragedAt, marginal_effects
@@ -775,9 +775,7 @@ class LogisticSpec(ModelSpec[Any]):
     name = "logistic"
     title = "Logistic regression"
     results_class = LogisticResults
-    file_options = MappingProxyType(
-        {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)}
-    )
+    constructor: ClassVar[Callable[..., Any]] = staticmethod(logistic_of_search)
 
     def likelihood_of(self, fit: FittedModel[Any]) -> str:
         """Return whose likelihood `llf` is."""
@@ -815,21 +813,14 @@ class LogisticSpec(ModelSpec[Any]):
         """Return whether each refit drops collinear columns again."""
         return bool(fit.options["collinear"] == "drop")
 
-    def to_arrays(self, estimates: Any) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        arrays: dict[str, Floats] = estimates.search()
-        return arrays
+    def to_arrays(self, estimates: Any) -> StoredEstimates:
+        """Return what a file stores, if the search has found estimates."""
+        if isinstance(estimates, LogisticFit) and not estimates.newton.converged:
+            raise CoreNotSupportedError("no_estimates_to_save")
+        return super().to_arrays(estimates)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
+        """Return the shapes of the arrays of a file."""
         size = (k - 1) * (p + 1)
-        return {"coef": (p + 1, k - 1), "information": (size, size), "course": (3,)}
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
-        size = (k - 1) * (p + 1)
-        return {"sandwich": (size, size), "sandwich_course": (4,)}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> Any:
-        """Return the estimates that a file stores."""
-        return fit_from_search(moments, prior, **values)
+        squares = dict.fromkeys(("newton.information", "robust.root"), (size, size))
+        return {"newton.coef": (p + 1, k - 1), **squares}

@@ -97,7 +97,7 @@ def with_covariance(
         if convention == "statsmodels":
             factor *= (total - 1) / (total - coefficients)
     root, rank = logistic.root_of_scores(ended.information, squares)
-    robust = Sandwich(cov_type, np.sqrt(factor) * root, factor, count, name, rank)
+    robust = Sandwich(cov_type, np.sqrt(factor) * root, factor, count, rank, name)
     return replace(fit, estimates=replace(numbers, robust=robust), cache=kept)
 
 

@@ -526,10 +526,7 @@ class PenalizedLogisticSpec(LogisticSpec):
     results_class = PenalizedLogisticResults
     why_no_refit = ("a class has no row", "a strength that is given")
     chosen_options = MappingProxyType({"penalty": "chosen_penalty"})
-    file_options = MappingProxyType(
-        {"estimated_prior": (bool,), "reference": (int,), "penalty": (str,), "strength": (float,)}
-        | {"l1_ratio": (float,)}
-    )
+    constructor = PenalizedFit
     file_moments = "diagonal"
     allows_constant = True
 
@@ -571,18 +568,6 @@ class PenalizedLogisticSpec(LogisticSpec):
         """Return False: a penalty needs no columns dropped."""
         return False
 
-    def to_arrays(self, estimates: PenalizedFit) -> dict[str, Floats]:
-        """Return the arrays that a file stores in addition to the moments and the prior, by name."""
-        return estimates.end()
-
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that every file has."""
-        return {"beta": (1 if k == 2 else k, p + 1), "course": (3,)}
-
-    def optional_array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that only some files have."""
-        return {}
-
-    def from_arrays(self, moments: ClassMoments, prior: Floats, values: Mapping[str, Any]) -> PenalizedFit:
-        """Return the estimates that a file stores."""
-        return core.fit_from_end(moments, prior, **values)
+        """Return the shapes of the arrays of a file."""
+        return {"beta": (1 if k == 2 else k, p + 1)}
