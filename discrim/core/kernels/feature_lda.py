@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -262,7 +262,7 @@ class FeatureLDAFit(ScoredIndicators):
     moments: ClassMoments
     prior: Floats
     estimated_prior: bool
-    kind: Literal["landmarks", "random"]
+    kind: str
     scale: str
     indicators: FeatureIndicators
     products: Floats
@@ -331,7 +331,7 @@ class FeatureState:
         Products of indicators and fitted indicators.
     """
 
-    kind: Literal["landmarks", "random"]
+    kind: str
     places: Floats
     products: Floats
 
@@ -375,8 +375,10 @@ def kernel_lda_of_state(
     located = Located(sample.standard, state.coordinates(), kernel.name)
     if features.kind == "landmarks":
         mapping = FeatureMap(located, landmarks_in_order(kernel.matrix, features.places))
-    else:
+    elif features.kind == "random":
         mapping = FeatureMap(located, features_along(law_of(kernel.name), features.places))
+    else:
+        raise InvalidStateError(f"its features are {features.kind!r}")
     products = features.products
     if len(state.coef) != mapping.width or products.shape != (moments.n_classes,) * 2:
         raise InvalidStateError("its coefficients do not match its features, or its products its classes")
