@@ -140,7 +140,16 @@ class RowNoise:
 
     def correlations(self, moments: ClassMoments) -> float:
         """Schaefer & Strimmer's shrinkage of the correlations."""
-        pairs = np.array(_squared_pairs(one_scatter(moments, None)))
+        one = one_scatter(moments, None)
+        lengths = np.sqrt(one.squares[0])
+        if one.roots is not None and one.spread == "thin":
+            root = one.roots[0] / lengths
+            r, p = root.shape
+            pairs = ((root @ root.T - np.eye(r)) ** 2).sum() + p - r
+        else:
+            correlation = one.scatters[0] / lengths / lengths[:, None]
+            np.fill_diagonal(correlation, 0.0)
+            pairs = (correlation**2).sum()
         return float(correlation_intensity(pairs, np.array(self.crossed), moments.total))
 
     def variances(self, moments: ClassMoments) -> float:
@@ -149,18 +158,6 @@ class RowNoise:
         unit = data_units(one, by_class=False)[0]
         squares = one.squares[0] * unit * unit
         return float(shrinkage.strimmer_intensity(squares, np.array(squares**2 @ self.fourths), one.total))
-
-
-def _squared_pairs(moments: ClassMoments) -> float:
-    """The sum of the squared correlations of different columns, of one scatter."""
-    lengths = np.sqrt(moments.squares[0])
-    if moments.roots is not None and moments.spread == "thin":
-        root = moments.roots[0] / lengths
-        r, p = root.shape
-        return float(((root @ root.T - np.eye(r)) ** 2).sum() + p - r)
-    correlation = moments.scatters[0] / lengths / lengths[:, None]
-    np.fill_diagonal(correlation, 0.0)
-    return float((correlation**2).sum())
 
 
 def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:

@@ -101,7 +101,11 @@ def first_subsets(z: Floats, h: int) -> list[Mask]:
     size = (z**2).sum(axis=1)
     part = z[np.argsort(size, kind="stable")[:: max(len(z) // MOST_SEARCHED, 1)]]
     own = min(max(-(-h * len(part) // len(z)), part.shape[1] + 1), len(part) - 1)
-    subsets, logdets = _concentrated_starts(part, _elemental(part), own, FIRST_STEPS)
+    n, p = part.shape
+    rng = np.random.default_rng(0)
+    n_sets = int(np.clip(ELEMENTAL_WORK / (n * p * p), 10, 500))
+    elemental = np.array([rng.choice(n, p + 1, replace=False) for _ in range(n_sets)])
+    subsets, logdets = _concentrated_starts(part, elemental, own, FIRST_STEPS)
     best = [subsets[np.argsort(logdets, kind="stable")[:BEST]]]
     best.append(_concentrated_starts(part, _robust(part), own, FIRST_STEPS)[0])
     subsets, logdets = _concentrated_starts(part, np.concatenate(best), own, NEXT_STEPS)
@@ -139,14 +143,6 @@ def _spreads(columns: Floats, h: int) -> Floats:
     np.abs(columns, out=columns)
     columns.partition(h - 1, axis=1)
     return columns[:, h - 1].astype(np.float64)
-
-
-def _elemental(z: Floats) -> Codes:
-    """Sets (s, p + 1) of p + 1 rows."""
-    n, p = z.shape
-    rng = np.random.default_rng(0)
-    sets = int(np.clip(ELEMENTAL_WORK / (n * p * p), 10, 500))
-    return np.array([rng.choice(n, p + 1, replace=False) for _ in range(sets)])
 
 
 def _robust(z: Floats) -> Codes:

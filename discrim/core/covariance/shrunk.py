@@ -242,7 +242,13 @@ def shrunk(
     """
     one = one_scatter(moments, k)
     if one.spread == "thin":
-        return _shrunk_thin(one, divisor, shrinkage)
+        _mean_square(one)
+        axes = principal(one)
+        g = oas(one) if shrinkage is None else float(shrinkage)
+        if not 0 < g <= 1:
+            raise CoreDataError("shrinkage_too_small", shrinkage=shrinkage)
+        sphere = g / axes.n_columns / divisor
+        return ThinCovariance.on_axes(axes, (1.0 - g) * axes.lengths / divisor + sphere, sphere), g
     g = oas(one) if shrinkage is None else float(shrinkage)
     if not 0 <= g <= 1:
         raise CoreDataError("shrinkage_out_of_range", shrinkage=shrinkage)
@@ -260,17 +266,6 @@ def shrunk(
         total[np.diag_indices(one.n_columns)] += sphere
         root = scaled_cholesky(total)
     return Covariance.from_root(root / ratio / np.sqrt(divisor)), g
-
-
-def _shrunk_thin(moments: ClassMoments, divisor: float, shrinkage: float | None) -> tuple[Covariance, float]:
-    """As `shrunk`, of fewer rows than columns."""
-    _mean_square(moments)
-    axes = principal(moments)
-    g = oas(moments) if shrinkage is None else float(shrinkage)
-    if not 0 < g <= 1:
-        raise CoreDataError("shrinkage_too_small", shrinkage=shrinkage)
-    sphere = g / axes.n_columns / divisor
-    return ThinCovariance.on_axes(axes, (1.0 - g) * axes.lengths / divisor + sphere, sphere), g
 
 
 def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Covariance:

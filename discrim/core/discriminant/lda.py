@@ -583,7 +583,13 @@ def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) ->
     """The rule of some columns (q,) by a method that the rule of all of them has."""
     moments = fit.moments
     reduced = fit.reduced()
-    part = means_of_columns(moments if reduced is None else _in_plane(moments, fit.covariance, reduced), keep)
+    if reduced is not None:
+        # The means of the rule lie in a plane.
+        deviations = (moments.means - reduced.centre) @ reduced.axes
+        means = reduced.centre + fit.covariance.times(reduced.axes @ deviations.T).T
+        centres, rests = split_mean(moments.origin, means, moments.scale)
+        moments = replace(moments, centres=centres, rests=rests)
+    part = means_of_columns(moments, keep)
     if method == "plugin":
         return gaussian.linear_rule(part, of_columns(fit.covariance, keep), log_prior)
     covariance = of_columns(fit.unbiased(), keep)
@@ -592,11 +598,3 @@ def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) ->
         gone = moments.n_columns - len(keep)
         return gaussian.common_predictive(part, covariance, log_prior, nu, gone=gone)
     return gaussian.common_debiased(part, covariance, log_prior, nu)
-
-
-def _in_plane(moments: ClassMoments, covariance: Covariance, reduced: Canonical) -> ClassMoments:
-    """The moments with the means of the rule within canonical axes, which lie in a plane."""
-    gaps = (moments.means - reduced.centre) @ reduced.axes
-    means = reduced.centre + covariance.times(reduced.axes @ gaps.T).T
-    centres, rests = split_mean(moments.origin, means, moments.scale)
-    return replace(moments, centres=centres, rests=rests)

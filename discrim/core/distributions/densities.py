@@ -233,7 +233,11 @@ def _refined(
         change = np.abs(left + right - coarse)
         # The first panels have no change before.
         doubt = DOUBT * before if level else change
-        error = np.maximum(change * _remainder(change, before), doubt)
+        # At a pole, changes fall by a constant ratio r, and all that follow add up to r/(1 - r) of the last.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = np.where(change > 0, np.minimum(change / before, SLOWEST), 0.0)
+        remaining = change * np.maximum(1.1 * ratio / (1 - ratio), 1.0)
+        error = np.maximum(remaining, doubt)
         # Between neighbouring numbers nothing is known of the integrand.
         point = (middle == low) | (middle == high)
         error[point] = np.maximum(error[point], np.abs(left + right)[point])
@@ -251,17 +255,6 @@ def _refined(
         low, high = np.concatenate([low[cut], middle[cut]]), np.concatenate([middle[cut], high[cut]])
     # Rounding of sums of positive numbers.
     return value, bound + 64 * np.finfo(float).eps * np.abs(value)
-
-
-def _remainder(change: Floats, before: Floats) -> Floats:
-    """What is left of an error over its last change, one at least.
-
-    At a pole, changes fall by a constant ratio r only, and all that follow add up to r/(1 - r) of the last;
-    a tenth is added.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.where(change > 0, np.minimum(change / before, SLOWEST), 0.0)
-    return np.asarray(np.maximum(1.1 * ratio / (1 - ratio), 1.0))
 
 
 def masses(f: Callable[[Floats], Floats], breaks: Floats, most: float) -> tuple[Floats, Floats]:
@@ -576,7 +569,14 @@ def _of_scipy(given: Any) -> Density:
     if old or new:
         inner = {kind.__name__ for kind in type(getattr(given, "dist", given)).__mro__}
         density = ScipyDensity(given, discrete=bool({"rv_discrete", "DiscreteDistribution"} & inner))
-        _check_parameters(density)
+        try:
+            support = [np.asarray(end) for end in given.support()]
+        except TypeError:
+            raise CoreDataError("missing_parameters", distribution=short(given)) from None
+        if any(end.ndim for end in support):
+            raise CoreDataError("array_parameters", distribution=short(given))
+        if any(np.isnan(end) for end in support):
+            raise CoreDataError("parameters_out_of_range", distribution=short(given))
         if not density.discrete and not is_scipys(given):
             _check_integral(density)
         return density
@@ -602,17 +602,6 @@ def _of_scipy(given: Any) -> Density:
     if not readable:
         raise CoreNotSupportedError("not_multivariate", distribution=short(given), cause=why)
     return rows
-
-
-def _check_parameters(density: ScipyDensity) -> None:
-    try:
-        support = [np.asarray(end) for end in density.frozen.support()]
-    except TypeError:
-        raise CoreDataError("missing_parameters", distribution=short(density.frozen)) from None
-    if any(end.ndim for end in support):
-        raise CoreDataError("array_parameters", distribution=short(density.frozen))
-    if any(np.isnan(end) for end in support):
-        raise CoreDataError("parameters_out_of_range", distribution=short(density.frozen))
 
 
 def _check_integral(density: FunctionDensity | ScipyDensity) -> None:

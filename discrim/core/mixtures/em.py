@@ -587,13 +587,13 @@ def _unless_narrow(components: Components, weights: Floats) -> Components | Dege
         counts = weights[at]
         few = counts <= FEW_ROWS * (components.means.shape[1] + 1)
         for i, j in permutations(range(len(covs)), 2):
-            if few[i] and _least_ratio(covs[i], covs[j]) < NARROW:
+            if not few[i]:
+                continue
+            # Smallest standard deviation of one along some direction, relative to the other's.
+            if covs[i].is_diagonal:
+                ratio = float((covs[i].root / covs[j].root).min())
+            else:
+                ratio = float(np.linalg.svd(covs[j].whiten(covs[i].root.T), compute_uv=False)[-1])
+            if ratio < NARROW:
                 return Degenerate(k, i, "narrow", float(counts[i]))
     return components
-
-
-def _least_ratio(one: Covariance, other: Covariance) -> float:
-    """The least standard deviation of one along some direction, over that of the other."""
-    if one.is_diagonal:
-        return float((one.root / other.root).min())
-    return float(np.linalg.svd(other.whiten(one.root.T), compute_uv=False)[-1])

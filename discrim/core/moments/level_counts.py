@@ -108,7 +108,10 @@ class Watched:
                 add_levels(table, codes, levels, weights)
             if isinstance(x, SparseRows):
                 # Columns of positions are of designs that are not sparse.
-                negative |= _negative(x)
+                steps = x.steps
+                below = x.base[steps.indices] + steps.data < 0
+                negative[steps.indices[below]] = True
+                negative |= (x.base < 0) & (np.bincount(steps.indices, minlength=len(x.base)) < len(x))
                 yield x, codes, weights
                 continue
             columns = x[:, : self.n_columns]
@@ -135,14 +138,6 @@ def _with_counts(task: Callable[[Any], T], watched: Watched, blocks: Any) -> tup
 def both_merged(merge: Callable[[T, T], T], a: tuple[T, Any], b: tuple[T, Any]) -> tuple[T, Any]:
     """What tasks made of two parts, merged, and what was gathered beside it."""
     return merge(a[0], b[0]), a[1].merge(b[1])
-
-
-def _negative(x: SparseRows) -> NDArray[np.bool_]:
-    """Columns (p,) of sparse rows in which there is a value below zero."""
-    steps = x.steps
-    found = np.zeros(len(x.base), dtype=bool)
-    found[steps.indices[x.base[steps.indices] + steps.data < 0]] = True
-    return found | ((x.base < 0) & (np.bincount(steps.indices, minlength=len(x.base)) < len(x)))
 
 
 def as_columns(tables: tuple[Floats, ...], counts: Floats) -> tuple[Floats, Floats]:

@@ -251,7 +251,14 @@ class _Expansions:
             terms = np.exp(terms - peaks[boxes][of])
             means[boxes] = np.add.reduceat(terms * t, first) / np.add.reduceat(terms, first)
             t -= means[boxes][of]
-            good = _is_good(terms, t, means[boxes], first, of)
+            # Expansions that are accurate to rounding everywhere in their boxes.
+            furthest = (EDGE * (1 + 2 * TILT) + 2 * TILT * np.abs(means[boxes]))[of] * np.abs(t)
+            lift = np.exp(furthest + TILT * t**2)
+            least = np.add.reduceat(terms / lift, first)
+            most = np.add.reduceat(terms * lift, first)
+            remainder = np.add.reduceat(terms * np.exp(RADIUS * furthest + RADIUS**2 * TILT * t**2), first)
+            remainder *= RADIUS**-TERMS / (1 - 1 / RADIUS)
+            good = (remainder <= EXACT * least) & (most <= SPREAD * least)
             for q in range(TERMS):
                 moments[q, boxes] = np.where(good, np.add.reduceat(terms, first) / factorial(q), np.nan)
                 terms *= t
@@ -313,17 +320,6 @@ class _KnownBoxes(NamedTuple):
             np.insert(self.numbers, place, numbers),
             self.expansions.and_more(expansions),
         )
-
-
-def _is_good(terms: Floats, s: Floats, means: Floats, first: Codes, of: Codes) -> Mask:
-    """Whether expansions are good to rounding everywhere in their boxes."""
-    furthest = (EDGE * (1 + 2 * TILT) + 2 * TILT * np.abs(means))[of] * np.abs(s)
-    lift = np.exp(furthest + TILT * s**2)
-    least = np.add.reduceat(terms / lift, first)
-    most = np.add.reduceat(terms * lift, first)
-    beyond = np.add.reduceat(terms * np.exp(RADIUS * furthest + RADIUS**2 * TILT * s**2), first)
-    beyond *= RADIUS**-TERMS / (1 - 1 / RADIUS)
-    return np.asarray((beyond <= EXACT * least) & (most <= SPREAD * least))
 
 
 LEAST_LEFT = 0.25

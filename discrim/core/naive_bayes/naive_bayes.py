@@ -179,7 +179,14 @@ class CountColumns:
     def log_densities(self, x: Floats | SparseRows) -> Floats:
         """Log probabilities (K, m) of rows x (m, p), given the sum of the counts that are not missing."""
         if isinstance(x, SparseRows):
-            return self._of_sparse(x.columns(self.positions))
+            stored = x.columns(self.positions)
+            theta = self.probabilities().T
+            logs = np.log(np.where(theta > 0, theta, 1.0))
+            scores = stored.products(stored.base @ logs, logs)
+            if (theta == 0).any():
+                never = (theta == 0).astype(np.float64)
+                scores[stored.products(stored.base @ never, never) > 0] = -np.inf
+            return np.asarray(scores.T)
         counts = x.T[self.positions]
         theta = self.probabilities()
         known = ~np.isnan(counts)
@@ -192,16 +199,6 @@ class CountColumns:
         if (theta == 0).any():
             logs[((theta == 0).astype(np.float64) @ counts) > 0] = -np.inf
         return np.asarray(logs)
-
-    def _of_sparse(self, counts: SparseRows) -> Floats:
-        """The same of sparse columns of counts, none missing."""
-        theta = self.probabilities().T
-        logs = np.log(np.where(theta > 0, theta, 1.0))
-        scores = counts.products(counts.base @ logs, logs)
-        if (theta == 0).any():
-            never = (theta == 0).astype(np.float64)
-            scores[counts.products(counts.base @ never, never) > 0] = -np.inf
-        return np.asarray(scores.T)
 
     def left_out(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> Floats:
         """The same of complete rows of the fit, each without itself."""

@@ -578,8 +578,14 @@ class NeighbourIndex:
 
     def settle(self, distances: Floats, members: Codes, k: int, place: Codes, nearest: Neighbours) -> None:
         """Fill in, at places (m,), the k nearest of members (m, w), and what is tied with the last."""
-        m = len(distances)
-        row, at = np.nonzero(distances <= self.space.tied(_at_least_k(distances, k))[:, None])
+        m, width = distances.shape
+        groups = width // GROUP
+        smallest = distances
+        if groups > 2 * k:
+            # The k-th smallest of the minima of groups is an upper bound of the k-th smallest distance.
+            smallest = distances[:, : groups * GROUP].reshape(m, GROUP, groups).min(axis=1)
+        bounds = np.partition(smallest, k - 1, axis=1)[:, k - 1]
+        row, at = np.nonzero(distances <= self.space.tied(bounds)[:, None])
         near = distances[row, at]
         order = np.lexsort((near, row))
         row = row[order]
@@ -611,17 +617,6 @@ def _suits_a_tree(points: Floats, norm: float) -> bool:
     squares = (some - some.mean(axis=0)).T @ (some - some.mean(axis=0))
     size = float((squares**2).sum())
     return bool(not size > 0 or float(np.trace(squares)) ** 2 <= TREE_DIRECTIONS * size)
-
-
-def _at_least_k(distances: Floats, k: int) -> Floats:
-    """Distances (m,) up to which there are k or a few more in each row of distances (m, w)."""
-    m, width = distances.shape
-    groups = width // GROUP
-    if groups > 2 * k:
-        # Of the least of each group, as many are no more than theirs.
-        least = distances[:, : groups * GROUP].reshape(m, GROUP, groups).min(axis=1)
-        return np.asarray(np.partition(least, k - 1, axis=1)[:, k - 1])
-    return np.asarray(np.partition(distances, k - 1, axis=1)[:, k - 1])
 
 
 @cache

@@ -41,32 +41,27 @@ def student_gain(n: Floats, p: int) -> Floats:
     steps = 1.0 - p + odd + 2.0 * np.arange(p // 2)
     gain = np.log1p(steps / (n - 1)[:, None]).sum(axis=1)
     if odd:
-        gain = gain + 0.5 * np.log1p((1.0 - p) / (n - 1)) + _half_step((n - p) / 2)
+        # ln G(b + 1/2) - ln G(b) - ln(b)/2.
+        b = (n - p) / 2
+        near = np.minimum(b, LARGE)
+        u = 1.0 / np.maximum(b, LARGE)
+        half_step = np.where(
+            b < LARGE,
+            scipy.special.gammaln(near + 0.5) - scipy.special.gammaln(near) - 0.5 * np.log(near),
+            u * (-1 / 8 + u**2 * (1 / 192 + u**2 * (-1 / 640 + u**2 * 17 / 14336))),
+        )
+        gain = gain + 0.5 * np.log1p((1.0 - p) / (n - 1)) + half_step
     return np.asarray(gain)
 
 
 def determinant_bias(nu: Floats, terms: NDArray[np.int64]) -> Floats:
     """Sums (K,) over terms j of ln(nu/2) - digamma((nu + 1 - j)/2)."""
-    arguments = (nu[:, None] + 1 - terms) / 2
-    return np.asarray((_log_less_digamma(arguments) - np.log1p((1.0 - terms) / nu[:, None])).sum(axis=1))
-
-
-def _half_step(b: Floats) -> Floats:
-    near = np.minimum(b, LARGE)
-    u = 1.0 / np.maximum(b, LARGE)
-    series = u * (-1 / 8 + u**2 * (1 / 192 + u**2 * (-1 / 640 + u**2 * 17 / 14336)))
-    return np.where(
-        b < LARGE,
-        scipy.special.gammaln(near + 0.5) - scipy.special.gammaln(near) - 0.5 * np.log(near),
-        series,
-    )
-
-
-def _log_less_digamma(x: Floats) -> Floats:
+    x = (nu[:, None] + 1 - terms) / 2
     near = np.minimum(x, LARGE)
     u = 1.0 / np.maximum(x, LARGE)
     series = u * (1 / 2 + u * (1 / 12 + u**2 * (-1 / 120 + u**2 * (1 / 252 - u**2 / 240))))
-    return np.where(x < LARGE, np.log(near) - scipy.special.digamma(near), series)
+    log_less_digamma = np.where(x < LARGE, np.log(near) - scipy.special.digamma(near), series)
+    return np.asarray((log_less_digamma - np.log1p((1.0 - terms) / nu[:, None])).sum(axis=1))
 
 
 def chi2_sf(statistic: Any, df: Any) -> Any:

@@ -764,7 +764,12 @@ def _risen(
     No row's log odds move far at once, where its information would be all but lost, and the step after
     would lead anywhere; nor is a point taken where the goal falls more steeply than it rose before.
     """
-    size = min(1.0, LONGEST / (_reach(likelihood, at, step) or 1.0))
+    # Largest change of the log odds of a row, by the Cauchy-Schwarz inequality in the metric of the
+    # information; computed exactly only if the bound is too large.
+    largest = float(np.sqrt(max(float(step @ at.information @ step), 0.0) * at.farthest))
+    if largest > LONGEST:
+        largest = likelihood.map_reduce(_longest, max, lines=step.reshape(at.coef.T.shape))
+    size = min(1.0, LONGEST / (largest or 1.0))
     for _ in range(HALVINGS):
         moved = at.coef + size * step.reshape(at.coef.T.shape).T
         there = _Point.of(likelihood, moved)
@@ -776,15 +781,6 @@ def _risen(
             return size, there
         size /= 2
     return None
-
-
-def _reach(likelihood: BlockLikelihood, at: _Point, step: Floats) -> float:
-    """The most that a step moves the log odds of a row, or a bound of it that is no matter."""
-    # By the inequality of Cauchy and Schwarz in the metric of the information.
-    bound = float(np.sqrt(max(float(step @ at.information @ step), 0.0) * at.farthest))
-    if bound <= LONGEST:
-        return bound
-    return likelihood.map_reduce(_longest, max, lines=step.reshape(at.coef.T.shape))
 
 
 def _longest(blocks: RowBlocks, frame: NewtonFrame, lines: Floats) -> float:

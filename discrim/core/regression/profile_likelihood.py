@@ -361,7 +361,16 @@ class _Profile:
         starts = [(self._near, self._at)]
         if not self._goal.exact and self._at:
             starts.append((self._best, 0.0))
-        peaks = [peak for near, at in starts if (peak := self._climb(near, d - at)) is not None]
+        peaks = []
+        for near, at in starts:
+            # The maximum on the plane that lies some standard errors from a point.
+            path = np.linalg.solve(near.curvature, self._normal)
+            path *= (d - at) * self._error / (self._normal @ path)
+            start = near.coef + path.reshape(near.coef.T.shape).T
+            curvature = None if near is self._best else near.curvature
+            peak = maximize_on_plane(self._goal, start, self._normal[:, None], curvature)
+            if peak is not None:
+                peaks.append(peak)
         if not peaks:
             return np.inf, np.nan
         peak = max(peaks, key=lambda peak: peak.value)
@@ -371,14 +380,6 @@ class _Profile:
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = np.divide(-self._error * float(peak.gradient @ self._normal), value)
         return value, float(slope)
-
-    def _climb(self, near: Peak, further: float) -> Peak | None:
-        """The maximum of the plane that lies some standard errors beyond that of a point."""
-        path = np.linalg.solve(near.curvature, self._normal)
-        path *= further * self._error / (self._normal @ path)
-        start = near.coef + path.reshape(near.coef.T.shape).T
-        curvature = None if near is self._best else near.curvature
-        return maximize_on_plane(self._goal, start, self._normal[:, None], curvature)
 
 
 def _goal(fit: LogisticFit, rows: RowBlocks) -> Goal:
