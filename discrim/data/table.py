@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
 import pandas as pd
@@ -580,7 +580,7 @@ class Table:
                 continue
             if self.kind(name) not in ("numeric", "boolean"):
                 if self.has_values(name):
-                    self._refuse_text(name)
+                    _refuse_text(self, name)
                 out[:, j] = np.nan
                 continue
             series = self.native(name)
@@ -610,26 +610,6 @@ class Table:
                 compare_to_doubles(self.native(name), name, self.label, refused=self.learnt_from)
         self._compared.update(names)
 
-    def _refuse_text(self, name: str) -> None:
-        values = self.column(name).astype(object)
-        known = values.notna().to_numpy()
-        wrong = known & pd.to_numeric(values, errors="coerce").isna().to_numpy()
-        rest = int(wrong.sum()) - 1
-        row = int(np.argmax(wrong if wrong.any() else known))
-        if 0 <= rest < int(known.sum()) - 1:
-            more = f", and {rest} more row{'s' if rest > 1 else ''} no number either" if rest else ""
-            hint = 'Correct it, or make it missing with pandas.to_numeric(..., errors="coerce").'
-        else:
-            more = ""
-            hint = "Convert it, for example with pandas.to_numeric."
-        raise DataError(
-            f"Column {name!r} is not numeric, where the formula was fitted to numbers: row "
-            f"{shown(self.index[row])} holds {shown(values.iloc[row])}{more}.",
-            hint=hint,
-            columns=(name,),
-            rows=(self.index[row],),
-        )
-
     def view(self, names: Sequence[str]) -> NDArray[Any] | None:
         """The named columns (p, n) as they lie in memory, where all are float64 or float32 at even distances.
 
@@ -651,7 +631,7 @@ class Table:
         # Columns read one by one, of a file, lie anywhere: three of them tell, before a frame is sliced.
         if high != low + (second - low) * last:
             return None
-        step = None if len(names) <= FEW_COLUMNS else self._step_within_block(positions, low, high)
+        step = None if len(names) <= FEW_COLUMNS else _step_within_block(self.data, positions, low, high)
         step = self._even_step(names) if step is None else step
         if step is None or ends[0] is None:
             return None
@@ -661,15 +641,6 @@ class Table:
         self._arrays.update(zip(names, view, strict=True))
         self._views[key] = view
         return view
-
-    def _step_within_block(self, positions: list[int], low: int, high: int) -> int | None:
-        """Bytes from one column to the next of neighbours in one block of pandas, without a look at each."""
-        if positions != list(range(positions[0], positions[-1] + 1)):
-            return None
-        row = self.data.iloc[:1, positions[0] : positions[-1] + 1].to_numpy()
-        start = row.__array_interface__["data"][0]
-        step = int(row.strides[1])
-        return step if start == low and low + (len(positions) - 1) * step == high else None
 
     def _even_step(self, names: Sequence[str]) -> int | None:
         """Bytes from one column to the next where they lie evenly, else None."""
@@ -738,6 +709,38 @@ def _remade(data: Any, part: bool, learnt_from: bool, coded: tuple[str, ...]) ->
 def _is_plain(dtype: Any) -> bool:
     """Whether a column of a dtype is numbers or truth values of NumPy, with nothing beside them."""
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def _refuse_text(table: Table, name: str) -> NoReturn:
+    """Raise a DataError that names the first text in a column to which the formula was fitted as numbers."""
+    values = table.column(name).astype(object)
+    known = values.notna().to_numpy()
+    wrong = known & pd.to_numeric(values, errors="coerce").isna().to_numpy()
+    rest = int(wrong.sum()) - 1
+    row = int(np.argmax(wrong if wrong.any() else known))
+    if 0 <= rest < int(known.sum()) - 1:
+        more = f", and {rest} more row{'s' if rest > 1 else ''} no number either" if rest else ""
+        hint = 'Correct it, or make it missing with pandas.to_numeric(..., errors="coerce").'
+    else:
+        more = ""
+        hint = "Convert it, for example with pandas.to_numeric."
+    raise DataError(
+        f"Column {name!r} is not numeric, where the formula was fitted to numbers: row "
+        f"{shown(table.index[row])} holds {shown(values.iloc[row])}{more}.",
+        hint=hint,
+        columns=(name,),
+        rows=(table.index[row],),
+    )
+
+
+def _step_within_block(data: pd.DataFrame, positions: list[int], low: int, high: int) -> int | None:
+    """Return the bytes from one column to the next of neighbours in one block of pandas, else None."""
+    if positions != list(range(positions[0], positions[-1] + 1)):
+        return None
+    row = data.iloc[:1, positions[0] : positions[-1] + 1].to_numpy()
+    start = row.__array_interface__["data"][0]
+    step = int(row.strides[1])
+    return step if start == low and low + (len(positions) - 1) * step == high else None
 
 
 def _place(array: NDArray[Any] | None) -> int:

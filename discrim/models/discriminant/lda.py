@@ -96,7 +96,144 @@ def _need_errors(results: LDAResults) -> None:
         )
 
 
-class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
+class LDALogOdds(LogOddsEquations):
+    """Log odds of the classes of a linear discriminant analysis, with standard errors and tests."""
+
+    _fit: FittedModel[LDAFit]
+
+    @available_if(_need_errors)
+    @displayed()
+    def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
+        """Log odds of each class against a reference, with standard errors.
+
+        Parameters
+        ----------
+        reference : label, optional
+            The class in the denominator of the odds; by default the first. A number that is no class, as in
+            `log_odds(0.9)`, is taken for the level.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        debiased : bool
+            Whether to remove the bias of the slopes in small samples, which are too large, by the factor (nu
+            - p - 1)/nu, where nu is the divisor.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            coef, se, z, p, low, high, asymptotic by the delta method under the model (Efron, 1975): normal
+            classes of one covariance. Where covariances differ, which `box_m` tests, the standard errors are
+            too small or too large; the spread of refits to rows drawn again within classes does not assume
+            that. Where one of the two classes has a prior of zero, the constant has no standard error: it is
+            minus infinity, or infinity if that class is the reference. Where both have, the constant is
+            missing.
+        """
+        reading.check_flag("debiased", debiased)
+        if reading.is_share(reference) and reference not in self.classes:
+            reference, level = None, reference
+        elif reading.is_number(reference) and reference not in self.classes:
+            raise DataError(
+                f"{reference!r} is neither a class of this fit nor a level.",
+                classes=(reference,),
+                hint=(
+                    f"Name one of {reading.listed(self.classes)}, or give a share between 0 and 1, as "
+                    "level=0.95."
+                ),
+            )
+        base = 0 if reference is None else class_code(reference, self.classes)
+        classes = [label for k, label in enumerate(self.classes) if k != base]
+        index = by_class_and_term(classes, ["constant", *self.terms])
+        return pd.DataFrame(self._wald(base, level, debiased=debiased), index=index)
+
+    def _wald(self, base: int, level: float, *, debiased: bool) -> dict[str, Floats]:
+        """The columns of `log_odds` against the class at a position."""
+        fit = self._fit.estimates
+        p = fit.moments.n_columns
+        shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
+        if shrink <= 0:
+            raise NotSupportedError(
+                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}.",
+                hint="Name fewer columns, or leave debiased= out.",
+            )
+        others = np.delete(np.arange(fit.moments.n_classes), base)
+        odds = log_odds(
+            fit.moments, fit.covariance, fit.divisor, fit.prior, others, base,
+            estimated_prior=fit.estimated_prior,
+        )  # fmt: skip
+        return wald_columns(odds, shrink, level)
+
+    def _by_term(self, values: Floats) -> pd.DataFrame:
+        """Of each class but the first, "constant" and terms by classes, what stands class by class."""
+        rows = pd.Index(["constant", *self.terms], name="term")
+        others = self.classes[1:]
+        return pd.DataFrame(values.reshape(len(others), -1).T, index=rows, columns=others)
+
+    @property
+    @available_if(_need_errors)
+    def bse(self) -> pd.DataFrame:
+        """Standard errors of `params`, asymptotic for normal classes with one covariance (Efron, 1975)."""
+        return self._by_term(self.log_odds()["se"].to_numpy())
+
+    @available_if(_need_errors)
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of `params` by (class, term), by the delta method as `bse`, whose squares it has."""
+        index = self.log_odds().index
+        fit = self._fit.estimates
+        covariance = log_odds_covariance(
+            fit.moments, fit.covariance, fit.divisor, 0, estimated_prior=fit.estimated_prior
+        )
+        return pd.DataFrame(covariance, index=index, columns=index)
+
+    @property
+    @available_if(_need_errors)
+    def zvalues(self) -> pd.DataFrame:
+        """Estimates divided by their standard errors."""
+        return self._by_term(self.log_odds()["z"].to_numpy())
+
+    @property
+    @available_if(_need_errors)
+    @displayed(every="tail")
+    def pvalues(self) -> pd.DataFrame:
+        """Two-sided p-values of the z-values, by the normal distribution."""
+        return self._by_term(self.log_odds()["p"].to_numpy())
+
+    @available_if(_need_errors)
+    @displayed()
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Intervals of `params`, the log odds against the first class.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            low and high, in the units of the coefficients.
+        """
+        return self.log_odds(level=level)[["low", "high"]]
+
+    @displayed()
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """The log odds against the first class under broom's names, with a row for each class and term.
+
+        The standard error, and what follows from it, is missing where `log_odds` has none: with shrunk and
+        robust covariances, and with `ncomp=`.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        """
+        if self._fit.estimates.has_errors:
+            return with_broom_names(self.log_odds(level=level))
+        table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
+        table["coef"] = self.params.to_numpy().T.ravel()
+        table[["se", "z", "p", "low", "high"]] = np.nan
+        return with_broom_names(table)
+
+
+class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     """A fitted linear discriminant analysis.
 
     What exists for one option only is reached through `covariance_model`, `subspace` and `covariate_model`.
@@ -231,72 +368,6 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
             out[:, place] = scaling.T @ (x.T - origin[:, None])
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
 
-    @available_if(_need_errors)
-    @displayed()
-    def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
-        """Log odds of each class against a reference, with standard errors.
-
-        Parameters
-        ----------
-        reference : label, optional
-            The class in the denominator of the odds; by default the first. A number that is no class, as in
-            `log_odds(0.9)`, is taken for the level.
-        level : float
-            Level of the intervals: 0.95 stands for 95 percent.
-        debiased : bool
-            Whether to remove the bias of the slopes in small samples, which are too large, by the factor (nu
-            - p - 1)/nu, where nu is the divisor.
-
-        Returns
-        -------
-        DataFrame by (class, term)
-            coef, se, z, p, low, high, asymptotic by the delta method under the model (Efron, 1975): normal
-            classes of one covariance. Where covariances differ, which `box_m` tests, the standard errors are
-            too small or too large; the spread of refits to rows drawn again within classes does not assume
-            that. Where one of the two classes has a prior of zero, the constant has no standard error: it is
-            minus infinity, or infinity if that class is the reference. Where both have, the constant is
-            missing.
-        """
-        reading.check_flag("debiased", debiased)
-        if reading.is_share(reference) and reference not in self.classes:
-            reference, level = None, reference
-        elif reading.is_number(reference) and reference not in self.classes:
-            raise DataError(
-                f"{reference!r} is neither a class of this fit nor a level.",
-                classes=(reference,),
-                hint=(
-                    f"Name one of {reading.listed(self.classes)}, or give a share between 0 and 1, as "
-                    "level=0.95."
-                ),
-            )
-        base = 0 if reference is None else class_code(reference, self.classes)
-        classes = [label for k, label in enumerate(self.classes) if k != base]
-        index = by_class_and_term(classes, ["constant", *self.terms])
-        return pd.DataFrame(self._wald(base, level, debiased=debiased), index=index)
-
-    def _wald(self, base: int, level: float, *, debiased: bool) -> dict[str, Floats]:
-        """The columns of `log_odds` against the class at a position."""
-        fit = self._fit.estimates
-        p = fit.moments.n_columns
-        shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
-        if shrink <= 0:
-            raise NotSupportedError(
-                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}.",
-                hint="Name fewer columns, or leave debiased= out.",
-            )
-        others = np.delete(np.arange(fit.moments.n_classes), base)
-        odds = log_odds(
-            fit.moments, fit.covariance, fit.divisor, fit.prior, others, base,
-            estimated_prior=fit.estimated_prior,
-        )  # fmt: skip
-        return wald_columns(odds, shrink, level)
-
-    def _by_term(self, values: Floats) -> pd.DataFrame:
-        """Of each class but the first, "constant" and terms by classes, what stands class by class."""
-        rows = pd.Index(["constant", *self.terms], name="term")
-        others = self.classes[1:]
-        return pd.DataFrame(values.reshape(len(others), -1).T, index=rows, columns=others)
-
     @property
     def params(self) -> pd.DataFrame:
         """Log odds of each class against the first, "constant" and terms by the other classes.
@@ -308,52 +379,6 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
             return self._by_term(self.log_odds()["coef"].to_numpy())
         planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
         return self._by_term(np.concatenate([[plane.offset, *plane.normal] for plane in planes]))
-
-    @property
-    @available_if(_need_errors)
-    def bse(self) -> pd.DataFrame:
-        """Standard errors of `params`, asymptotic for normal classes with one covariance (Efron, 1975)."""
-        return self._by_term(self.log_odds()["se"].to_numpy())
-
-    @available_if(_need_errors)
-    def cov_params(self) -> pd.DataFrame:
-        """Covariance of `params` by (class, term), by the delta method as `bse`, whose squares it has."""
-        index = self.log_odds().index
-        fit = self._fit.estimates
-        covariance = log_odds_covariance(
-            fit.moments, fit.covariance, fit.divisor, 0, estimated_prior=fit.estimated_prior
-        )
-        return pd.DataFrame(covariance, index=index, columns=index)
-
-    @property
-    @available_if(_need_errors)
-    def zvalues(self) -> pd.DataFrame:
-        """Estimates divided by their standard errors."""
-        return self._by_term(self.log_odds()["z"].to_numpy())
-
-    @property
-    @available_if(_need_errors)
-    @displayed(every="tail")
-    def pvalues(self) -> pd.DataFrame:
-        """Two-sided p-values of the z-values, by the normal distribution."""
-        return self._by_term(self.log_odds()["p"].to_numpy())
-
-    @available_if(_need_errors)
-    @displayed()
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Intervals of `params`, the log odds against the first class.
-
-        Parameters
-        ----------
-        level : float
-            Level of the intervals: 0.95 stands for 95 percent.
-
-        Returns
-        -------
-        DataFrame by (class, term)
-            low and high, in the units of the coefficients.
-        """
-        return self.log_odds(level=level)[["low", "high"]]
 
     def _plane(self, i: int, j: int) -> Plane:
         return self._fit.estimates.plane(i, j, self._fit.log_prior())
@@ -446,25 +471,6 @@ class LDAResults(LogOddsEquations, LinearGeometry, ClassDifferences):
         Where a fit has no rows, ask `qda`, which needs only moments.
         """
         return normal_fits.box_m_of(self._fit)
-
-    @displayed()
-    def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """The log odds against the first class under broom's names, with a row for each class and term.
-
-        The standard error, and what follows from it, is missing where `log_odds` has none: with shrunk and
-        robust covariances, and with `ncomp=`.
-
-        Parameters
-        ----------
-        level : float
-            Level of the intervals: 0.95 stands for 95 percent.
-        """
-        if self._fit.estimates.has_errors:
-            return with_broom_names(self.log_odds(level=level))
-        table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
-        table["coef"] = self.params.to_numpy().T.ravel()
-        table[["se", "z", "p", "low", "high"]] = np.nan
-        return with_broom_names(table)
 
     @displayed()
     def glance(self) -> pd.DataFrame:
