@@ -528,8 +528,8 @@ class HeaderItem(NamedTuple):
         Label that is printed.
     value : object
         Value at full precision.
-    text : str
-        Value as it is printed.
+    text : str or None
+        Value as it is printed; by default ``str(value)``.
     key : str
         Name under which `Pairs.item` finds the entry; empty if nothing looks for it.
     brief : str
@@ -540,10 +540,15 @@ class HeaderItem(NamedTuple):
 
     label: str
     value: Any
-    text: str
+    text: str | None = None
     key: str = ""
     brief: str = ""
     options: tuple[str, ...] = ()
+
+    @property
+    def printed(self) -> str:
+        """Value as it is printed."""
+        return str(self.value) if self.text is None else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -631,7 +636,7 @@ def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
     return [
         (
             shorten(clean(item.label), LABELS[1]),
-            shorten(clean(item.text), LABELS[1]),
+            shorten(clean(item.printed), LABELS[1]),
         )
         for item in pairs.items
     ]
@@ -687,7 +692,7 @@ def _errors_of(section: Section) -> Floats:
 def every_text(part: Part) -> list[list[str]]:
     """Texts of all cells of a table, also of those that renderings leave out; none of a table not shown."""
     if isinstance(part, Pairs):
-        return [[item.text] for item in part.items]
+        return [[item.printed] for item in part.items]
     if part.shown or not math.prod(part.table.shape):
         return []
     return _lines(part, _columns_of(part.table), _errors_of(part), LONGEST_LABEL)

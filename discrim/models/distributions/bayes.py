@@ -595,12 +595,12 @@ def _header(results: BayesResults, known: KnownDistribution) -> Pairs:
     what = "Error rate" if results.costs is None else "Mean cost"
     bound = f"{results.error_bound:.1e}" if results.error_bound else "0"
     items: list[HeaderItem] = [
-        HeaderItem("Classes", len(results.classes), str(len(results.classes))),
-        HeaderItem("Columns", len(results.columns), str(len(results.columns))),
-        HeaderItem("Law", _kind(law), _kind(law)),
+        HeaderItem("Classes", len(results.classes)),
+        HeaderItem("Columns", len(results.columns)),
+        HeaderItem("Law", _kind(law)),
         HeaderItem(what, results.error_rate, f"{results.error_rate:.6g}"),
         HeaderItem("Bound on its error", results.error_bound, bound),
-        HeaderItem("Computed by", results.error_method, results.error_method),
+        HeaderItem("Computed by", results.error_method),
     ]
     note = ""
     if results._least().is_sampled:

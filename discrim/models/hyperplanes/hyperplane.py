@@ -85,10 +85,10 @@ class Certificate(NamedTuple):
         overlap = self.kind == "overlap"
         proof = "weights of rows" if self.weights is not None else "mixtures of rows"
         items = [
-            HeaderItem("Kind", self.kind, self.kind),
+            HeaderItem("Kind", self.kind),
             HeaderItem("Proof", "", proof if overlap else "linear functions"),
             HeaderItem("Margin", self.margin, f"{self.margin:.6g}"),
-            HeaderItem("Rows on the plane", len(self.on_plane), str(len(self.on_plane))),
+            HeaderItem("Rows on the plane", len(self.on_plane)),
         ]
         parts: dict[str, Any] = {"header": Pairs(SAID[self.kind], items, self.message)}
         if not overlap:

@@ -38,12 +38,12 @@ def _perceptron_header(results: PerceptronResults, fit: FittedModel[PerceptronFi
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
-        HeaderItem("Order of rows", order, order),
+        HeaderItem("Order of rows", order),
         HeaderItem("Step", fit.estimates.step, f"{fit.estimates.step:g}"),
         *begun,
         HeaderItem("Separable", results.separable, "yes" if results.separable else "no"),
         HeaderItem("Converged", results.converged, "yes" if results.converged else "no"),
-        HeaderItem("Updates", results.updates, str(results.updates)),
+        HeaderItem("Updates", results.updates),
         headers.error_item(fit, "apparent"),
     ]
     said = []
@@ -99,7 +99,7 @@ def _hyperplane_header(results: HyperplaneResults, fit: FittedModel[HyperplaneFi
         *headers.row_items(fit),
         *headers.size_items(fit),
         HeaderItem("Margin", results.margin, f"{results.margin:.6g}", key="margin", brief="margin"),
-        HeaderItem("Support points", len(fit.estimates.plane.support), str(len(fit.estimates.plane.support))),
+        HeaderItem("Support points", len(fit.estimates.plane.support)),
         HeaderItem("KKT residual", results.kkt, f"{results.kkt:.1e}"),
         HeaderItem("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
         *headers.error_items(fit),

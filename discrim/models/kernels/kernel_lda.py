@@ -706,7 +706,7 @@ def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
             else []
         ),
         headers.chosen_item(fit, "sample and GCV" if numbers.kind else "leave-one-out"),
-        HeaderItem("Posteriors", posteriors, posteriors),
+        HeaderItem("Posteriors", posteriors),
         *headers.size_items(fit),
         headers.prior_item(fit),
         *headers.error_items(fit),

@@ -84,11 +84,11 @@ def model_header(model: Any) -> Pairs:
     rows = "Sum of weights" if model.design_rows.weighted else "Rows used"
     items: list[HeaderItem] = [
         HeaderItem(rows, model.total, f"{model.total:.10g}"),
-        HeaderItem("Responses", len(model.responses), str(len(model.responses))),
-        HeaderItem("Rows dropped, missing", model.design_rows.dropped, str(model.design_rows.dropped)),
-        HeaderItem("Terms", len(model.terms), str(len(model.terms))),
+        HeaderItem("Responses", len(model.responses)),
+        HeaderItem("Rows dropped, missing", model.design_rows.dropped),
+        HeaderItem("Terms", len(model.terms)),
         HeaderItem("Residual df", model.estimates.df, f"{model.estimates.df:.10g}"),
-        HeaderItem("Columns of the model", model.estimates.rank, str(model.estimates.rank)),
+        HeaderItem("Columns of the model", model.estimates.rank),
     ]
     return Pairs(model.design_rows.design.formula, items)
 

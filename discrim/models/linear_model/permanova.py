@@ -550,11 +550,11 @@ def _permanova_header(results: Any) -> Pairs:
     dropped = results._dropped
     few = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
     items: list[HeaderItem] = [
-        HeaderItem("Rows used", results.nobs, str(results.nobs)),
-        HeaderItem("Distance", results.distance, results.distance),
-        HeaderItem("Rows dropped, missing", dropped, str(dropped)),
-        HeaderItem("Permutations", len(results.permuted), str(len(results.permuted))),
-        HeaderItem("Residual df", results.df_resid, str(results.df_resid)),
+        HeaderItem("Rows used", results.nobs),
+        HeaderItem("Distance", results.distance),
+        HeaderItem("Rows dropped, missing", dropped),
+        HeaderItem("Permutations", len(results.permuted)),
+        HeaderItem("Residual df", results.df_resid),
         HeaderItem("Labellings", results.labellings, few),
     ]
     return Pairs(results.formula, items)

@@ -751,7 +751,7 @@ def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
         headers.criterion_item(results, "llf", f"Log-likelihood{observed}"),
         HeaderItem("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
         HeaderItem("Log-lik. of rows alone", results.llf_rows, f"{results.llf_rows:.2f}"),
-        HeaderItem("Free parameters", results.df_model, str(results.df_model)),
+        HeaderItem("Free parameters", results.df_model),
         headers.criterion_item(results, "aic", "AIC"),
         headers.criterion_item(results, "bic", "BIC"),
         headers.error_item(fit, "apparent"),

@@ -64,7 +64,7 @@ def _densities(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> l
         share = f"{results.smoothing:g} of the largest variance" if results.smoothing else "none"
         items.append(HeaderItem("Smoothing", results.smoothing, share))
     if len(plan.tables):
-        items.append(HeaderItem("Categorical columns", len(plan.tables), str(len(plan.tables))))
+        items.append(HeaderItem("Categorical columns", len(plan.tables)))
     if len(plan.kernels):
         given = int((plan.bandwidths > 0).sum())
         rule = "given" if given == len(plan.kernels) else plan.rule + (f", {given} given" if given else "")
@@ -72,7 +72,7 @@ def _densities(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> l
             HeaderItem("Kernel densities", len(plan.kernels), f"{len(plan.kernels)}, bandwidths {rule}")
         )
     if len(plan.counts):
-        items.append(HeaderItem("Columns of counts", len(plan.counts), str(len(plan.counts))))
+        items.append(HeaderItem("Columns of counts", len(plan.counts)))
     if len(plan.tables) or len(plan.counts):
         items.append(
             HeaderItem(

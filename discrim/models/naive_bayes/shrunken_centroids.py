@@ -434,9 +434,9 @@ def _header(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) ->
         ),
         headers.chosen_item(fit, "cross-validation"),
         HeaderItem(f"Offset s0, {kind}", results.offset, f"{results.offset:.4g}"),
-        HeaderItem("Spread s", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
+        HeaderItem("Spread s", "pooled, 1/(N-K)"),
         *headers.size_items(fit),
-        HeaderItem("Columns selected", left, str(left), brief="columns selected", options=("select",)),
+        HeaderItem("Columns selected", left, brief="columns selected", options=("select",)),
         headers.prior_item(fit),
         *headers.error_items(fit),
     ]

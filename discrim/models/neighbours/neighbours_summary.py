@@ -31,17 +31,17 @@ def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
 def _scale_item(results: KNNResults, fit: FittedModel[KNNFit]) -> HeaderItem:
     """What columns are divided by."""
     if results.metric == "mahalanobis":
-        return HeaderItem("Covariance", "pooled, 1/(N-K)", "pooled, 1/(N-K)")
+        return HeaderItem("Covariance", "pooled, 1/(N-K)")
     scale = "SD, all rows" if fit.estimates.scale else "nothing"
-    return HeaderItem("Columns divided by", scale, scale)
+    return HeaderItem("Columns divided by", scale)
 
 
 def _knn_header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
     items: list[HeaderItem] = [
         *headers.row_items(fit),
-        HeaderItem("Neighbours k", results.k, str(results.k), brief="neighbours k", options=("k",)),
+        HeaderItem("Neighbours k", results.k, brief="neighbours k", options=("k",)),
         headers.chosen_item(fit, "leave-one-out"),
-        HeaderItem("Metric", results.metric, results.metric),
+        HeaderItem("Metric", results.metric),
         _scale_item(results, fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
@@ -104,9 +104,9 @@ def _kernel_header(results: KernelDensityResults, fit: FittedModel[KernelDensity
     brief = "" if numbers.rule_of_radii == "given" else "bandwidth by"
     items: list[HeaderItem] = [
         *headers.row_items(fit),
-        HeaderItem("Kernel", results.kernel, results.kernel),
-        HeaderItem("Metric", metric, metric),
-        HeaderItem("Bandwidth by", chosen, chosen, brief=brief, options=("bandwidth",)),
+        HeaderItem("Kernel", results.kernel),
+        HeaderItem("Metric", metric),
+        HeaderItem("Bandwidth by", chosen, brief=brief, options=("bandwidth",)),
         *headers.size_items(fit),
         headers.prior_item(fit),
         *headers.error_items(fit),

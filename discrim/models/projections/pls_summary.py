@@ -62,15 +62,15 @@ def _header(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
         HeaderItem(
             "Algorithm", numbers.algorithm, "O2PLS" if results.orthogonal else ALGORITHMS[numbers.algorithm]
         ),
-        HeaderItem("Columns taken", units, units),
-        HeaderItem("Indicators taken", responses, responses),
+        HeaderItem("Columns taken", units),
+        HeaderItem("Indicators taken", responses),
         *headers.size_items(fit),
     ]
     if numbers.nonzero:
         counts = ", ".join(map(str, numbers.nonzero))
-        items.append(HeaderItem("Columns of components", counts, counts))
+        items.append(HeaderItem("Columns of components", counts))
     if fit.options["within"] is not None:
-        items.append(HeaderItem("Deviations within", fit.options["within"], str(fit.options["within"])))
+        items.append(HeaderItem("Deviations within", fit.options["within"]))
     if numbers.decides == "lda":
         items.append(headers.prior_item(fit))
     items.append(headers.error_item(fit, "apparent"))

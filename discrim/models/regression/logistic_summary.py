@@ -76,8 +76,8 @@ def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
         headers.prior_item(fit),
         HeaderItem("AIC", results.aic, f"{results.aic:.2f}"),
         HeaderItem("BIC", results.bic, f"{results.bic:.2f}"),
-        HeaderItem("Estimates", method, method),
-        HeaderItem("Steps", numbers.newton.steps, str(numbers.newton.steps)),
+        HeaderItem("Estimates", method),
+        HeaderItem("Steps", numbers.newton.steps),
         *robust,
         headers.error_item(fit, "apparent"),
     ]
@@ -159,9 +159,9 @@ def _penalized_header(results: PenalizedLogisticResults, fit: FittedModel[Any]) 
         HeaderItem(
             "Strength (lambda)", penalty.strength, f"{penalty.strength:.4g}", brief="strength (lambda)"
         ),
-        HeaderItem("Chosen by", chosen, chosen, "chosen_by", "chosen by" if by_path else ""),
+        HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if by_path else ""),
         HeaderItem("L1 ratio (alpha)", penalty.l1_ratio, f"{penalty.l1_ratio:g}"),
-        HeaderItem("Parametrization", of, of),
+        HeaderItem("Parametrization", of),
         HeaderItem(
             "Coefficients not zero", nonzero, f"{nonzero} of {every}", "n_nonzero", "coefficients not zero"
         ),
@@ -174,7 +174,7 @@ def _penalized_header(results: PenalizedLogisticResults, fit: FittedModel[Any]) 
         ),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        HeaderItem("Steps", numbers.steps, str(numbers.steps)),
+        HeaderItem("Steps", numbers.steps),
         headers.error_item(fit, "apparent"),
     ]
     note = (

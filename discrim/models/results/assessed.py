@@ -504,9 +504,9 @@ def _header(assessment: Assessment) -> Pairs:
         HeaderItem(
             "Sum of weights" if rows.weighted else "Rows judged", assessment.nobs, f"{assessment.nobs:.10g}"
         ),
-        HeaderItem("Rows without a class", assessment.unlabelled, str(assessment.unlabelled)),
-        HeaderItem("Rows without a prediction", assessment.unpredicted, str(assessment.unpredicted)),
-        HeaderItem("Weighted by the prior", prior, prior),
+        HeaderItem("Rows without a class", assessment.unlabelled),
+        HeaderItem("Rows without a prediction", assessment.unpredicted),
+        HeaderItem("Weighted by the prior", prior),
     ]
     notes = [f"Judged: {rows.way}."]
     if rows.method in ("loo", "cv"):

@@ -52,15 +52,15 @@ def row_items(fit: FittedModel[Any]) -> list[HeaderItem]:
     rows = "Rows used" if not fit.design_rows.weighted else "Sum of weights"
     return [
         HeaderItem(rows, fit.nobs, number(fit.nobs)),
-        HeaderItem("Rows dropped, missing", fit.dropped, str(fit.dropped)),
+        HeaderItem("Rows dropped, missing", fit.dropped),
     ]
 
 
 def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
     """How many classes and columns there are."""
     items: list[HeaderItem] = [
-        HeaderItem("Classes", len(fit.classes), str(len(fit.classes))),
-        HeaderItem("Columns", len(fit.terms), str(len(fit.terms))),
+        HeaderItem("Classes", len(fit.classes)),
+        HeaderItem("Columns", len(fit.terms)),
     ]
     gone = fit.design_rows.constant
     if gone:
@@ -72,7 +72,7 @@ def prior_item(fit: FittedModel[Any]) -> HeaderItem:
     """Where the prior is from."""
     given = "equal" if len(set(fit.prior.tolist())) == 1 else "given"
     prior = "class proportions" if fit.estimates.estimated_prior else given
-    return HeaderItem("Prior", prior, prior, key="prior")
+    return HeaderItem("Prior", prior, key="prior")
 
 
 def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> HeaderItem:
@@ -140,7 +140,7 @@ def facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any]) -> 
 
 def _phrase(item: HeaderItem) -> str:
     """Name and text of an item, with what follows a comma in parentheses."""
-    value, _, how = item.text.partition(", ")
+    value, _, how = item.printed.partition(", ")
     return f"{item.brief} {value}{f' ({how})' if how else ''}"
 
 
@@ -249,7 +249,7 @@ def criterion_item(results: Any, name: str, label: str) -> HeaderItem:
 def chosen_item(fit: FittedModel[Any], by: str) -> HeaderItem:
     """By what a tuning parameter was chosen, or that it was given."""
     chosen = by if fit.path is not None else "not in the file" if fit.loaded else "given"
-    return HeaderItem("Chosen by", chosen, chosen, "chosen_by", "chosen by" if fit.path is not None else "")
+    return HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if fit.path is not None else "")
 
 
 def kept_note(fit: FittedModel[Any]) -> str:

@@ -547,15 +547,15 @@ class ChooseResults(ChosenAnew):
         pick = self.validations[self.chosen]
         rule = "the simplest within one standard error" if self.select == "1se" else "the least loss"
         items: list[HeaderItem] = [
-            HeaderItem("Chosen", self.chosen, self.chosen),
+            HeaderItem("Chosen", self.chosen),
             HeaderItem("Rule", self.select, rule),
             HeaderItem("Rows", float(self._judged.weights.sum()), number(self._judged.weights.sum())),
-            HeaderItem("Rows dropped, missing", fit.dropped, str(fit.dropped)),
-            HeaderItem("Rows without a label", pick.unlabelled, str(pick.unlabelled)),
-            HeaderItem("Columns", len(fit.terms), str(len(fit.terms))),
-            HeaderItem("Classes", len(fit.classes), str(len(fit.classes))),
-            HeaderItem("Folds", self._folds, str(self._folds)),
-            HeaderItem("Seed", self.seed, str(self.seed)),
+            HeaderItem("Rows dropped, missing", fit.dropped),
+            HeaderItem("Rows without a label", pick.unlabelled),
+            HeaderItem("Columns", len(fit.terms)),
+            HeaderItem("Classes", len(fit.classes)),
+            HeaderItem("Folds", self._folds),
+            HeaderItem("Seed", self.seed),
         ]
         return Pairs(self.formula, items)
 

@@ -742,16 +742,16 @@ def _header(cv: CrossValidation) -> Pairs:
     rows = "Sum of weights" if cv._weighted else "Rows judged"
     items: list[HeaderItem] = [
         HeaderItem(rows, total, number(total)),
-        HeaderItem("Rows dropped, missing", fit.dropped, str(fit.dropped)),
-        HeaderItem("Rows without a label", cv.unlabelled, str(cv.unlabelled)),
-        HeaderItem("Prior", prior, prior),
-        HeaderItem("Folds", folds, str(folds)),
-        HeaderItem("Repeats", repeats, str(repeats)),
+        HeaderItem("Rows dropped, missing", fit.dropped),
+        HeaderItem("Rows without a label", cv.unlabelled),
+        HeaderItem("Prior", prior),
+        HeaderItem("Folds", folds),
+        HeaderItem("Repeats", repeats),
         HeaderItem("Seed", cv.seed, "none, folds given" if cv.seed is None else str(cv.seed)),
     ]
     if judged.clusters is not None:
         groups = len(set(judged.clusters.tolist()))
-        items.insert(6, HeaderItem("Groups, each in one fold", groups, str(groups)))
+        items.insert(6, HeaderItem("Groups, each in one fold", groups))
     lone = [absent_class_mask(cv._actual, cv._weights, len(cv._fit.classes), dealt) for dealt in cv._dealt]
     absent = cv._fit.classes[np.unique(cv._actual[np.any(lone, axis=0)])]
     notes = (_choice_note(cv), uneven_note(cv), absent_note(absent))

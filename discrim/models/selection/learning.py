@@ -310,7 +310,7 @@ def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -
         HeaderItem("Error with these, by the law", now, f"{100 * now:.2f} %"),
         HeaderItem("Error in the limit, by the law", limit, f"{100 * limit:.2f} %"),
         HeaderItem("Power of the rows", power, f"{power:.3g}" if falls > 0 else "none: errors do not fall"),
-        HeaderItem("Seed", curve.seed, str(curve.seed)),
+        HeaderItem("Seed", curve.seed),
     ]
     formats: dict[Any, Any] = dict.fromkeys(["error", "se", "low", "high"], "share") | {"rules": "count"}
     parts: dict[str, Callable[[], Section | Pairs]] = {

@@ -286,8 +286,8 @@ def plan_summary(found: Plan, sections: Sequence[str] | None = None) -> Summary:
     setting = found._setting
     items: list[HeaderItem] = [
         HeaderItem("Distance of two classes", setting.distance, f"{setting.distance:g}"),
-        HeaderItem("Columns", setting.p, str(setting.p)),
-        HeaderItem("Classes", setting.classes, str(setting.classes)),
+        HeaderItem("Columns", setting.p),
+        HeaderItem("Classes", setting.classes),
         HeaderItem("Error of the best rule", found.least_error, f"{100 * found.least_error:.2f} %"),
         HeaderItem(
             "Error wanted", found._error, "none" if found._error is None else f"{100 * found._error:.2f} %"
