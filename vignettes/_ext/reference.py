@@ -73,7 +73,7 @@ GIVEN = (
     "models.selection.comparison:Comparison",
     "models.results.canonical:CanonicalResults",
     "models.results.assessed:Assessment",
-    "models.evaluation.assessment:Classification",
+    "models.evaluation.classification:Classification",
     "inference.result:TestResult",
     "report.tables:Summary",
     "models.results.geometry:Boundary",

@@ -39,6 +39,7 @@ from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.refits import error_path, held_path
 from discrim.models.discriminant.covariance_models import describe
 from discrim.models.evaluation import validation
+from discrim.models.evaluation.tuning import TuningFolds, judged_rows, refuse_lone_classes
 from discrim.models.moments.given import NeedsRows
 
 
@@ -127,7 +128,7 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovarianc
     The path has components, error, se and share, that of the variance which the axes have. Axes are learnt
     anew without each fold or row. The prior is sampled where it is the class proportions of the rows.
     """
-    validation.refuse_lone_classes(choice.moments, choice.blocks.design.levels, "components=")
+    refuse_lone_classes(choice.moments, choice.blocks.design.levels, "components=")
     spectrum = choice.covariance_model.spectrum(choice.moments)
     by = _by_leaving_out if choice.covariance_model.wanted == "loo" else _by_folds
     numbers, wrong, rows = by(choice, spectrum)
@@ -147,7 +148,7 @@ def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, F
     blocks = choice.blocks
     k = choice.moments.n_classes
     used = int((used_codes(blocks) >= 0).sum())
-    folds = validation.TuningFolds.read(min(FOLDS, used), SEED, blocks)
+    folds = TuningFolds.read(min(FOLDS, used), SEED, blocks)
     parts, judged = folds.training_moments(blocks, choice.moments.spread, rooted=False)
     learnt = [(part, choice.covariance_model.spectrum(part)) for part in parts]
     most = min(choice.most(part, len(own.lengths)) for part, own in learnt)
@@ -156,7 +157,7 @@ def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, F
     wrong = np.zeros((len(numbers), k))
     rows = np.zeros(k)
     with Progress(blocks.table.nrows * folds.count, "choice of components") as progress:
-        for fold, x, codes, times in validation.judged_rows(blocks, judged, progress):
+        for fold, x, codes, times in judged_rows(blocks, judged, progress):
             own = scores[fold].of_rows(x), codes, times
             wrong += choice.missed(scores[fold], learnt[fold][0], own, numbers)
             rows += np.bincount(codes, times, minlength=k)

@@ -46,7 +46,7 @@ from discrim.models.discriminant.components import AxesChoice, choose_axes, need
 from discrim.models.discriminant.covariance_models import warn_of_separated_axes
 from discrim.models.discriminant.normal_fits import warn_of_units, warn_where_units_differ
 from discrim.models.discriminant.normal_results import SubspaceResults
-from discrim.models.evaluation.validation import (
+from discrim.models.evaluation.tuning import (
     Split,
     Splits,
     TuningFolds,

@@ -1,7 +1,8 @@
-"""How good is a fit's rule? Its predictions on rows that it did or did not see, and what they come to.
+"""Predictions and error rates of a fit on rows of known class: new rows, or the rows of the fit.
 
-Rows of known class, new ones or the fit's own, are read part by part, with what the fit says of them; figures
-count them, and tables show them beside their predictions, as SAS and Stata print a classification.
+Rows are read chunk by chunk and scored by the rule of the fit, or by rules that are fitted without them
+(`validation.py`). Error rates, confusion matrices and assessments are computed from the scores;
+`classification.py` has tables that show the rows next to their predictions.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,6 @@ from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.data.sources.files import names_files
 from discrim.data.sources.parts import no_rows
 from discrim.data.sources.sources import rows_given
-from discrim.data.values import LabelType
 from discrim.design.blocks import Block, Blocks, weight_vector
 from discrim.design.matrix import response_codes
 from discrim.design.rows import used_codes, used_of_block, used_rows
@@ -43,18 +43,13 @@ from discrim.inference import parametric_errors
 from discrim.inference.calibration import log_odds_against_rest
 from discrim.inference.error_rates import Rates, check_level, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import drawn_seed
-from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.fit import AS_FITTED, FittedModel, Gaps
-from discrim.models.base.labels import distinct, labelled
+from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_flag, check_word, listed, told
 from discrim.models.base.scores import Decision, block_scores, scored
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
 from discrim.models.evaluation.validation import BootstrapSamples, LeftOutTable
-
-if TYPE_CHECKING:
-    from discrim.report.grid import Pairs, Section
-    from discrim.report.tables import Summary
 
 NONE_JUDGED = "There is no row with a class and a prediction."
 
@@ -763,145 +758,3 @@ def _way(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) 
     if method == "loo":
         return f"rows of the fit, each by the rule without it{said}"
     return f"rows of the fit, by rules without their fold of {plan.folds}, seed {plan.seed}{said}"
-
-
-WAYS = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "leaving out folds"}
-
-
-def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> Classification:
-    """Judge rows of known class; see `ClassifierResults.classification`."""
-    fit.need_posteriors("classification()")
-    actual, scores, weights, index = judged_scores(fit, data, method, plan)
-    prior = pd.Series(fit.prior_values(), index=fit.classes)
-    way = WAYS[method] if data is None else "new rows"
-    if method != "apparent":
-        way += f", prior {validation.prior_of_rest(fit, plan.refit_prior)}"
-    labels = fit.design_rows.design.labels
-    return Classification(actual, posteriors(scores), weights, prior, index, way, labels)
-
-
-class Classification(Shown):
-    """Rows of known class beside their posteriors."""
-
-    _FIRST_SECTIONS = ("classification", "average posteriors")
-
-    def __init__(
-        self,
-        actual: Codes,
-        proba: Floats,
-        weights: Floats | None,
-        prior: pd.Series,
-        index: pd.Index,
-        way: str,
-        labels: LabelType | None,
-    ) -> None:
-        self._actual = actual
-        self._proba = proba
-        self._weights = weights
-        self._predicted = best_class(proba)
-        self._prior = prior
-        self._index = index
-        self._way = way
-        self._labels = labels
-
-    @property
-    @displayed(every="count")
-    def confusion(self) -> pd.DataFrame:
-        """Actual by predicted, counts or sums of weights."""
-        return confusion_table(self._actual, self._predicted, self._prior.index, self._weights)
-
-    @property
-    @displayed({"rows": "count", "percent": "z", "share": "share"})
-    def table(self) -> pd.DataFrame:
-        """Counts with totals, row percentages, and the priors.
-
-        Indexed by (actual, "rows" | "percent"). Counts with totals, and percentages of each actual class. The
-        priors are in the last row.
-        """
-        counts = self.confusion
-        total = distinct("total", counts.index)
-        prior = distinct("prior", counts.index)
-        whole = [*counts.index, total]
-        numbers = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
-        numbers = np.column_stack([numbers, numbers.sum(axis=1)])
-        with np.errstate(invalid="ignore"):
-            percent = 100 * numbers / numbers[:, -1:]
-        lines = np.stack([numbers, percent], axis=1).reshape(-1, len(whole))
-        labels = [(label, kind) for label in whole for kind in ("rows", "percent")]
-        index = pd.MultiIndex.from_tuples([*labels, (prior, "share")], names=["actual", None])
-        priors = np.append(self._prior, self._prior.sum())
-        return pd.DataFrame(
-            np.vstack([lines, priors]), index=index, columns=pd.Index(whole, name="predicted")
-        )
-
-    @property
-    def average_posteriors(self) -> pd.DataFrame:
-        """Mean posterior of the predicted class, actual by predicted.
-
-        Mean posterior of the predicted class among the rows of each cell; missing where a cell has no rows.
-        """
-        known = (self._actual >= 0) & (self._predicted >= 0)
-        k = len(self._prior)
-        highest = self._proba[known].max(axis=1)
-        weights = np.ones(len(highest)) if self._weights is None else self._weights[known]
-        cells = self._actual[known] * k + self._predicted[known]
-        sums = np.bincount(cells, weights * highest, k * k)
-        counts = np.bincount(cells, weights, k * k)
-        mean = np.divide(sums, counts, out=np.full(k * k, np.nan), where=counts > 0)
-        return self.confusion.astype(np.float64).mask(lambda frame: frame.notna(), mean.reshape(k, k))
-
-    @property
-    def misclassified(self) -> pd.DataFrame:
-        """Actual and predicted class, and posteriors, of the rows whose predicted class is not their own."""
-        wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
-        classes = self._prior.index
-        index = self._index[wrong]
-        frame = pd.DataFrame(
-            {
-                distinct(word, classes): labelled(codes[wrong], classes, index, self._labels)
-                for word, codes in (("actual", self._actual), ("predicted", self._predicted))
-            },
-            index=index,
-        )
-        proba = pd.DataFrame(self._proba[wrong], index=index, columns=classes).rename_axis(columns=None)
-        return pd.concat([frame, proba], axis=1)
-
-    def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The tables as a summary, which prints as text and is shown as tables in a notebook.
-
-        Parameters
-        ----------
-        sections : sequence of str, optional
-            Keys of the sections wanted, in order, or "all"; by default all.
-        """
-        from discrim.report.grid import Section
-        from discrim.report.tables import summarize
-
-        wrong = self.misclassified
-        formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share")
-        formats |= dict.fromkeys(wrong.columns[:2], "text")
-        line_formats: dict[str, Any] = {"rows": "count", "percent": "z", "share": "share"}
-        lines: dict[Any, Any] = {label: line_formats[label[1]] for label in self.table.index}
-        parts: dict[str, Callable[[], Section | Pairs]] = {
-            "classification": lambda: Section(
-                "Actual classes (rows) by predicted classes",
-                self.table,
-                row_formats=lines,
-                note="Percentages are of the actual class.",
-                source=".table",
-            ),
-            "average posteriors": lambda: Section(
-                "Average posterior of the predicted class",
-                self.average_posteriors.rename_axis(index=None, columns=None),
-                dict.fromkeys(self._prior.index, "share"),
-                source=".average_posteriors",
-            ),
-            "misclassified": lambda: Section(
-                "Misclassified rows",
-                wrong,
-                formats,
-                note="" if len(wrong) else "None.",
-                source=".misclassified",
-            ),
-        }
-        return summarize(f"Classification, {self._way}", parts, sections)

@@ -1,35 +1,27 @@
-"""Rules that did not see the rows that they judge: each row left out, folds, splits, bootstrap samples.
+"""Scores of rows by rules that are fitted without them: leave-one-out, folds and bootstrap samples.
 
 A model that is a function of moments is refitted from merged moments of folds, without a second pass over
-the rows; any other is fitted again with the rows of a fold weighted zero. So is each whose formula learns
-from columns, as `standardize` does, and that is learnt without the fold as well. Splits are given pair by
-pair, rows to learn from and rows to be judged, as scikit-learn's `cv=` takes them.
+the rows. Any other model is fitted again with the rows of a fold weighted zero, and so is a model whose
+formula estimates transforms, for example `standardize`, which are then estimated without the fold too.
 
-The prior of such rules is held, as of all rows, or estimated anew. Class proportions that are held know of
-the rows that are left out. A logistic regression has them in its constants, where they favour the class of
-the row that is left out, and nearest neighbours have no prior but the rows: both are refitted with the
-shares of the rows that are left. Models of the rows within classes estimate the prior apart from the rest,
-and hold it by the convention of R's MASS, unless they are told not to.
-
-A tuning parameter is chosen from a grid by folds: a model is fitted to the rows outside each at all values
-of the grid. Of the values whose error is as good as the least, or within one standard error of it, the verb
-takes the simplest.
+The prior of these rules is fixed to that of all rows, or estimated again. Class proportions of all rows
+contain the row that is left out. A logistic regression has them in its intercepts, where they favour the
+class of that row, and nearest neighbours have no other prior: both are refitted with the proportions of the
+remaining rows. Other models estimate the prior separately, and by default it stays fixed, as in R's MASS.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, TypeVar
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread, sorted_by
+from discrim.core.moments.row_sums import sorted_by
 from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
@@ -55,98 +47,12 @@ from discrim.errors import (
     NotSupportedError,
     warn_user,
 )
-from discrim.inference.error_rates import as_good
-from discrim.inference.resampling import check_folds, deal, deal_groups, dealt_codes, drawn_seed, generator
+from discrim.inference.resampling import check_folds, deal, deal_groups, generator
 from discrim.models.base import reading
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.reading import SelectRule
 from discrim.models.base.refits import moment_folds
 from discrim.models.base.scores import Decision, warn_impossible
 from discrim.models.evaluation.absent_classes import rule_of_present
-
-Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
-"""What a user gives: for each split the positions of the rows to learn from, and of those to be judged."""
-
-
-class Split(NamedTuple):
-    """Times (n,) that each row of a table is learnt from, and is judged."""
-
-    train: Floats
-    test: Floats
-
-
-def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
-    """Splits of a table's rows, checked, from pairs of positions, or of truth values by row.
-
-    The message says what else, `also`, cv may be.
-    """
-    if isinstance(cv, str) or not isinstance(cv, Iterable):
-        raise DataError(
-            f"folds={cv!r} is not valid.",
-            hint=f"Give {also}, or splits: pairs of row positions, (train, test).",
-        )
-    pairs = list(cv)
-    if not pairs:
-        raise DataError(
-            "folds is empty.", hint=f"Give {also}, or splits: pairs of row positions, (train, test)."
-        )
-    used = used_codes(blocks) >= 0
-    splits = []
-    for number, pair in enumerate(pairs, start=1):
-        try:
-            train, test = pair
-        except (TypeError, ValueError):
-            raise DataError(
-                f"Split {number} of folds is no pair of row positions.", hint="Give (train, test)."
-            ) from None
-        what = f"of split {number} of folds"
-        splits.append(Split(_times(train, f"Train {what}", used), _times(test, f"Test {what}", used)))
-    return tuple(splits)
-
-
-def _times(rows_given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
-    """How often each row of the table is among those given."""
-    positions = np.asarray(rows_given)
-    rows = len(used)
-    if positions.ndim == 1 and positions.dtype == bool:
-        if len(positions) != rows:
-            raise DataError(
-                f"{what} has {len(positions)} truth values: the table has {rows} rows.",
-                hint="Give one for each.",
-            )
-        positions = np.flatnonzero(positions)
-    if not positions.size:
-        raise DataError(f"{what} is empty.", hint="Give positions of rows, from 0 on.")
-    if positions.ndim != 1 or positions.dtype.kind not in "iu":
-        raise DataError(f"{what} is no list of row positions.", hint="Give whole numbers from 0 on.")
-    wrong = positions[(positions < 0) | (positions >= rows)]
-    if len(wrong):
-        raise DataError(
-            f"{what} has position {wrong[0]}: the table has {rows} rows, counted from 0 to {rows - 1}.",
-            hint="Give positions of these.",
-        )
-    if not used[positions].any():
-        raise DataError(
-            f"{what} has no row that the fit uses: its rows miss values or have a weight of zero.",
-            hint="Give other rows.",
-        )
-    return np.bincount(positions, minlength=rows).astype(np.float64)
-
-
-def used_splits(splits: Sequence[Split], blocks: Blocks) -> tuple[Split, ...]:
-    """The splits of the rows that a fit uses, in their order and without the others."""
-    used = used_codes(blocks) >= 0
-    return tuple(Split(train[used], test[used]) for train, test in splits)
-
-
-def split_moments(
-    blocks: Blocks, splits: Sequence[Split], spread: Spread, *, rooted: bool = True
-) -> Iterator[ClassMoments]:
-    """Moments of the rows that each split learns from; as of `class_moments`."""
-    base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    for split in splits:
-        yield reading.class_moments(blocks.with_weights(base * split.train), spread, rooted=rooted)
-
 
 IN_TURN = 2.0
 """Rows of a class that folds dealt in turn may lack at most to have all classes in proportion."""
@@ -829,116 +735,3 @@ class BootstrapSamples:
             "are separated).",
             hint=f"Give more rows, or fewer columns than {len(self._blocks.terms)}.",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class TuningFolds:
-    """Folds, or splits in their place, by which a tuning parameter is chosen.
-
-    The count is that of splits, too. The seed by which rows are dealt to folds is drawn where none was given,
-    so that a choice can be made again.
-    """
-
-    count: int
-    seed: int
-    splits: tuple[Split, ...] = ()
-
-    @classmethod
-    def read(cls, folds: Any, seed: int | None, blocks: Blocks, groups: Codes | None = None) -> Self:
-        """The folds or splits of rows that a person asks for; a number of folds is of whole groups (n,)."""
-        if groups is not None and reading.is_number(folds):
-            seed = drawn_seed(seed)
-            dealt = dealt_groups(blocks, groups, folds, seed)
-            folds = [
-                (np.flatnonzero((dealt >= 0) & (dealt != f)), np.flatnonzero(dealt == f))
-                for f in range(folds)
-            ]
-        splits = () if reading.is_number(folds) else read_splits(folds, blocks, "a number of folds")
-        return cls(len(splits) or folds, drawn_seed(seed), splits)
-
-    @property
-    def words(self) -> str:
-        """How many there are, in words."""
-        return f"{self.count} {'splits' if self.splits else 'folds'}"
-
-    def training_moments(
-        self, blocks: Blocks, spread: Spread, *, rooted: bool = True
-    ) -> tuple[Iterable[ClassMoments], list[Floats]]:
-        """For each fold the moments of the rows to learn from, and how often each row (n,) is judged.
-
-        `rooted` is as of `gather_parts`.
-        """
-        if self.splits:
-            learnt = split_moments(blocks, self.splits, spread, rooted=rooted)
-            return learnt, [split.test for split in self.splits]
-        dealt = dealt_codes(used_codes(blocks), self.count, self.seed)
-        judged = [(dealt == fold).astype(np.float64) for fold in range(self.count)]
-        return moment_folds(blocks, dealt, self.count, spread, rooted=rooted), judged
-
-    def training_rows(self, fold: int) -> tuple[str, str]:
-        """The rows that a fold leaves to learn from, in words, and what gives more of them."""
-        if self.splits:
-            return f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them"
-        return f"Without fold {fold + 1} of {self.count}", "more folds"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GridSearch:
-    """How a tuning parameter is chosen: from a grid, or from so many evenly spaced values."""
-
-    grid: Sequence[Any] | Floats | None
-    folds: TuningFolds
-    select: SelectRule = "min"
-    count: int = 0
-
-    def good(self, path: pd.DataFrame) -> NDArray[Any]:
-        """The values of the first column whose error is as good as the least, as far as `select` says."""
-        spread = path["se"].to_numpy() if self.select == "1se" else None
-        return np.asarray(path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), spread)])
-
-
-def read_choice(value: Any) -> tuple[Any, SelectRule]:
-    """Return the value of a tuned parameter, None if it is to be chosen, and the rule of the choice.
-
-    None chooses the value of smallest error, "1se" the simplest value within one standard error of it.
-    """
-    if isinstance(value, str) and value == "1se":
-        return None, "1se"
-    return value, "min"
-
-
-def refuse_lone_classes(moments: ClassMoments, levels: Sequence[Any], given: str) -> None:
-    """Raise a DataError for classes of one row; `given` is what lets nothing be chosen by folds."""
-    lone = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]
-    if lone:
-        which = "Class" if len(lone) == 1 else "Each of the classes"
-        raise DataError(
-            f"{which} {reading.listed(lone)} has one row, and without it the class is not known.",
-            hint=f"Give {given}, merge it with another class, or leave it out.",
-        )
-
-
-def refuse_none_judged(judged: Floats, what: str) -> None:
-    """Raise a DataError where no row is judged; `what` rows judge is plural."""
-    if not judged.any():
-        raise DataError(f"No row is left to judge {what} by.", hint="Give splits that judge more of them.")
-
-
-def judged_rows(
-    blocks: Blocks, judged: Sequence[Floats], progress: Callable[[int], object] | None = None
-) -> Iterator[tuple[int, Floats, Codes, Floats]]:
-    """Rows that folds judge, in one pass: fold, x (m, p), classes (m,), and how often each row counts (m,).
-
-    `judged` says how often each row (n,) of the table is judged, by fold. `progress` receives the
-    number of rows after each fold.
-    """
-    for rows, x, codes, weights in used_rows(blocks):
-        positions = positions_of(rows)
-        for fold, often in enumerate(judged):
-            if progress is not None:
-                progress(len(positions))
-            times = often[positions]
-            at = np.flatnonzero(times)
-            if len(at):
-                count = times[at] if weights is None else weights[at] * times[at]
-                yield fold, x[at], codes[at], count

@@ -26,8 +26,15 @@ from discrim.models.base.fit import FOLD_OPTIONS, FittedModel, ModelSpec
 from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import error_path, held_path
-from discrim.models.evaluation import validation
-from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
+from discrim.models.evaluation.tuning import (
+    GridSearch,
+    Splits,
+    TuningFolds,
+    judged_rows,
+    read_choice,
+    refuse_lone_classes,
+    refuse_none_judged,
+)
 from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results import headers
@@ -48,7 +55,7 @@ def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> t
     fit to all rows.
     """
     k = fit.moments.n_classes
-    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
+    refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
     if search.grid is None:
         count = reading.check_whole(
             "n_thresholds", search.count, 2, MOST_TRIED, what="a number of thresholds"
@@ -63,11 +70,11 @@ def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> t
     wrong = np.zeros((len(thresholds), k))
     rows = np.zeros(k)
     with Progress(blocks.table.nrows * len(parts), "choice of the threshold") as progress:
-        for fold, x, codes, times in validation.judged_rows(blocks, judged, progress):
+        for fold, x, codes, times in judged_rows(blocks, judged, progress):
             member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
             rows += member.sum(axis=0)
             wrong += (labels_along(parts[fold], x, thresholds, log_prior) != codes) @ member
-    validation.refuse_none_judged(rows, "thresholds")
+    refuse_none_judged(rows, "thresholds")
     path = error_path("threshold", thresholds, wrong, rows, fit.prior, sampled=fit.estimated_prior)
     reach = np.sort(fit.reach())
     path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")
@@ -195,7 +202,7 @@ def shrunken_centroids(
     ash_alcalinity      0.00   -0.91        0.00
     """
     options = verb_options(locals())
-    given, select = validation.read_choice(threshold)
+    given, select = read_choice(threshold)
     if given is not None:
         reading.check_number("threshold", given, 0, also=', or None or "1se" to have it chosen')
     if not (isinstance(offset, str) and offset == "median"):

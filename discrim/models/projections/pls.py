@@ -43,7 +43,7 @@ from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import held_path
 from discrim.models.base.scores import posterior_frame
 from discrim.models.evaluation import validation
-from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
+from discrim.models.evaluation.tuning import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.pls_choice import (

@@ -26,7 +26,14 @@ from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import SelectRule
 from discrim.models.base.refits import error_path
 from discrim.models.evaluation import validation
-from discrim.models.evaluation.validation import GridSearch, TuningFolds
+from discrim.models.evaluation.tuning import (
+    GridSearch,
+    TuningFolds,
+    judged_rows,
+    read_choice,
+    refuse_lone_classes,
+    refuse_none_judged,
+)
 from discrim.subspace import OrthogonalPLS, PLSSpecification, SparsePLS, read_algorithm
 
 Algorithm = Literal["nipals", "simpls"]
@@ -84,7 +91,7 @@ class ComponentPlan:
     def read(cls, algorithm: Any, ncomp: Any) -> Self:
         """Return the plan of validated options of `pls`."""
         algorithm = read_algorithm(algorithm)
-        count, select = validation.read_choice(ncomp)
+        count, select = read_choice(ncomp)
         if count is not None:
             also = ', or None or "1se" to have it chosen'
             reading.check_whole("ncomp", count, 1, what="a number", also=also)
@@ -105,7 +112,7 @@ class ComponentPlan:
             raise DataError(f"algorithm={name} leaves no ncomp to choose.", hint='Drop ncomp="1se".')
         orthogonal = None
         if isinstance(algorithm, OrthogonalPLS):
-            orthogonal, select = validation.read_choice(algorithm.n)
+            orthogonal, select = read_choice(algorithm.n)
             is_chosen = orthogonal is None
         return cls(algorithm, count, orthogonal, columns, is_chosen, select)
 
@@ -264,7 +271,7 @@ def tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.Data
     """
     if fit.orthogonal:
         return _tried_orthogonal(blocks, fit, core.orthogonal_fits(fit, fit.moments, fit.orthogonal), folds)
-    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "ncomp=")
+    refuse_lone_classes(fit.moments, blocks.design.levels, "ncomp=")
     moments, judged = folds.training_moments(blocks, fit.moments.spread)
     parts = [_refitted(fit, part, folds, fold) for fold, part in enumerate(moments)]
     most = min(part.components for part in parts)
@@ -278,7 +285,7 @@ def _tried_orthogonal(
     blocks: Blocks, fit: PLSFit, ladder: Sequence[PLSFit], folds: TuningFolds
 ) -> pd.DataFrame:
     """The same of fits with one orthogonal component, two and so on: orthogonal, error, se, R2X, R2, Q2."""
-    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "OrthogonalPLS() a number")
+    refuse_lone_classes(fit.moments, blocks.design.levels, "OrthogonalPLS() a number")
     moments, judged = folds.training_moments(blocks, fit.moments.spread)
     parts = [_ladder(fit, part, len(ladder)) for part in moments]
     most = min(map(len, parts))
@@ -314,7 +321,7 @@ def _path(
 ) -> pd.DataFrame:
     """Errors and Q2 of the numbers of components that the fits outside the folds go along."""
     wrong, rows, q2 = _judged(blocks, fit, alongs, judged, len(x))
-    validation.refuse_none_judged(rows, "components")
+    refuse_none_judged(rows, "components")
     tried = np.arange(1, len(x) + 1)
     sampled = fit.estimated_prior
     path = error_path(name, tried, wrong, rows, fit.prior, sampled=sampled)
@@ -386,7 +393,7 @@ def _judged(
     press = np.zeros(most)
     total = 0.0
     with Progress(blocks.table.nrows * len(alongs), "choice of components") as progress:
-        for fold, x, codes, times in validation.judged_rows(blocks, judged, progress):
+        for fold, x, codes, times in judged_rows(blocks, judged, progress):
             indicators = np.equal(codes[:, None], np.arange(k))
             member = indicators * times[:, None]
             rows += member.sum(axis=0)

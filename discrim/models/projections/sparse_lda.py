@@ -31,8 +31,15 @@ from discrim.models.base.fit import FOLD_OPTIONS, FittedModel, Gaps, ModelSpec, 
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import error_path, held_path
-from discrim.models.evaluation import validation
-from discrim.models.evaluation.validation import GridSearch, Splits, TuningFolds
+from discrim.models.evaluation.tuning import (
+    GridSearch,
+    Splits,
+    TuningFolds,
+    judged_rows,
+    read_choice,
+    refuse_lone_classes,
+    refuse_none_judged,
+)
 from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results import headers
@@ -57,7 +64,7 @@ def _sparsity(nonzero: Any, penalty: Any) -> tuple[By, list[float]]:
     """By what directions are made sparse, and how much; no value where the penalty is to be chosen."""
     if nonzero is not None and penalty is not None:
         raise DataError("nonzero= and penalty= ask for the same in two ways.", hint="Leave one of them out.")
-    penalty, _ = validation.read_choice(penalty)
+    penalty, _ = read_choice(penalty)
     for value in _as_list(nonzero):
         reading.check_whole(
             "nonzero", value, 1, 10**9, what="a number of columns", also=", or one for each direction"
@@ -160,7 +167,7 @@ def _choose_penalty(
     fits = core.along(moments, prior, penalties, **shared)
     for fit in fits:
         _refuse_singular(fit, blocks)
-    validation.refuse_lone_classes(moments, blocks.design.levels, "penalty= or nonzero=")
+    refuse_lone_classes(moments, blocks.design.levels, "penalty= or nonzero=")
     k = moments.n_classes
     log_prior = logs_of_prior(prior)
     penalties = np.array([fit.tuning[0] for fit in fits])
@@ -178,11 +185,11 @@ def _choose_penalty(
                     hint=f"Give penalty= or nonzero=, a grid= of larger penalties, or {more}.",
                 )
             rules = [fit.rule(log_prior) for fit in refits]
-            for _, x, codes, times in validation.judged_rows(blocks, [often]):
+            for _, x, codes, times in judged_rows(blocks, [often]):
                 member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
                 rows += member.sum(axis=0)
                 wrong += np.stack([best_class(rule.scores(x)) != codes for rule in rules]) @ member
-    validation.refuse_none_judged(rows, "penalties")
+    refuse_none_judged(rows, "penalties")
     path = error_path("penalty", penalties, wrong, rows, prior, sampled=shared["estimated_prior"])
     path["columns"] = [int(fit.selected().any(axis=1).sum()) for fit in fits]
     path["directions"] = [fit.coef.shape[1] for fit in fits]
@@ -555,7 +562,7 @@ def sparse_lda(
     path = None
     cache = {}
     if not values:
-        _, select = validation.read_choice(penalty)
+        _, select = read_choice(penalty)
         search = GridSearch(tried, TuningFolds.read(folds, seed, blocks), select, int(n_penalties))
         penalty, path, fits = _choose_penalty(blocks, stats, shares, search, shared)
         values = [penalty]
@@ -649,7 +656,7 @@ def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
     chosen = "not in the file" if fit.loaded else f"{by} given"
     if fit.path is not None:
         search = fit.spec.search
-        chosen = f"{search.folds.words}, {'one SE' if search.select == '1se' else 'least error'}"
+        chosen = f"{search.folds.description}, {'one SE' if search.select == '1se' else 'least error'}"
     left = len(results.selected)
     items: list[HeaderItem] = [
         *headers.row_items(fit),

@@ -149,7 +149,9 @@ def _penalized_header(results: PenalizedLogisticResults, fit: FittedModel[Any]) 
     search = fit.spec.search
     chosen = "not in the file" if fit.loaded else "given"
     if by_path:
-        chosen = f"{search.folds.words}, {'one SE' if search.penalty.select == '1se' else 'least deviance'}"
+        chosen = (
+            f"{search.folds.description}, {'one SE' if search.penalty.select == '1se' else 'least deviance'}"
+        )
     of = "log odds of two classes" if len(results.classes) == 2 else "symmetric, by class"
     every = numbers.beta[:, 1:].size
     nonzero = numbers.nonzero()

@@ -32,7 +32,7 @@ from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import Collinear, Separation
-from discrim.models.evaluation.validation import TuningFolds, refuse_none_judged, used_splits
+from discrim.models.evaluation.tuning import TuningFolds, refuse_none_judged, used_splits
 from discrim.models.regression.logistic_results import LogisticResults, LogisticSpec
 from discrim.models.regression.logistic_search import refuse_many_coefficients
 from discrim.models.results.geometry import LinearGeometry

@@ -42,8 +42,9 @@ from discrim.models.base.fit import CALIBRATOR, FittedModel
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import listed
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
-from discrim.models.evaluation.assessment import AssessedRows, Classification
+from discrim.models.evaluation.assessment import AssessedRows
 from discrim.models.evaluation.calibrated import FOLDS, SEED, calibrator_of
+from discrim.models.evaluation.classification import Classification
 from discrim.models.plots.pictured import draw_kind
 from discrim.models.registry import summary_of
 from discrim.report.grid import HeaderItem, Pairs, Section

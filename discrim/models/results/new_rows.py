@@ -66,7 +66,7 @@ Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
 def _has_casewise(results: FittedResults) -> None:
     """Raise NotSupportedError if the fit has no distances to the classes with a known distribution."""
-    from discrim.models.evaluation.casewise import check_distances
+    from discrim.models.evaluation.classification import check_distances
 
     check_distances(results._fit)
 
@@ -219,7 +219,7 @@ class NewRows(FittedResults):
         133   virginica  versicolor      0.729  4.007  0.135
         """
         from discrim.models.evaluation.assessment import table_and_method
-        from discrim.models.evaluation.casewise import casewise
+        from discrim.models.evaluation.classification import casewise
 
         data, method = table_and_method(data, method)
         return casewise(self, data, method, Gaps(unseen), refit_prior)

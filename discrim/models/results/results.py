@@ -354,7 +354,8 @@ class Judging(FittedResults):
         {'setosa': 1.0, 'versicolor': 0.96, 'virginica': 0.92}
         """
         from discrim.inference.resampling import drawn_seed
-        from discrim.models.evaluation.assessment import assessed, classification
+        from discrim.models.evaluation.assessment import assessed
+        from discrim.models.evaluation.classification import classification
         from discrim.models.results.assessed import Assessment
 
         data, method = assessment.table_and_method(data, method)

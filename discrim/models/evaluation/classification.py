@@ -1,0 +1,273 @@
+"""Tables of rows next to their predictions: classification as in SAS and Stata, casewise as in SPSS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.discriminant.lda import LDAFit
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.special import chi2_sf
+from discrim.core.rules.rules import best_class, posteriors
+from discrim.data.values import LabelType
+from discrim.design.blocks import Blocks
+from discrim.design.matrix import response_codes
+from discrim.errors import NotSupportedError
+from discrim.inference.error_rates import confusion_table
+from discrim.models.base.displayed import Shown, displayed
+from discrim.models.base.fit import FittedModel, Gaps
+from discrim.models.base.labels import distinct, labelled
+from discrim.models.base.reading import check_word
+from discrim.models.base.scores import scored
+from discrim.models.evaluation.assessment import Counting, JudgingPlan, judged_scores
+from discrim.models.evaluation.single_rows import has_law, typical_rows
+from discrim.models.evaluation.validation import prior_of_rest, refuse_many_scores
+
+if TYPE_CHECKING:
+    from discrim.report.grid import Pairs, Section
+    from discrim.report.tables import Summary
+
+METHOD_TITLES = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "leaving out folds"}
+"""How the title of a classification describes the method."""
+
+
+def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> Classification:
+    """Predict rows of known class; see `ClassifierResults.classification`."""
+    fit.need_posteriors("classification()")
+    actual, scores, weights, index = judged_scores(fit, data, method, plan)
+    prior = pd.Series(fit.prior_values(), index=fit.classes)
+    title = METHOD_TITLES[method] if data is None else "new rows"
+    if method != "apparent":
+        title += f", prior {prior_of_rest(fit, plan.refit_prior)}"
+    labels = fit.design_rows.design.labels
+    return Classification(actual, posteriors(scores), weights, prior, index, title, labels)
+
+
+class Classification(Shown):
+    """Rows of known class with their posteriors."""
+
+    _FIRST_SECTIONS = ("classification", "average posteriors")
+
+    def __init__(
+        self,
+        actual: Codes,
+        proba: Floats,
+        weights: Floats | None,
+        prior: pd.Series,
+        index: pd.Index,
+        title: str,
+        labels: LabelType | None,
+    ) -> None:
+        self._actual = actual
+        self._proba = proba
+        self._weights = weights
+        self._predicted = best_class(proba)
+        self._prior = prior
+        self._index = index
+        self._title = title
+        self._labels = labels
+
+    @property
+    @displayed(every="count")
+    def confusion(self) -> pd.DataFrame:
+        """Actual by predicted, counts or sums of weights."""
+        return confusion_table(self._actual, self._predicted, self._prior.index, self._weights)
+
+    @property
+    @displayed({"rows": "count", "percent": "z", "share": "share"})
+    def table(self) -> pd.DataFrame:
+        """Counts with totals, row percentages, and the priors.
+
+        Indexed by (actual, "rows" | "percent"). Counts with totals, and percentages of each actual class. The
+        priors are in the last row.
+        """
+        counts = self.confusion
+        total = distinct("total", counts.index)
+        prior = distinct("prior", counts.index)
+        whole = [*counts.index, total]
+        numbers = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
+        numbers = np.column_stack([numbers, numbers.sum(axis=1)])
+        with np.errstate(invalid="ignore"):
+            percent = 100 * numbers / numbers[:, -1:]
+        lines = np.stack([numbers, percent], axis=1).reshape(-1, len(whole))
+        labels = [(label, kind) for label in whole for kind in ("rows", "percent")]
+        index = pd.MultiIndex.from_tuples([*labels, (prior, "share")], names=["actual", None])
+        priors = np.append(self._prior, self._prior.sum())
+        return pd.DataFrame(
+            np.vstack([lines, priors]), index=index, columns=pd.Index(whole, name="predicted")
+        )
+
+    @property
+    def average_posteriors(self) -> pd.DataFrame:
+        """Mean posterior of the predicted class, actual by predicted.
+
+        Mean posterior of the predicted class among the rows of each cell; missing where a cell has no rows.
+        """
+        known = (self._actual >= 0) & (self._predicted >= 0)
+        k = len(self._prior)
+        highest = self._proba[known].max(axis=1)
+        weights = np.ones(len(highest)) if self._weights is None else self._weights[known]
+        cells = self._actual[known] * k + self._predicted[known]
+        sums = np.bincount(cells, weights * highest, k * k)
+        counts = np.bincount(cells, weights, k * k)
+        mean = np.divide(sums, counts, out=np.full(k * k, np.nan), where=counts > 0)
+        return self.confusion.astype(np.float64).mask(lambda frame: frame.notna(), mean.reshape(k, k))
+
+    @property
+    def misclassified(self) -> pd.DataFrame:
+        """Actual and predicted class, and posteriors, of the rows whose predicted class is not their own."""
+        wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
+        classes = self._prior.index
+        index = self._index[wrong]
+        frame = pd.DataFrame(
+            {
+                distinct(word, classes): labelled(codes[wrong], classes, index, self._labels)
+                for word, codes in (("actual", self._actual), ("predicted", self._predicted))
+            },
+            index=index,
+        )
+        proba = pd.DataFrame(self._proba[wrong], index=index, columns=classes).rename_axis(columns=None)
+        return pd.concat([frame, proba], axis=1)
+
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The tables as a summary, which prints as text and is shown as tables in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order, or "all"; by default all.
+        """
+        from discrim.report.grid import Section
+        from discrim.report.tables import summarize
+
+        wrong = self.misclassified
+        formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share")
+        formats |= dict.fromkeys(wrong.columns[:2], "text")
+        line_formats: dict[str, Any] = {"rows": "count", "percent": "z", "share": "share"}
+        lines: dict[Any, Any] = {label: line_formats[label[1]] for label in self.table.index}
+        parts: dict[str, Callable[[], Section | Pairs]] = {
+            "classification": lambda: Section(
+                "Actual classes (rows) by predicted classes",
+                self.table,
+                row_formats=lines,
+                note="Percentages are of the actual class.",
+                source=".table",
+            ),
+            "average posteriors": lambda: Section(
+                "Average posterior of the predicted class",
+                self.average_posteriors.rename_axis(index=None, columns=None),
+                dict.fromkeys(self._prior.index, "share"),
+                source=".average_posteriors",
+            ),
+            "misclassified": lambda: Section(
+                "Misclassified rows",
+                wrong,
+                formats,
+                note="" if len(wrong) else "None.",
+                source=".misclassified",
+            ),
+        }
+        return summarize(f"Classification, {self._title}", parts, sections)
+
+
+def check_distances(fit: FittedModel[Any]) -> None:
+    """Raise NotSupportedError if the distances to the classes have no known distribution."""
+    if not has_law(fit, "chi2"):
+        raise NotSupportedError(
+            "casewise() has the distances of rows to normal classes with full covariances, which "
+            f"{fit.title_in_sentence} as it was fitted does not have.",
+            hint="Use augment(), or fit lda() or qda() with full ones.",
+        )
+
+
+def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool | None) -> pd.DataFrame:
+    """Rows of a table, or of the fit; see `NewRows.casewise`."""
+    fit: FittedModel[Any] = results._fit
+    check_word("method", method, ("apparent", "loo"))
+    left_out = method == "loo"
+    if left_out and not fit.estimates.has_distances:
+        raise NotSupportedError(
+            'method="loo" has no distances without each row of a robust covariance.',
+            hint='Use leave_one_out(), which has the posteriors, or method="apparent".',
+        )
+    if data is None:
+        blocks = fit.rows("casewise()", "pass data=")
+        actual, scores = judged_scores(fit, None, method, JudgingPlan(refit_prior=refit_prior))[:2]
+    elif left_out:
+        raise NotSupportedError(
+            'method="loo" leaves out rows of the fit: it does not go with data=.', hint="Leave one out."
+        )
+    else:
+        blocks = fit.new_rows(data, gaps)
+        actual, scores = _new_rows(fit, blocks)
+    axes = results.transform(blocks) if isinstance(fit.estimates, LDAFit) and not left_out else None
+    return _table(fit, blocks, actual, scores, axes, left_out=left_out)
+
+
+def _new_rows(fit: FittedModel[Any], blocks: Blocks) -> tuple[Codes, Floats]:
+    """Actual classes (n,) of new rows, where they have the response, and their scores (n, K)."""
+    n = blocks.table.nrows
+    k = len(fit.classes)
+    refuse_many_scores(n, k, "A casewise table")
+    actual = np.full(n, -1)
+    scores = np.full((n, k), np.nan)
+    if set(blocks.design.response_columns) <= set(blocks.table.names):
+        actual = response_codes(blocks.design, blocks.table, blocks.functions)
+    for place, values in scored(blocks, fit.rule_of(blocks), k):
+        scores[place] = values
+    return actual, scores
+
+
+def _distances(fit: FittedModel[Any], blocks: Blocks, axes: pd.DataFrame | None, *, left_out: bool) -> Floats:
+    """Squared distances (n, K) to the centroids: by canonical variates where there are any."""
+    d2 = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
+    numbers = fit.estimates
+    if axes is None:
+        for place, values in typical_rows(fit, blocks, lambda d2, *_: d2, seen=left_out):
+            d2[place] = values.T
+        return d2
+    # The axes have unit variance by the divisor of the fit, and distances are by N - K.
+    unit = numbers.residual_df / numbers.divisor if numbers.has_distances else 1.0
+    for k, centroid in enumerate(numbers.axes().scores[:, : axes.shape[1]]):
+        d2[:, k] = unit * ((axes.to_numpy() - centroid) ** 2).sum(axis=1)
+    return d2
+
+
+def _table(
+    fit: FittedModel[Any],
+    blocks: Blocks,
+    actual: Codes,
+    scores: Floats,
+    axes: pd.DataFrame | None,
+    *,
+    left_out: bool,
+) -> pd.DataFrame:
+    d2 = _distances(fit, blocks, axes, left_out=left_out)
+    p = posteriors(scores)
+    df = len(fit.terms) if axes is None else axes.shape[1]
+    index = blocks.table.index
+    at = np.arange(len(scores))
+    best = best_class(scores)
+    second = np.where(best < 0, -1, np.argsort(-scores, axis=1, kind="stable")[:, 1])
+
+    def of(codes: Codes, values: Floats) -> Floats:
+        return np.where(codes < 0, np.nan, values[at, codes])
+
+    columns = {
+        "actual": fit.labelled(actual, index),
+        "predicted": fit.labelled(best, index),
+        "misclassified": pd.arrays.BooleanArray(actual != best, np.asarray((actual < 0) | (best < 0))),
+        "p": chi2_sf(of(best, d2), df),
+        "df": df,
+        "posterior": of(best, p),
+        "D2": of(best, d2),
+        "second": fit.labelled(second, index),
+        "second_p": chi2_sf(of(second, d2), df),
+        "second_posterior": of(second, p),
+        "second_D2": of(second, d2),
+    }
+    frame = pd.DataFrame(columns, index=index)
+    return frame if axes is None else frame.join(axes)
