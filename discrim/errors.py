@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from errno import ENOSPC
+from types import MappingProxyType
 from typing import Any, Self
 
 __all__ = [
@@ -68,6 +69,8 @@ class DiscrimError(ValueError):
         The problem.
     hint : str, default ""
         How to solve it.
+    options : mapping, default {}
+        Arguments that the hint suggests, and their values.
     columns, classes, rows : iterable, default ()
         Names of the columns, labels of the classes and labels of the rows at fault.
 
@@ -75,6 +78,8 @@ class DiscrimError(ValueError):
     ----------
     message, hint : str
         The problem, and how to solve it. The text of the error is the message followed by the hint.
+    options : dict of str to object
+        Arguments that the hint suggests, and their values. The command line shows them as options.
     columns, classes, rows : tuple
         Columns, classes and rows at fault; empty if there are none, or if they are not known.
     """
@@ -84,6 +89,7 @@ class DiscrimError(ValueError):
         message: str,
         *,
         hint: str = "",
+        options: Mapping[str, object] = MappingProxyType({}),
         columns: Iterable[object] = (),
         classes: Iterable[object] = (),
         rows: Iterable[object] = (),
@@ -91,6 +97,7 @@ class DiscrimError(ValueError):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.options = dict(options)
         self.columns = tuple(columns)
         self.classes = tuple(classes)
         self.rows = tuple(rows)
@@ -166,6 +173,7 @@ class UnwritableFileError(OSError, DataError):
         OSError.__init__(self, errno, strerror, filename)
         self.message = f"{strerror}: {filename!r}."
         self.hint = hint
+        self.options = {}
         self.columns = self.classes = self.rows = ()
 
     def __str__(self) -> str:

@@ -12,7 +12,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn
 
 from discrim.errors import sentence
 
@@ -311,19 +312,37 @@ LIMITS = {
 """Limits of `stepwise` in other systems and in earlier interfaces, with `by=` and the keyword here."""
 
 
-def penalty_hint(given: Mapping[str, Any]) -> tuple[str, str]:
+class Rewriting(NamedTuple):
+    """How a keyword that is a parameter of another option is written.
+
+    Attributes
+    ----------
+    name : str
+        The keyword; empty if there is none.
+    hint : str
+        A sentence that says what to write.
+    options : mapping of str to str
+        Options that replace the keyword, and their values as they are typed on the command line.
+    """
+
+    name: str = ""
+    hint: str = ""
+    options: Mapping[str, str] = MappingProxyType({})
+
+
+def penalty_hint(given: Mapping[str, Any]) -> Rewriting:
     """Return the first keyword that is a parameter of a penalty of `logistic`, and what to write.
 
     Examples
     --------
-    >>> penalty_hint({"penalty": "ridge", "strength": 0.1, "folds": 5})
+    >>> penalty_hint({"penalty": "ridge", "strength": 0.1, "folds": 5})[:2]
     ('strength', 'Write penalty=discrim.penalty.Ridge(0.1, folds=5).')
     """
     names = {name: PENALTY_PARAMETERS.get(plain(name), "") for name in given}
     is_inverse = {name: plain(name) == "c" for name in given}
     first = next((name for name in given if names[name] or is_inverse[name]), "")
     if not first:
-        return "", ""
+        return Rewriting()
     texts = {names[name]: _value_text(value) for name, value in given.items() if names[name]}
     inverse = next((_value_text(given[name]) for name in given if is_inverse[name]), "")
     asked = given.get("penalty")
@@ -344,30 +363,34 @@ def penalty_hint(given: Mapping[str, Any]) -> tuple[str, str]:
         texts.pop("l1_ratio", None)
     arguments = [texts.pop(leading)] if leading in texts else []
     arguments += [f"{name}={text}" for name, text in texts.items()]
-    return first, f"Write penalty=discrim.penalty.{kind}({', '.join(arguments)}){note}."
+    penalty = f"{kind}({', '.join(arguments)})"
+    return Rewriting(first, f"Write penalty=discrim.penalty.{penalty}{note}.", {"penalty": penalty})
 
 
-def limits_hint(given: Mapping[str, Any]) -> tuple[str, str]:
+def limits_hint(given: Mapping[str, Any]) -> Rewriting:
     """Return the first keyword that is a limit of `stepwise` elsewhere, and what to write for all of them.
 
     Examples
     --------
-    >>> limits_hint({"f_enter": 3.84, "f_stay": 2.71})
+    >>> limits_hint({"f_enter": 3.84, "f_stay": 2.71})[:2]
     ('f_enter', 'Write by="F", enter=3.84, stay=2.71.')
     """
     limits = {name: LIMITS[plain(name)] for name in given if plain(name) in LIMITS}
     if not limits:
-        return "", ""
+        return Rewriting()
     first = next(iter(limits))
     by = limits[first][0]
     texts = {option: _value_text(given[name]) for name, (each, option) in limits.items() if each == by}
     if by == "v":
-        texts["criterion"] = '"rao"'
+        texts["criterion"] = "rao"
     else:
         # Both limits are required; equal ones are the nearest to one limit that was given.
         other = next(iter(texts.values()))
         texts = {option: texts.get(option, other) for option in ("enter", "stay")}
-    return first, f'Write by="{by}", {", ".join(f"{name}={text}" for name, text in texts.items())}.'
+    options = {"by": by} | texts
+    words = ("by", "criterion")
+    written = [f'{name}="{text}"' if name in words else f"{name}={text}" for name, text in options.items()]
+    return Rewriting(first, f"Write {', '.join(written)}.", options)
 
 
 def plain(name: str) -> str:
@@ -451,7 +474,7 @@ _WITH_SPECIFICATIONS = ("covariance", "method", "components")
 """Options that say which specification is meant."""
 
 
-def specification_hint(given: Mapping[str, Any]) -> tuple[str, str]:
+def specification_hint(given: Mapping[str, Any]) -> Rewriting:
     """Return what to write in place of keywords that are parameters of a specification.
 
     Parameters
@@ -461,12 +484,12 @@ def specification_hint(given: Mapping[str, Any]) -> tuple[str, str]:
 
     Returns
     -------
-    str, str
-        The first such keyword, and a sentence; both are empty if there is none.
+    Rewriting
+        How the first such keyword is written.
 
     Examples
     --------
-    >>> specification_hint({"method": "t", "nu": 5})
+    >>> specification_hint({"method": "t", "nu": 5})[:2]
     ('nu', 'Write covariance=discrim.covariance.StudentT(nu=5).')
     >>> specification_hint({"components": 3, "standardize": True})[1]
     'Write components=discrim.subspace.PrincipalComponents(3, standardize=True).'
@@ -475,22 +498,22 @@ def specification_hint(given: Mapping[str, Any]) -> tuple[str, str]:
     names = {name: OTHER_NAMES.get(plain(name), name) for name in given}
     first = next((name for name in given if names[name] in known), "")
     if not first:
-        return "", ""
+        return Rewriting()
     values = {names[name]: _plain_value(value) for name, value in given.items()}
     if "grid" in values:
         values.setdefault("shrinkage", "loo")
     values = {
         name: each for name, each in values.items() if name == "nu" or not (each is None or each is False)
     }
-    advice = []
+    options = {}
     note = ""
     if values.pop("correspondence", False):
-        advice.append(f"components=discrim.subspace.MultipleCorrespondence({values.pop('components', 2)!r})")
+        options["components"] = f"MultipleCorrespondence({values.pop('components', 2)!r})"
         values.pop("standardize", None)
     elif "components" in values and "standardize" in values:
         number = values.pop("components")
         del values["standardize"]
-        advice.append(f"components=discrim.subspace.PrincipalComponents({number!r}, standardize=True)")
+        options["components"] = f"PrincipalComponents({number!r}, standardize=True)"
     if values.get("shrinkage") == "auto":
         values |= {"shrinkage": "ledoit-wolf", "standardize": True}
         note = (
@@ -504,10 +527,12 @@ def specification_hint(given: Mapping[str, Any]) -> tuple[str, str]:
     kind = _specification_of(values)
     parameters = {name: values[name] for name in SPECIFICATIONS[kind] if name in values}
     if parameters:
-        advice.append(f"covariance=discrim.covariance.{kind}({_written(parameters)})")
-    if not advice:
-        return first, "Leave it out."
-    return first, f"Write {', '.join(advice)}.{note}"
+        options["covariance"] = f"{kind}({_written(parameters)})"
+    if not options:
+        return Rewriting(first, "Leave it out.")
+    modules = {"components": "subspace", "covariance": "covariance"}
+    advice = [f"{name}=discrim.{modules[name]}.{call}" for name, call in options.items()]
+    return Rewriting(first, f"Write {', '.join(advice)}.{note}", options)
 
 
 def _specification_of(values: Mapping[str, Any]) -> str:
@@ -532,8 +557,8 @@ def _written(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={text if len(text) <= 60 else '...'}" for name, text in texts.items())
 
 
-def rewritten_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the first unknown keyword that is a parameter of a specification, and what to write.
+def rewritten_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> Rewriting:
+    """Return how the first unknown keyword that is a parameter of a specification is written.
 
     Parameters
     ----------
@@ -544,8 +569,7 @@ def rewritten_keyword(function: Callable[..., Any], given: Mapping[str, Any]) ->
 
     Returns
     -------
-    str, str
-        The keyword and a sentence; both are empty if there is none.
+    Rewriting
     """
     parameters = inspect.signature(function).parameters
     unknown = [name for name in given if name not in parameters]
@@ -553,20 +577,22 @@ def rewritten_keyword(function: Callable[..., Any], given: Mapping[str, Any]) ->
     # Only lda() and qda(), and their estimators, have all of these.
     if {"covariance", "components", "ncomp"} <= set(parameters):
         options = {name: given[name] for name in given if name in unknown or name in _WITH_SPECIFICATIONS}
-        name, hint = specification_hint(options)
-        if name in unknown:
-            return name, hint
+        rewriting = specification_hint(options)
+        if rewriting.name in unknown:
+            return rewriting
     hints = {"logistic": penalty_hint, "stepwise": limits_hint}
     verb = plain(called).removesuffix("classifier")
     if verb in hints:
         # An option of the verb says which penalty is meant, and is not itself unknown.
         options = {name: given[name] for name in given if name in unknown or name == "penalty"}
-        name, hint = hints[verb](options)
-        if name:
-            return name, hint
+        rewriting = hints[verb](options)
+        if rewriting.name:
+            return rewriting
     rewritten = REWRITTEN.get(verb, {})
-    name = next((name for name in unknown[:1] if plain(name) in rewritten), "")
-    return name, f"Write {rewritten[plain(name)].format(_value_text(given[name]))}." if name else ""
+    if unknown and plain(unknown[0]) in rewritten:
+        text = rewritten[plain(unknown[0])].format(_value_text(given[unknown[0]]))
+        return Rewriting(unknown[0], f"Write {text}.")
+    return Rewriting()
 
 
 def _called(function: Callable[..., Any]) -> str:
@@ -581,7 +607,7 @@ def refuse_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> No
     unknown = [name for name in given if name not in parameters]
     if unknown and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         called = _called(function)
-        name, hint = rewritten_keyword(function, given)
+        name, hint, _ = rewritten_keyword(function, given)
         if name:
             raise TypeError(f"{called}() has no keyword {name!r}. {hint}") from None
         found = nearest(unknown[0], taken, KEYWORDS)

@@ -17,7 +17,7 @@ from typing import Any
 
 from discrim import datasets
 from discrim.cli.output import prepare, say, standard_output
-from discrim.cli.verbs import VERBS, build_parser, parser_of, with_options
+from discrim.cli.verbs import VERBS, build_parser, parser_of
 from discrim.errors import DiscrimError, DiscrimWarning
 from discrim.models.registry import resolve
 
@@ -51,9 +51,9 @@ def _run(argv: Sequence[str] | None) -> int:
         except DiscrimError as error:
             if isinstance(error, OSError):
                 raise
-            # The way out of some errors is an option here, and an argument elsewhere.
-            message = getattr(error, "on_command_line", error)
-            say(with_options(message, parser_of(parser, arguments.command), vars(arguments)))
+            # Options that were typed are not repeated, because they may be the problem.
+            options = parser_of(parser, arguments.command).typed(error.options, without=vars(arguments))
+            say(f"{error}{options}")
             return 2
     return 0
 

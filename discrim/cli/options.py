@@ -22,7 +22,7 @@ from discrim.cli.values import ValueKind, annotations_of, kind_of
 from discrim.docstrings import parameter_entries
 from discrim.errors import DiscrimError
 from discrim.models.registry import BY_VERB, HOME, MODELS, resolve
-from discrim.slips import rewritten_keyword
+from discrim.slips import Rewriting, rewritten_keyword
 
 FITTED = "what is fitted"
 READ = "how DATA is read"
@@ -356,8 +356,8 @@ def _reader(
     return value
 
 
-def unknown_option_hint(verb: str, known: Mapping[str, Any], unknown: Mapping[str, str]) -> str:
-    """Return what to write in place of options that are parameters of a specification.
+def rewritten_option(verb: str, known: Mapping[str, Any], unknown: Mapping[str, str]) -> Rewriting:
+    """Return how unknown options that are parameters of a specification are written.
 
     Parameters
     ----------
@@ -370,20 +370,21 @@ def unknown_option_hint(verb: str, known: Mapping[str, Any], unknown: Mapping[st
 
     Returns
     -------
-    str
-        The message, or nothing if there is no such option.
+    Rewriting
     """
     one = ValueKind(whole=True, number=True, text=True)
     literal = replace(one, items=one)
-    names = {option: option.lstrip("-").replace("-", "_") for option in unknown}
-    given = {names[option]: literal.read(text) if text else True for option, text in unknown.items()}
+    values = {
+        option.lstrip("-").replace("-", "_"): literal.read(text) if text else True
+        for option, text in unknown.items()
+    }
     for source in sources_of(verb):
         function = _function_of(source)
-        taken = {name: known[name] for name in inspect.signature(function).parameters if name in known}
-        name, hint = rewritten_keyword(function, {**taken, **given})
-        if name:
-            return f"no option '--{name.replace('_', '-')}' of {verb}. {hint}"
-    return ""
+        shared = {name: known[name] for name in inspect.signature(function).parameters if name in known}
+        rewriting = rewritten_keyword(function, {**shared, **values})
+        if rewriting.name:
+            return rewriting
+    return Rewriting()
 
 
 def _add(group: Any, row: Option, verb: str) -> None:

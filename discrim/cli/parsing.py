@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from discrim.cli.output import say, write_output
+from discrim.slips import KEYWORDS, Rewriting
+from discrim.slips import nearest as nearest_slip
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-Hint = Callable[[Mapping[str, Any], Mapping[str, str]], str]
-"""What gives a message on unknown options, from the values of known options and the texts of unknown ones."""
+Rewrite = Callable[[Mapping[str, Any], Mapping[str, str]], Rewriting]
+"""Returns how unknown options are written, from the values of known options and the texts of unknown ones."""
 
 NARROWEST = 40
 """Columns of a text below which its numbers no longer stand beside their labels."""
@@ -92,12 +95,12 @@ class Parser(argparse.ArgumentParser):
     """Python 3.14 would colour help by control characters, which a terminal is shown as escapes here."""
 
     def __init__(
-        self, *, verb: str | None = None, takes: str = "", hint: Hint | None = None, **options: Any
+        self, *, verb: str | None = None, takes: str = "", rewrite: Rewrite | None = None, **options: Any
     ) -> None:
         super().__init__(formatter_class=_Formatter, allow_abbrev=False, **options)
         self.verb = verb
         self.takes = takes
-        self.hint = hint
+        self.rewrite = rewrite
         self.color = False
 
     def error(self, message: str) -> NoReturn:
@@ -139,6 +142,38 @@ class Parser(argparse.ArgumentParser):
             for option in action.option_strings
         ]
 
+    def typed(self, options: Mapping[str, object], without: Container[str] = ()) -> str:
+        """Return how arguments of Python are typed here, to be put behind a message, or nothing.
+
+        Parameters
+        ----------
+        options : mapping of str to object
+            Arguments and their values. Those that this parser does not accept are left out.
+        without : container of str, optional
+            Arguments to leave out.
+
+        Examples
+        --------
+        >>> parser = Parser()
+        >>> _ = parser.add_argument("--bias-reduction", action="store_true")
+        >>> _ = parser.add_argument("--sep")
+        >>> parser.typed({"bias_reduction": True, "sep": ";", "k": 1})
+        " Typed as: --bias-reduction --sep ';'"
+        """
+        actions = {action.dest: action for action in self._actions if action.option_strings}
+        texts = []
+        for name, value in options.items():
+            action = actions.get(name)
+            if action is None or name in without:
+                continue
+            if action.nargs == 0:
+                # A flag that is set by default has a second option, which unsets it.
+                texts += action.option_strings[not value : (not value) + 1]
+            elif action.choices is None or value in action.choices:
+                text = "tab" if value == "\t" else shlex.quote(str(value))
+                texts.append(f"{action.option_strings[0]} {text}")
+        return f" Typed as: {' '.join(texts)}" if texts else ""
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
             return
@@ -158,9 +193,11 @@ class Parser(argparse.ArgumentParser):
                 option, equals, value = word.partition("=")
                 unknown[option] = value if equals or following.startswith("-") else following
         if unknown:
-            hint = self.hint(known, unknown) if self.hint is not None else ""
-            if hint:
-                self.error(hint)
+            if self.rewrite is not None:
+                name, hint, options = self.rewrite(known, unknown)
+                if name:
+                    option = f"--{name.replace('_', '-')}"
+                    self.error(f"no option {option!r} of {self.verb}. {hint}{self.typed(options)}")
             self._refuse_option(next(iter(unknown)))
         takes = f"{self.verb} takes {self.takes}" if self.takes else self.prog
         hint = 'quote a formula, as in "species ~ .", and put options last'
@@ -173,10 +210,8 @@ class Parser(argparse.ArgumentParser):
 
     def _meant(self, option: str) -> str:
         """Return the end of a message: the option that is meant, or how it is written now."""
-        from discrim import slips
-
         known = {each.lstrip("-").replace("-", "_"): each for each in self.options()}
-        found = slips.nearest(option.lstrip("-").replace("-", "_")[:200], known, slips.KEYWORDS)
+        found = nearest_slip(option.lstrip("-").replace("-", "_")[:200], known, KEYWORDS)
         if not found:
             near = nearest(option, known.values())
             return "" if near is None else f": did you mean {near}?"

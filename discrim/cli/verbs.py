@@ -1,14 +1,11 @@
-"""The verbs of the command line: what each takes, what it says of itself, and what runs it.
-
-An error names the arguments of Python; the options for these are put behind it here.
-"""
+"""The verbs of the command line: what each takes, what it says of itself, and what runs it."""
 
 from __future__ import annotations
 
 import argparse
-import re
 import textwrap
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from discrim import datasets
@@ -243,16 +240,16 @@ def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def parser_of(parser: argparse.ArgumentParser, verb: str) -> argparse.ArgumentParser:
-    """The parser of a verb, within that of the whole command line."""
+def parser_of(parser: argparse.ArgumentParser, verb: str) -> Parser:
+    """Return the parser of a verb from the parser of the whole command line."""
     choices = next(a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    found: argparse.ArgumentParser = choices[verb]
-    return found
+    verb_parser: Parser = choices[verb]
+    return verb_parser
 
 
 def _add_verb(verbs: Any, verb: Verb) -> None:
     # Not at the top, because the help of the program has no options of verbs.
-    from discrim.cli.options import add_arguments, unknown_option_hint
+    from discrim.cli.options import add_arguments, rewritten_option
 
     about = "".join(f"\n\n{text.format(names=', '.join(datasets.names()))}" for text in _DATA if verb.reads)
     parser = verbs.add_parser(
@@ -264,9 +261,7 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
         verb=verb.name,
         takes=verb.takes,
     )
-    parser.hint = lambda known, unknown: with_options(
-        unknown_option_hint(verb.name, known, unknown), parser, ()
-    )
+    parser.rewrite = partial(rewritten_option, verb.name)
     add_arguments(parser, verb.name)
     places = [action for action in parser._actions if not action.option_strings]
     shape = {None: "{}", "?": "[{}]", "+": "{} ..."}
@@ -335,40 +330,3 @@ def _listed() -> str:
         lines += textwrap.wrap(what, width, initial_indent="    ", subsequent_indent="    ")
     hint = "discrim datasets NAME writes one as CSV; a name stands for its table wherever DATA is asked for."
     return "\n".join([*lines, "", *textwrap.wrap(hint, width)]) + "\n"
-
-
-_ARGUMENT = re.compile(
-    r"""\b([a-z_]+)=(True|False|'[^']*'|"[^"]*"|[0-9][0-9.]*\b|(?:discrim\.\w+\.)?[A-Z]\w*\([^()]*\))"""
-)
-
-
-def with_options(message: object, parser: argparse.ArgumentParser, typed: Container[str]) -> str:
-    """A message, and the options of a parser for the arguments that it says to pass.
-
-    Arguments that were typed are what is at fault, and no way out.
-
-    Examples
-    --------
-    >>> parser = argparse.ArgumentParser()
-    >>> _ = parser.add_argument("--bias-reduction", action="store_true")
-    >>> with_options("There is no maximum. Pass bias_reduction=True.", parser, ())
-    'There is no maximum. Pass bias_reduction=True. Typed as --bias-reduction.'
-    """
-    options = {action.dest: action for action in parser._actions if action.option_strings}
-    found: dict[str, None] = {}
-    for name, value in _ARGUMENT.findall(str(message)):
-        action = options.get(name)
-        if action is None or name in typed:
-            continue
-        if action.nargs == 0:
-            # A flag that is set by default has a second option, which unsets it.
-            option = dict(zip(("True", "False"), action.option_strings, strict=False)).get(value)
-            found |= {} if option is None else {option: None}
-        else:
-            bare = value.strip("'\"").rpartition("discrim.")[2]
-            bare = bare.partition(".")[2] if value.startswith("discrim.") else bare
-            if action.choices is None or bare in action.choices:
-                quoted = f'"{bare}"' if "(" in bare else bare
-                found[f"{action.option_strings[0]} {quoted}"] = None
-    text = str(message)
-    return f"{text} Typed as {', '.join(found)}." if found else text

@@ -626,6 +626,7 @@ def _refuse_missing_in_part(blocks: Blocks, part: TableRows) -> None:
             raise DataError(
                 f"Column {name!r} is missing at row {row!r}{f' and in {more} more' if more else ''}.",
                 hint='Fill or drop the rows, or pass na_action="drop".',
+                options={"na_action": "drop"},
                 columns=(name,),
                 rows=(row,),
             )
@@ -634,6 +635,7 @@ def _refuse_missing_in_part(blocks: Blocks, part: TableRows) -> None:
         raise DataError(
             f"The weight is missing at row {row!r}.",
             hint='Fill it, or pass na_action="drop".',
+            options={"na_action": "drop"},
             rows=(row,),
         )
     for first, x, _, codes, _ in blocks._blocks_of(part):
@@ -644,6 +646,7 @@ def _refuse_missing_in_part(blocks: Blocks, part: TableRows) -> None:
             raise DataError(
                 f"A function of functions= gives no category to row {row!r}.",
                 hint='Correct it, drop the row, or pass na_action="drop".',
+                options={"na_action": "drop"},
                 rows=(row,),
             )
 

@@ -14,7 +14,7 @@ import pytest
 import discrim
 from discrim import cli, datasets
 from discrim.cli.reading import read_table
-from discrim.data.sources.files import Dialect, SeparatorError, decimal_commas
+from discrim.data.sources.files import Dialect, decimal_commas
 from discrim.errors import DataError
 from tests.cli.support import refused, said
 
@@ -54,7 +54,9 @@ def test_the_cause_is_named_and_the_way_out_works(name, many, tmp_path, capsys):
     expected = said(capsys, "lda", "species ~ .", "iris", *MEANS)
     if cause is not None:
         message = refused(capsys, "lda", "species ~ .", given, *MEANS)
-        assert message == f"the first line of {str(path)!r} {cause}: give {way_out}"
+        assert str(path) in message
+        assert cause in message
+        assert message.endswith(f" {way_out}")
     assert said(capsys, "lda", "species ~ .", given, *MEANS, *shlex.split(way_out)) == expected
     # What predicts reads as what is fitted does.
     fit = str(tmp_path / "iris.fit")
@@ -62,7 +64,7 @@ def test_the_cause_is_named_and_the_way_out_works(name, many, tmp_path, capsys):
     labels = said(capsys, "predict", fit, "iris")
     assert said(capsys, "predict", fit, given, *shlex.split(way_out)) == labels
     if cause is not None:
-        assert refused(capsys, "predict", fit, given).endswith(f"give {way_out}")
+        assert refused(capsys, "predict", fit, given).endswith(f" {way_out}")
 
 
 @pytest.mark.parametrize(
@@ -90,9 +92,9 @@ def test_numbers_with_decimal_commas_are_read_to_the_last_bit(tmp_path):
 def test_a_table_of_one_column_is_read_where_the_separator_is_said(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a;b\n1\n2\n", encoding="utf-8")
-    with pytest.raises(SeparatorError) as caught:
+    with pytest.raises(DataError) as caught:
         read_table(str(path))
-    assert "read_csv" in str(caught.value)
+    assert caught.value.options == {"sep": ";"}
     assert read_table(str(path), None, Dialect(","))["a;b"].tolist() == [1, 2]
 
 
@@ -109,7 +111,7 @@ def test_a_source_in_python_says_the_way_out_of_python(tmp_path):
 def test_the_line_for_excel_is_named(tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_bytes(b"sep=;\n" + bytes_of(";", ","))
-    assert "leave that line out" in refused(capsys, "lda", "species ~ .", str(path))
+    assert "'sep=;'" in refused(capsys, "lda", "species ~ .", str(path))
 
 
 def test_a_column_that_is_text_only_for_its_commas_is_named(tmp_path, capsys):

@@ -347,19 +347,19 @@ def refuse_nul(path: str, file: Any) -> None:
         )
 
 
-class SeparatorError(DataError):
-    """A file has other signs between its fields than those that it was read by."""
-
-    def __init__(self, message: str, on_command_line: str = "", **data: Any) -> None:
-        super().__init__(message, **data)
-        self.on_command_line = on_command_line
-
-
 def refuse_other_separator(path: str, file: Any, written: Sequence[str], dialect: Dialect) -> None:
-    """Raise a SeparatorError where the first line of a file, as it was read, is one field of several.
+    """Raise a DataError if the first line of a file was read as one field but has other separators.
 
-    What is read may be a path, or a file object that is left where it stands after that. A separator that was
-    asked for is taken.
+    Parameters
+    ----------
+    path : str
+        The name of the file.
+    file : str or file object
+        What is read; the position of a file object may change.
+    written : sequence of str
+        Fields of the first line.
+    dialect : Dialect
+        A separator that the user specified is accepted.
     """
     if len(written) != 1 or dialect.separator is not None:
         return
@@ -372,8 +372,10 @@ def refuse_other_separator(path: str, file: Any, written: Sequence[str], dialect
 
 def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) -> NoReturn:
     if re.fullmatch(r"(?i)sep=.", line):
-        fault = f"the first line of {path!r} is {line!r}, which tells Excel how the others are written"
-        raise SeparatorError(f"T{fault[1:]}.", f"{fault}: leave that line out", hint="Leave that line out.")
+        raise DataError(
+            f"The first line of {path!r} is {line!r}, which is an instruction for Excel.",
+            hint="Leave that line out.",
+        )
     if not isinstance(file, str):
         file.seek(0)
     rows = pd.read_csv(
@@ -389,15 +391,13 @@ def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) ->
     comma = sign != "," and bool(
         rows.map(lambda text: bool(_DECIMAL_COMMA.fullmatch(str(text)))).to_numpy().any()
     )
-    fault = (
-        f"the first line of {path!r} has {count} {SIGNS[sign]}{'s' if count > 1 else ''} and no {SIGNS[own]}"
-    )
-    decimal = (", decimal=','", " --decimal ,") if comma else ("", "")
-    typed = {"\t": "tab", ",": ","}.get(sign, f"'{sign}'")
-    raise SeparatorError(
-        f"T{fault[1:]}.",
-        f"{fault}: give --sep {typed}{decimal[1]}",
-        hint=f"Give data=lambda: pandas.read_csv({path!r}, sep={sign!r}{decimal[0]}, chunksize=50_000).",
+    options = {"sep": sign} | ({"decimal": ","} if comma else {})
+    arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    raise DataError(
+        f"The first line of {path!r} has {count} {SIGNS[sign]}{'s' if count > 1 else ''} and no "
+        f"{SIGNS[own]}.",
+        hint=f"Give data=lambda: pandas.read_csv({path!r}, {arguments}, chunksize=50_000).",
+        options=options,
     )
 
 

@@ -765,6 +765,7 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | 
         f"{rows} rows in {n_classes} classes leave {rows - n_classes} degrees of freedom within "
         f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)}).",
         hint=sentence(few_rows_hint(rows) if hint is None else hint),
+        options={"covariance": "shrunk"},
         columns=terms,
     )
 

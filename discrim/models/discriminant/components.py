@@ -92,6 +92,7 @@ class AxesChoice:
                 "The rows that are left to learn from have no covariance within classes on one principal "
                 "axis.",
                 hint='Give more rows, or covariance="spherical" and a number of components.',
+                options={"covariance": "spherical"},
             )
         return np.arange(1, most + 1) if self.covariance_model.inner.traits.is_full else numbers_tried(most)
 
@@ -139,6 +140,7 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovarianc
         raise CollinearError(
             "No number of principal axes has a rule without every fold or row.",
             hint='Give components= a number, or covariance="shrunk".',
+            options={"covariance": "shrunk"},
         )
     return choice.covariance_model.with_count(int(numbers[as_good(errors)].min())), path
 

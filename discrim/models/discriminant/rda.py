@@ -633,11 +633,13 @@ def _axes(
         raise NotSupportedError(
             f"components={wanted!r} chooses the number of axes, and alpha and gamma are to be chosen too.",
             hint="Give both, as alpha=0.5, gamma=0.5, or give a number of components.",
+            options={"alpha": 0.5, "gamma": 0.5},
         )
     if len(pairs) > 1 and isinstance(folds, str):
         raise NotSupportedError(
             f"folds={folds!r} holds what components= learns anew without each row.",
             hint="Choose alpha and gamma by folds, as folds=10, or give both.",
+            options={"folds": 10},
         )
     mixture = core.Regularized(pairs[0], regularized.parametrization, method)
     return SubspaceCovariance(mixture, wanted, subspace.standardize)

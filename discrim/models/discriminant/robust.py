@@ -55,6 +55,7 @@ def robust_moments(
             f"Class {blocks.design.levels[few[0]]!r} has {n[few[0]]} rows and there are {p} columns "
             f'({listed(blocks.terms)}): covariance="mcd" needs more rows than columns in each class.',
             hint='Name fewer columns, or pass covariance="t".',
+            options={"covariance": "t"},
             classes=(blocks.design.levels[few[0]],),
         )
     # The search compares rows in the units of the classes that vary least.
@@ -120,6 +121,7 @@ def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
                 'covariance="mcd" chooses rows: it takes weights that are whole numbers, and row '
                 f"{blocks.table.label(int(positions[i]))!r} has {times[i]:g}.",
                 hint='Pass covariance="t".',
+                options={"covariance": "t"},
                 rows=(blocks.table.label(int(positions[i])),),
             )
         total += times.sum()
@@ -130,6 +132,7 @@ def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
                 hint=(
                     'Divide the weights by a common factor that leaves them whole, or pass covariance="t".'
                 ),
+                options={"covariance": "t"},
             )
         parts.append(repeated(x, codes, weights))
     x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -145,6 +148,7 @@ def _exact_fit(found: ExactFit, blocks: Blocks) -> CollinearError:
         f"{found.rows.sum()} of the {len(found.rows)} rows{where}{about} {what}, so that the least "
         "covariance determinant is zero.",
         hint='Leave the column out, pass a larger support_fraction, or covariance="t".',
+        options={"covariance": "t"},
     )
 
 

@@ -218,6 +218,7 @@ def check_permutations(permutations: Any, within: Any) -> None:
         raise DataError(
             "within= says within what labels are shuffled, and no labels are shuffled.",
             hint="Pass permutations=999 too.",
+            options={"permutations": 999},
         )
 
 

@@ -80,6 +80,7 @@ def covariance_test(blocks: Blocks, method: CovarianceMethod, na_action: NaActio
         raise NotSupportedError(
             f"method={method!r} compares two classes, and there are {moments.n_classes}.",
             hint='Pass method="schott", which takes any number, or keep the rows of two.',
+            options={"method": "schott"},
         )
     if method == "li-chen":
         return _known(tests.li_chen_test(moments, _fourth_powers(blocks, moments, method)), method, "schott")
@@ -270,6 +271,7 @@ def _largest(blocks: Blocks, moments: ClassMoments) -> TestResult:
             f"Deviations from the class means: the {whose} have one value in each class, and not the "
             "same, so that there is no variance to compare with.",
             hint='Leave the column out, or pass method="schott".',
+            options={"method": "schott"},
         )
     pair = f"the variance of {first}" if first == second else f"{first} and {second}"
     return tests.cai_liu_xia_test(found.statistic, moments.n_columns, pair)

@@ -807,6 +807,7 @@ def _check_permuted(
         raise DataError(
             "within=, groups= and seed= are of permutations, and none are asked for.",
             hint="Pass permutations=999 too.",
+            options={"permutations": 999},
         )
 
 
@@ -828,6 +829,7 @@ def _of_one_class(
                 'Name fewer columns in the formula, or pass method="srivastava" (or "chen-qin", '
                 '"cai-liu-xia", "dempster"), which takes more columns than rows.'
             ),
+            options={"method": "srivastava"},
         ) from None
     except DependentColumnsError as error:
         raise error.with_message(

@@ -88,6 +88,7 @@ class TermModel:
                 f"{self.lacking_said(lacking)}, so that tests of type III depend on how the factors are "
                 "coded.",
                 hint=f"Ask for type=2, or leave {self.labels[lacking]!r} out of the formula.",
+                options={"type": 2},
             )
 
     def shifted_back(self, combinations: Floats) -> Floats:

@@ -644,6 +644,7 @@ def _is_together(
             'over="classes" is for one covariance= of all classes, and components= that are given or '
             '"bic" for all.',
             hint='Leave out over=, or pass over="class".',
+            options={"over": "class"},
         )
     return over == "classes"
 

@@ -684,6 +684,7 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> N
                 f"{names[j]!r} has values in rows of class {levels[k]!r} that weigh {available[k, j]:g} "
                 "together, too few for a variance.",
                 hint=f'Leave the column out, or pass method="mle" with smoothing={SMOOTHING:g}.',
+                options={"method": "mle"},
                 classes=(levels[k],),
             )
         _refuse_no_variance(moments.columns(plan.normal), names, levels, plan)
@@ -693,6 +694,7 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> N
             f"The counts {reading.listed(terms[plan.counts])} are all zero in class "
             f"{levels[int(empty.argmax())]!r}.",
             hint="Pass laplace=1, for example, or leave the class out.",
+            options={"laplace": 1},
             classes=(levels[int(empty.argmax())],),
         )
 

@@ -78,6 +78,7 @@ def _refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSe
             f"Class {shown(blocks.design.levels[k])} has {which}, and the class has no other when they "
             "are left out, so that no bandwidth has a likelihood above zero.",
             hint='Give bandwidth=, or pass select="error".',
+            options={"select": "error"},
             classes=(blocks.design.levels[k],),
         )
 
@@ -137,6 +138,7 @@ def _choose_bandwidth(
                 "At each bandwidth of the grid some row has no other of its class within reach, but for "
                 "rows that are equal to it, so that no likelihood is above zero.",
                 hint='Give larger ones in grid=, or pass select="error".',
+                options={"select": "error"},
             )
         best = grid[int(np.nanargmax(llf))]
     return fit.with_radii(np.full(k, float(best)), "chosen"), path

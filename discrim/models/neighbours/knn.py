@@ -43,6 +43,7 @@ def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
             f"{moments.total:g} rows in {moments.n_classes} classes are too few for the covariance of "
             f"{len(terms)} columns.",
             hint='Name fewer, or take metric="euclidean".',
+            options={"metric": "euclidean"},
         )
     within = reading.class_moments(blocks, "pooled")
     collinear = [terms[each.column] for each in dependencies(within)]
@@ -51,6 +52,7 @@ def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
             f"The covariance within classes is singular: {reading.listed(collinear)} is constant or "
             "depends on the columns before it.",
             hint='Drop it from the formula, or take metric="euclidean".',
+            options={"metric": "euclidean"},
         )
     return within
 
@@ -225,6 +227,7 @@ def knn(
         raise CollinearError(
             f"{reading.listed(constant)} is constant: there is no standard deviation to divide by.",
             hint="Drop it from the formula, or pass scale=False.",
+            options={"scale": False},
         )
     rows = gathered_rows(blocks)
     fit = fit_knn(

@@ -671,7 +671,11 @@ def pls(
     reading.check_word("rule", rule, Decides)
     scaled = read_scale(scale)
     if not reading.is_proportional(prior) and rule != "lda":
-        raise DataError(f'prior= has no part in rule="{rule}".', hint='Leave it out, or pass rule="lda".')
+        raise DataError(
+            f'prior= has no part in rule="{rule}".',
+            hint='Leave it out, or pass rule="lda".',
+            options={"rule": "lda"},
+        )
     sample = Sample("pls", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         blocks = sample.read() if within is None else _read_within(sample, within)

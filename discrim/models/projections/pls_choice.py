@@ -238,17 +238,20 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
                 + (f"algorithm=OrthogonalPLS({max(fewer)}) or fewer, or " if fewer else "")
                 + 'rule="max" or "centroid".'
             ),
+            options={"rule": "max"},
         )
     if not able:
         raise CollinearError(
             "Within classes the scores of the components do not vary at all, so that linear discriminant "
             "analysis of them has no covariance.",
             hint='Pass rule="max" or "centroid".',
+            options={"rule": "max"},
         )
     raise CollinearError(
         f"Within classes the scores of {wanted} components vary along {able} of {wanted} directions, so "
         "that linear discriminant analysis of them has no covariance.",
         hint=f'Pass rule="max" or "centroid"; rule="lda" takes ncomp={able} here at most.',
+        options={"rule": "max"},
     )
 
 

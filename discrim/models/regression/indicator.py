@@ -225,6 +225,7 @@ def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
                 'Name fewer columns in the formula, pass collinear="drop", or use rda(), '
                 'shrunken_centroids() or lda(covariance="shrunk").'
             ),
+            options={"collinear": "drop"},
         )
 
 

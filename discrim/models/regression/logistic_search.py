@@ -180,6 +180,7 @@ def refuse_no_maximum(fit: FittedModel[LogisticFit], what: str) -> None:
         raise NotSupportedError(
             f"{what} needs finite estimates, and there are none where a hyperplane separates classes.",
             hint="Fit with bias_reduction=True.",
+            options={"bias_reduction": True},
         )
 
 
@@ -285,6 +286,7 @@ def refuse_empty_cells(blocks: Blocks) -> None:
             f"A hyperplane separates the classes in part: {'; '.join(said[:3])}. The likelihood has no "
             "maximum, the estimates would be infinite.",
             hint="Merge levels, leave the predictor out, pass bias_reduction=True, or use lda().",
+            options={"bias_reduction": True},
         )
 
 
@@ -369,6 +371,7 @@ def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certif
         raise SeparationError(
             certificate.message,
             hint=f"Pass bias_reduction=True, {less}or use {other}.",
+            options={"bias_reduction": True},
             certificate=certificate,
         )
     warn_user(

@@ -278,6 +278,7 @@ def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
             f"criterion={criterion!r} compares likelihoods of the classes given the row, which only "
             "logistic() has.",
             hint='Leave verb= out, or use criterion="cv", which goes with any verb.',
+            options={"criterion": "cv"},
         )
     return logistic, options
 
@@ -305,7 +306,9 @@ def read_limits(
     if by == "v":
         if criterion != "rao":
             raise DataError(
-                f'by="v" does not limit criterion={criterion!r}.', hint='Write criterion="rao" with it.'
+                f'by="v" does not limit criterion={criterion!r}.',
+                hint='Write criterion="rao" with it.',
+                options={"criterion": "rao"},
             )
         level = _level("stay", stay)
         added = _limit("enter", enter, by, np.inf, needed=direction != "backward")

@@ -226,6 +226,7 @@ class StepwiseSearch:
                 f"AIC and BIC need a maximum of the likelihood, which a fit with {reading.listed(other)} "
                 "does not have.",
                 hint='Leave the option out, or use criterion="cv".',
+                options={"criterion": "cv"},
             )
         blocks, moments = without_collinear(
             blocks,
