@@ -109,9 +109,23 @@ def with_errors(summary: Any, fit: Any, errors: Errors | None) -> Any:
 
 
 def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use: Callable[[Any], Any]) -> Any:
-    """What a function makes of a table or a source, with the labels that formulas name.
+    """Call a function with the table or source of DATA.
 
-    The files of the output may be no part of the source.
+    Parameters
+    ----------
+    given : TableArgument
+        DATA.
+    formulas : sequence of str
+        Formulas, which say what columns contain labels.
+    output : Output
+        Files of the output, which must not belong to the source.
+    use : callable
+        The function.
+
+    Returns
+    -------
+    object
+        What the function returns.
     """
     if "~" not in formulas[0] and "~" in given.data and not os.path.exists(given.data):
         raise FormulaError(
@@ -130,13 +144,6 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
         return use(given.table(labels))
 
 
-def save_fit(fit: Any, path: str, *, calibrated: bool) -> None:
-    """Save a fit, with a map to calibrated posteriors if the file is to hold one."""
-    if calibrated:
-        calibrator_of(fit._fit)
-    fit.save(path)
-
-
 def with_labels_of(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
     """Return options in which classes have the labels of the response of a table or source."""
     response = formula.partition("~")[0].strip().strip("`")
@@ -146,83 +153,97 @@ def with_labels_of(options: dict[str, Any], formula: str, data: Any) -> dict[str
     return with_labels(options, labels_in(data, response) if columns is None else data[response].unique())
 
 
+class _Request:
+    """The arguments of a verb that fits a formula to DATA.
+
+    Attributes
+    ----------
+    formula : str
+    given : TableArgument
+        The table.
+    output : Output
+        Where the summary, pictures and the fit are written.
+    sections : list of str or None
+        Sections of the summary.
+    options : dict
+        The remaining options, which are arguments of the public function.
+    """
+
+    def __init__(self, options: dict[str, Any], *files: str) -> None:
+        self.formula: str = options.pop("formula")
+        self.given = given_of(options)
+        self.output = output_of(options, self.given.data, *files)
+        self.sections: list[str] | None = options.pop("sections", None)
+        self.options = options
+
+    def call(self, name: str) -> Any:
+        """Call a public function with the formula, the table and the options."""
+        check_taken(name, self.options)
+        function = getattr(discrim, name)
+        return of_table(
+            self.given,
+            [self.formula],
+            self.output,
+            lambda data: function(
+                self.formula, data=data, **with_labels_of(self.options, self.formula, data)
+            ),
+        )
+
+    def deliver(self, summary: Any, draw: Callable[..., Any], fit: Callable[[], Any] | None = None) -> None:
+        """Write a summary, the picture that `draw` makes, and the fit that `fit` returns, as requested."""
+
+        def save(path: str) -> None:
+            if fit is not None:
+                if self.output.calibrated:
+                    # The calibration is computed from the rows, which the file does not have.
+                    calibrator_of(fit()._fit)
+                fit().save(path)
+
+        deliver(summary, self.output, draw=draw, save=save)
+
+
 def summarize(verb: str, options: dict[str, Any]) -> None:
-    """Fit a model, and show it."""
-    formula = options.pop("formula")
-    given = given_of(options)
-    output = output_of(options, given.data, *([options["test"]] if "test" in options else []))
-    sections = options.pop("sections", None)
+    """Fit a model and show its summary."""
+    request = _Request(options, *([options["test"]] if "test" in options else []))
     errors = errors_of(options)
-    test = TableArgument(options.pop("test"), given.dialect) if "test" in options else None
-    fit = _made(verb.replace("-", "_"), formula, given, output, options)
-    summary = fit.summary() if sections is None else fit.summary(sections=sections)
-    summary = with_errors(summary, fit, errors)
+    test = TableArgument(options.pop("test"), request.given.dialect) if "test" in options else None
+    fit = request.call(verb.replace("-", "_"))
+    summary = with_errors(fit.summary(request.sections), fit, errors)
     if test is not None:
         summary = summary.followed(_assessed(fit, test, {}).summary(), "test_", f"Test rows: {test.data}")
-    deliver(
-        summary,
-        output,
-        draw=lambda **view: fit.plot(**view),
-        save=lambda path: save_fit(fit, path, calibrated=output.calibrated),
-    )
-
-
-def _made(verb: str, formula: str, given: TableArgument, output: Output, options: dict[str, Any]) -> Any:
-    """Return what a public function makes of a formula, a table and options."""
-    check_taken(verb, options)
-    function = getattr(discrim, verb)
-    return of_table(
-        given,
-        [formula],
-        output,
-        lambda data: function(formula, data=data, **with_labels_of(options, formula, data)),
-    )
+    request.deliver(summary, lambda **view: fit.plot(**view), lambda: fit)
 
 
 _SHORTER = {"Hotelling-Lawley trace": "Hotelling-Lawley", "Hotelling-Lawley trace, McKeon": "H-L, McKeon's F"}
-"""Labels that a terminal of sixty columns has room for."""
+"""Shorter labels for a terminal of sixty columns."""
 
 _FORMATS: dict[Any, Any] = {"F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"}
 _FORMATS["p_permutation"] = "tail"
 
 
 def stepwise(verb: str, options: dict[str, Any]) -> None:
-    """Choose columns step by step, and show the steps and the fit to those chosen."""
-    formula = options.pop("formula")
-    given = given_of(options)
-    output = output_of(options, given.data)
-    sections = options.pop("sections", None)
+    """Choose columns step by step, and show the steps and the fit to the chosen columns."""
+    request = _Request(options)
     errors = errors_of(options)
     if "verb" in options:
         model = options["verb"]
         options["verb"] = partial(getattr(discrim, model.verb), **model.options)
-    found = _made("stepwise", formula, given, output, options)
-    summary = found.summary(sections)
-    summary = summary if errors is None else with_errors(summary, found.fit, errors)
-    deliver(
-        summary,
-        output,
-        draw=lambda **view: found.fit.plot(**view),
-        save=lambda path: save_fit(found.fit, path, calibrated=output.calibrated),
-    )
+    choice = request.call("stepwise")
+    summary = choice.summary(request.sections)
+    if errors is not None:
+        summary = with_errors(summary, choice.fit, errors)
+    request.deliver(summary, lambda **view: choice.fit.plot(**view), lambda: choice.fit)
 
 
 def choose(verb: str, options: dict[str, Any]) -> None:
-    """Choose a model by rows left out, and show what was tried."""
-    formula = options.pop("formula")
-    given = given_of(options)
-    output = output_of(options, given.data)
+    """Choose a model by cross-validation, and show the candidates."""
+    request = _Request(options)
     if "verbs" in options:
         options["candidates"] = {
             model.typed: (getattr(discrim, model.verb), model.options) for model in options.pop("verbs")
         }
-    found = _made("choose", formula, given, output, options)
-    deliver(
-        found.summary(),
-        output,
-        draw=lambda **view: found.plot(**view),
-        save=lambda path: save_fit(found.fit, path, calibrated=output.calibrated),
-    )
+    choice = request.call("choose")
+    request.deliver(choice.summary(), choice.plot, lambda: choice.fit)
 
 
 def plan_rows(verb: str, options: dict[str, Any]) -> None:
@@ -234,46 +255,39 @@ def plan_rows(verb: str, options: dict[str, Any]) -> None:
 
 def canonical(verb: str, options: dict[str, Any]) -> None:
     """Show the canonical variates of a linear discriminant analysis, or of a term of several factors."""
-    formula = options.pop("formula")
-    given = given_of(options)
-    output = output_of(options, given.data)
-    sections = options.pop("sections", None)
+    request = _Request(options)
     convention = options.pop("convention", None)
-    tested = _of_terms(options)
-    if not tested and not _several(formula):
-        fit = _made("lda", formula, given, output, options)
-        found = fit.canonical(convention)
-        draw = partial(_variates, fit, found)
-    else:
-        if convention is not None:
-            raise DataError(
-                "--convention is for one factor on the left, without --term.", hint="Leave it out."
-            )
-        found = _made("mlm", formula, given, output, options).canonical(**tested)
-        draw = partial(_ellipses, found)
-    deliver(found.summary(sections), output, draw=draw)
-
-
-def _variates(fit: Any, found: Any, **view: Any) -> Any:
-    return fit.plot(**view) if view else found.plot()
-
-
-def _ellipses(found: Any, **view: Any) -> Any:
-    if set(view) - {"axes", "ax"}:
-        raise DataError(
-            "The picture of a term is that of its ellipses.",
-            hint="Leave --kind and --columns out, and name a file that ends in .png, .svg or .pdf.",
+    terms = _term_options(options)
+    if not terms and not _has_several_factors(request.formula):
+        fit = request.call("lda")
+        variates = fit.canonical(convention)
+        request.deliver(
+            variates.summary(request.sections),
+            lambda **view: fit.plot(**view) if view else variates.plot(),
         )
-    return found.plot(**view)
+        return
+    if convention is not None:
+        raise DataError("--convention is for one factor on the left, without --term.", hint="Leave it out.")
+    variates = request.call("mlm").canonical(**terms)
+
+    def draw(**view: Any) -> Any:
+        if set(view) - {"axes", "ax"}:
+            raise DataError(
+                "The picture of a term has its ellipses only.",
+                hint="Leave --kind and --columns out, and name a file that ends in .png, .svg or .pdf.",
+            )
+        return variates.plot(**view)
+
+    request.deliver(variates.summary(request.sections), draw)
 
 
-def _of_terms(options: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of a model of several factors from the others."""
+def _term_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Remove the options of a model of several factors from the others, and return them."""
     return {name: options.pop(name) for name in ("term", "type") if name in options}
 
 
-def _several(formula: str) -> bool:
-    """Whether the left side is a model of several factors."""
+def _has_several_factors(formula: str) -> bool:
+    """Return whether the left side of a formula is a model of several factors."""
     from discrim.design.linear_model import one_class
 
     return one_class(formula) is None
@@ -281,50 +295,46 @@ def _several(formula: str) -> bool:
 
 def manova(verb: str, options: dict[str, Any]) -> None:
     """Show the tests that the classes have one mean, or of the terms of several factors."""
-    formula = options.pop("formula")
-    given = given_of(options)
-    output = output_of(options, given.data)
+    request = _Request(options)
+    deliver(_manova_summary(request), request.output)
+
+
+def _manova_summary(request: _Request) -> Summary:
+    """Return the summary of the tests that the options select."""
+    formula = request.formula
+    options = request.options
     if "distance" in options:
-        deliver(_made("permanova", formula, given, output, options).summary(), output)
-        return
-    if "permutations" in options:
-        table = _made("manova", formula, given, output, options)
-        title = "Tests of the means, also by permutation"
-        source = "manova(formula, data, permutations=)"
-        deliver(_four_statistics(formula, title, table, source), output)
-        return
-    if _several(formula) and "method" not in options:
-        tested = _of_terms(options)
-        deliver(_terms(_made("mlm", formula, given, output, options), **tested), output)
-        return
-    table = _made("manova", formula, given, output, options)
-    made = _of_many_columns(formula, table, options["method"]) if "method" in options else None
-    deliver(
-        made
-        or _four_statistics(formula, "Tests that the classes have one mean", table, "manova(formula, data)"),
-        output,
-    )
-
-
-def _of_many_columns(formula: str, table: Any, method: str) -> Summary:
-    """The one test that a method names, and what it assumes."""
-    section = Section(
-        "Test that the classes have one mean",
-        table.drop(columns="assumes").dropna(axis=1),
-        {"law": "text", "df1": "general", "df2": "general", "p": "tail"},
-        note=table["assumes"].iloc[0],
-        source=f'manova(formula, data, method="{method}")',
-    )
-    return Summary(f"Equality of means: {formula}", {"manova": section})
-
-
-def _terms(fit: Any, term: str | None = None, type: int | str = 2) -> Summary:
-    """The tests of the terms of a model, or all four statistics of one."""
-    if term is None:
-        summary: Summary = fit.summary(["header", "tests", "manova"], type=type)
+        summary: Summary = request.call("permanova").summary()
         return summary
-    title = f"Tests that {term} is not needed, type {type}"
-    return _four_statistics(fit.formula, title, fit.manova(term, type), "mlm(formula, data).manova(term)")
+    if "permutations" in options:
+        source = "manova(formula, data, permutations=)"
+        table = request.call("manova")
+        return _four_statistics(formula, "Tests of the means, also by permutation", table, source)
+    if "method" in options:
+        table = request.call("manova")
+        section = Section(
+            "Test that the classes have one mean",
+            table.drop(columns="assumes").dropna(axis=1),
+            {"law": "text", "df1": "general", "df2": "general", "p": "tail"},
+            note=table["assumes"].iloc[0],
+            source=f'manova(formula, data, method="{options["method"]}")',
+        )
+        return Summary(f"Equality of means: {formula}", {"manova": section})
+    if not _has_several_factors(formula):
+        table = request.call("manova")
+        title = "Tests that the classes have one mean"
+        return _four_statistics(formula, title, table, "manova(formula, data)")
+    terms = _term_options(options)
+    fit = request.call("mlm")
+    term = terms.get("term")
+    test_type = terms.get("type", 2)
+    if term is None:
+        summary = fit.summary(["header", "tests", "manova"], type=test_type)
+        return summary
+    title = f"Tests that {term} is not needed, type {test_type}"
+    return _four_statistics(
+        fit.formula, title, fit.manova(term, test_type), "mlm(formula, data).manova(term)"
+    )
 
 
 def _four_statistics(formula: str, title: str, table: Any, source: str) -> Summary:

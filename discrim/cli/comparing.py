@@ -22,6 +22,7 @@ from discrim.cli.output import (
     check_place,
     deliver,
     output_of,
+    refuse_options,
     refuse_same,
     write_output,
     write_to_file,
@@ -123,14 +124,7 @@ def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -
     """Saved fits judged by the rows of a table."""
     from discrim.models.selection.comparison import compared_on
 
-    for name, option in (
-        ("verbs", "verbs"), ("na_action", "na-action"), ("prior", "prior"), ("weights", "weights"),
-        ("folds", "folds"), ("repeats", "repeats"), ("seed", "seed"),
-    ):  # fmt: skip
-        if name in options:
-            raise DataError(
-                f"--{option} goes with formulas, which are fitted.", hint="Leave it out beside files of fits."
-            )
+    refuse_options(options, "goes with formulas, which are fitted", "Leave it out for files of fits.")
     fits = [loaded_fit(file) for file in files]
     found = [labels_of_fit(fit, whole=False) for fit in fits]
     typed = frozenset(name for each in found for name in each.typed)
@@ -220,11 +214,7 @@ def report(verb: str, options: dict[str, Any]) -> None:
                 raise DataError(
                     f"{subject!r} is a saved fit, which is reported as it is.", hint=f"Leave {option} out."
                 )
-        for name in options:
-            option = name.replace("_", "-")
-            raise DataError(
-                f"--{option} goes with a formula that is fitted.", hint="Leave it out beside a saved fit."
-            )
+        refuse_options(options, "goes with a formula that is fitted", "Leave it out for a saved fit.")
         fit = loaded_fit(subject)
         load = None
     words: dict[str, Any] = {"all": "all", "none": []}
@@ -332,8 +322,7 @@ def export(verb: str, options: dict[str, Any]) -> None:
         else:
             write_to_file(target, text.encode())
         return
-    for name in options:
-        raise DataError(f"--{name} is of a query.", hint="Leave it out beside --onnx.")
+    refuse_options(options, "is an option of a query", "Leave it out with --onnx.")
     write_to_file(path, fit.to_onnx(prior=prior).SerializeToString())
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from discrim.cli import parsing
 from discrim.cli.models import engine_of, model_of, models_of
-from discrim.cli.output import error_line
+from discrim.cli.output import FORMATS, error_line
 from discrim.cli.values import ValueKind, annotations_of, kind_of
 from discrim.docstrings import parameter_entries
 from discrim.errors import DiscrimError
@@ -153,7 +153,7 @@ SHOWING = (
         "only these parts of the summary, or all",
         f"{_PICTURES} compare assess",
     ),
-    Option("--format", "text html latex markdown", "text if not given; html is a whole page", _SUMMARIES),
+    Option("--format", " ".join(FORMATS), "text if not given; html is a whole page", _SUMMARIES),
     Option("--text-width N", parsing.text_width, "columns of text: those of the terminal, or 100", _READ),
     Option(
         "--errors METHOD,...", parsing.names, "add error rates: apparent, loo, cv, 632+, posterior", _STEPS
@@ -397,17 +397,12 @@ def _add(group: Any, row: Option, verb: str) -> None:
     if row.kind is True:
         more["action"] = "store_true"
     elif isinstance(row.kind, str):
-        more["choices"] = row.kind.split() or _pictures_of(verb)
+        more["choices"] = row.kind.split()
+        if row.typed.startswith("--kind"):
+            models = [each for each in MODELS if each.verb == PICTURED.get(verb, verb.replace("-", "_"))]
+            kinds = JUDGED if verb == "assess" else (kind for each in models for kind in each.plots)
+            more["choices"] = tuple(dict.fromkeys(kinds))
         text = text.format(choices=", ".join(more["choices"]))
     else:
         more["type"] = _reader(row.kind)
     group.add_argument(flag, help=text, **more)
-
-
-def _pictures_of(verb: str) -> tuple[str, ...]:
-    """Return the kinds of pictures that a verb draws."""
-    if verb == "assess":
-        return JUDGED
-    model = PICTURED.get(verb, verb.replace("-", "_"))
-    rows = [row for row in MODELS if row.verb == model]
-    return tuple(dict.fromkeys(kind for row in rows for kind in row.plots))

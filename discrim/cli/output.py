@@ -163,8 +163,11 @@ def error_line(message: object) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
 
 
-STYLES = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown", ".xlsx": "excel"}
-"""What the end of a file's name says of the format of the summary in it."""
+FORMATS = {"text": (".txt",), "html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",)}
+"""Formats of a summary, which are methods of it, and the endings of their files."""
+
+EXCEL = "excel"
+"""The format of files that end in .xlsx, which are not text."""
 
 NOT_SUMMARIES = {".pdf", ".png", ".svg", ".doc", ".docx", ".odt", ".rtf", ".ods"}
 """Ends of names whose programs could not open a summary."""
@@ -204,7 +207,9 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     style = options.pop("format", None)
     unfit = style is None and path is not None and PurePath(path).suffix.lower() in NOT_SUMMARIES
     if style is None:
-        style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
+        ending = "" if path is None else PurePath(path).suffix.lower()
+        formats = (name for name, endings in FORMATS.items() if ending in endings)
+        style = EXCEL if ending == ".xlsx" else next(formats, "text")
     width = options.pop("text_width", None)
     if width is not None and style != "text":
         raise DataError(
@@ -277,6 +282,12 @@ def _check_target(target: str, force: bool) -> None:
         pass
 
 
+def refuse_options(options: Mapping[str, Any], reason: str, hint: str) -> None:
+    """Raise a DataError if there are any options, because they do not apply."""
+    for name in options:
+        raise DataError(f"--{name.replace('_', '-')} {reason}.", hint=hint)
+
+
 def refuse_same(option: str, out: str, *read: str) -> None:
     """Raise where a file that is read would be replaced by what is written."""
     for path in read:
@@ -307,7 +318,16 @@ def deliver(
     save: Callable[[str], None] | None = None,
 ) -> None:
     """Write a summary, and then the picture that is drawn of a view, and the fit that is saved."""
-    text = "" if output.style == "excel" else _rendered(summary, output)
+    text = ""
+    if output.style == "html":
+        text = page(summary.title, summary.as_html())
+    elif output.style == "text":
+        # A file has no terminal, even if standard output is one.
+        width = 100 if output.width is None and output.path is not None else output.width
+        text = summary.as_text(width=width)
+    elif output.style != EXCEL:
+        text = getattr(summary, f"as_{output.style}")()
+    text = text.rstrip("\n") + "\n"
     picture = None if output.picture is None or draw is None else _drawn(draw, output.picture, output.view)
 
     def finish() -> None:
@@ -317,7 +337,7 @@ def deliver(
         if save is not None and output.save is not None:
             save(output.save)
 
-    if output.path is not None and output.style == "excel":
+    if output.path is not None and output.style == EXCEL:
         summary.to_excel(output.path)
     elif output.path is not None:
         write_to_file(output.path, text.encode("utf-8", errors="backslashreplace"))
@@ -329,16 +349,6 @@ def deliver(
             finish()
             raise
     finish()
-
-
-def _rendered(summary: Any, output: Output) -> str:
-    if output.style == "html":
-        return page(summary.title, summary.as_html())
-    if output.style == "text":
-        # A file has no terminal, even where there is one beside it.
-        width = 100 if output.width is None and output.path is not None else output.width
-        return str(summary.as_text(width=width)).rstrip("\n") + "\n"
-    return str(getattr(summary, f"as_{output.style}")()).rstrip("\n") + "\n"
 
 
 def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> bytes:

@@ -86,20 +86,22 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors look like all the others: one line, exit status 2.
+    """A parser whose errors are one line, with exit status 2.
 
-    It is of a verb, which takes something beside options, or takes a verb itself.
+    Attributes
+    ----------
+    verb : str or None
+        The verb whose arguments it parses; None for the parser of the whole command line.
+    rewrite : callable or None
+        Returns how unknown options are written.
     """
 
     color = False
     """Python 3.14 would colour help by control characters, which a terminal is shown as escapes here."""
 
-    def __init__(
-        self, *, verb: str | None = None, takes: str = "", rewrite: Rewrite | None = None, **options: Any
-    ) -> None:
+    def __init__(self, *, verb: str | None = None, rewrite: Rewrite | None = None, **options: Any) -> None:
         super().__init__(formatter_class=_Formatter, allow_abbrev=False, **options)
         self.verb = verb
-        self.takes = takes
         self.rewrite = rewrite
         self.color = False
 
@@ -197,9 +199,10 @@ class Parser(argparse.ArgumentParser):
                 name, hint, options = self.rewrite(known, unknown)
                 if name:
                     option = f"--{name.replace('_', '-')}"
-                    self.error(f"no option {option!r} of {self.verb}. {hint}{self.typed(options)}")
+                    self.refuse(f"no option {option!r} of {self.verb}. {hint}{self.typed(options)}")
             self._refuse_option(next(iter(unknown)))
-        takes = f"{self.verb} takes {self.takes}" if self.takes else self.prog
+        places = [str(action.metavar) for action in self._actions if not action.option_strings]
+        takes = f"{self.verb} takes {' and '.join(places) or 'options'}" if self.verb else self.prog
         hint = 'quote a formula, as in "species ~ .", and put options last'
         self.error(f"{takes}, and {rest[0]!r} is one more: {hint}")
 

@@ -38,19 +38,27 @@ _DATA = (
 
 
 class Verb(NamedTuple):
-    """One verb: its name, its use in a line, its group, what it takes, and the address of its function.
+    """A verb of the command line.
 
-    Each example, which is typed after ``discrim``, may need what those before it write. Where a verb `reads`
-    DATA, the help has more to say of that.
+    Attributes
+    ----------
+    name : str
+        The verb.
+    text : str
+        What it does, in one line.
+    group : str
+        Its group in the help.
+    run : str
+        Module and name of the function that runs it.
+    examples : tuple of str
+        Commands without ``discrim``, which may need the files that earlier ones write.
     """
 
     name: str
     text: str
     group: str
-    takes: str
     run: str
     examples: tuple[str, ...]
-    reads: bool = True
 
 
 def _model(row: Row) -> Verb:
@@ -60,7 +68,6 @@ def _model(row: Row) -> Verb:
         name,
         str(row.command),
         MODEL_GROUP,
-        "FORMULA and DATA",
         "discrim.cli.analyses:summarize",
         tuple(f"{name} {example}" for example in row.examples),
     )
@@ -74,7 +81,6 @@ VERBS = {
             "stepwise",
             "choice of columns, step by step, and the fit to those chosen",
             "analyses",
-            "FORMULA and DATA",
             "discrim.cli.analyses:stepwise",
             (
                 'stepwise "cultivar ~ ." wine --direction forward --enter 0.01',
@@ -86,7 +92,6 @@ VERBS = {
             "choose",
             "choice of a model by rows left out, and the fit of the chosen one",
             "analyses",
-            "FORMULA and DATA",
             "discrim.cli.analyses:choose",
             (
                 'choose "species ~ ." iris --verbs "lda, qda, naive-bayes" --seed 1',
@@ -97,7 +102,6 @@ VERBS = {
             "compare",
             "models of one table side by side, or saved fits on new rows",
             "analyses",
-            "formulas or files of fits, and then DATA",
             "discrim.cli.comparing:compare",
             (
                 'compare "species ~ ." iris --verbs "lda, qda, knn(k=5)"',
@@ -108,7 +112,6 @@ VERBS = {
             "assess",
             "performance of a saved fit on rows of known class",
             "analyses",
-            "FIT and DATA",
             "discrim.cli.analyses:assess",
             ('lda "species ~ ." iris --save iris.fit', "assess iris.fit iris --plot roc.png --kind roc"),
         ),
@@ -116,7 +119,6 @@ VERBS = {
             "canonical",
             "canonical variates: dimensions, coefficients, structure",
             "analyses",
-            "FORMULA and DATA",
             "discrim.cli.analyses:canonical",
             (
                 'canonical "species ~ ." iris --sections dimensions,structure_within',
@@ -127,7 +129,6 @@ VERBS = {
             "manova",
             "the four tests that the classes have one mean, or of each of several factors",
             "analyses",
-            "FORMULA and DATA",
             "discrim.cli.analyses:manova",
             (
                 'manova "species ~ ." iris',
@@ -138,16 +139,13 @@ VERBS = {
             "plan",
             "how many rows LDA and QDA will need, before data are collected",
             "analyses",
-            "options",
             "discrim.cli.analyses:plan_rows",
             ("plan --distance 2 --p 10 --error 0.2 --width 0.1",),
-            reads=False,
         ),
         Verb(
             "predict",
             "labels of new rows by a fit that --save wrote",
             "tables",
-            "FIT and DATA",
             "discrim.cli.comparing:predict",
             ('lda "species ~ ." iris --save iris.fit', "predict iris.fit iris --proba"),
         ),
@@ -155,16 +153,13 @@ VERBS = {
             "export",
             "the rule of a fit that --save wrote, as a query of SQL or as ONNX",
             "tables",
-            "FIT",
             "discrim.cli.comparing:export",
             ('lda "species ~ ." iris --save iris.fit', "export iris.fit --sql duckdb --table flowers"),
-            reads=False,
         ),
         Verb(
             "report",
             "a page on a fit, of HTML, Word or Markdown: tables, tests, pictures, code",
             "tables",
-            "FORMULA and DATA, or FIT",
             "discrim.cli.comparing:report",
             ('report "species ~ ." iris --verb lda --out iris.html',),
         ),
@@ -172,10 +167,8 @@ VERBS = {
             "datasets",
             "the tables that come with the package, or one of them as CSV",
             "tables",
-            "at most one name",
             "discrim.cli.verbs:show_datasets",
             ("datasets", "datasets penguins --out penguins.csv"),
-            reads=False,
         ),
     )
 }
@@ -251,15 +244,12 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
     # Not at the top, because the help of the program has no options of verbs.
     from discrim.cli.options import add_arguments, rewritten_option
 
-    about = "".join(f"\n\n{text.format(names=', '.join(datasets.names()))}" for text in _DATA if verb.reads)
     parser = verbs.add_parser(
         verb.name,
         help=verb.text,
         description=f"{verb.text[0].upper()}{verb.text[1:]}.",
-        epilog=_examples(verb.examples) + _values(verb.name) + about,
         argument_default=argparse.SUPPRESS,
         verb=verb.name,
-        takes=verb.takes,
     )
     parser.rewrite = partial(rewritten_option, verb.name)
     add_arguments(parser, verb.name)
@@ -267,6 +257,10 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
     shape = {None: "{}", "?": "[{}]", "+": "{} ..."}
     words = " ".join(shape[action.nargs].format(action.metavar) for action in places)
     parser.usage = f"discrim {verb.name} {words} [OPTION ...]"
+    parser.epilog = _examples(verb.examples) + _values(verb.name)
+    if any(action.dest == "data" for action in places):
+        names = ", ".join(datasets.names())
+        parser.epilog += "".join(f"\n\n{text.format(names=names)}" for text in _DATA)
 
 
 _VALUES = (

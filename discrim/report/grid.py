@@ -364,14 +364,13 @@ def _texts(
     finite = [x for x in numbers if math.isfinite(x)]
     digits = next(d for d in range(most + 1) if d == most or all(_is(x, f"{x:.{d}e}", error) for x in finite))
     texts = [f"{abs(x) if x == 0 else x:.{digits}e}" for x in numbers]
-    # Exponents of the same number of figures, or the points would not line up.
-    places = max((len(text.partition("e")[2]) for text in texts), default=0)
-    return [text if "e" not in text else _exponent_of(text, places) for text in texts]
-
-
-def _exponent_of(text: str, places: int) -> str:
-    mantissa, _, exponent = text.partition("e")
-    return f"{mantissa}e{exponent[0]}{exponent[1:].zfill(places - 1)}"
+    # Exponents get the same number of digits, so that the decimal points are aligned.
+    n_digits = max((len(text.partition("e")[2]) for text in texts), default=0)
+    padded = []
+    for text in texts:
+        mantissa, e, exponent = text.partition("e")
+        padded.append(f"{mantissa}e{exponent[0]}{exponent[1:].zfill(n_digits - 1)}" if e else text)
+    return padded
 
 
 def _fixed(x: float, decimals: int) -> str:

@@ -228,7 +228,7 @@ def test_a_dataset_is_written_as_it_is_read(name, capsys):
 
 def test_a_list_of_datasets_is_no_file(capsys):
     assert "--out takes one table" in refused(capsys, "datasets", "--out", "a.csv")
-    assert "takes at most one name, and 'wine' is one more" in refused(capsys, "datasets", "iris", "wine")
+    assert "'wine' is one more" in refused(capsys, "datasets", "iris", "wine")
 
 
 # ---- compare

@@ -43,7 +43,7 @@ def test_slips(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words, said in [
         ([saved], "Give --sql and an engine, or --onnx FILE"),
         ([saved, "--sql", "duckdb", "--onnx", "x.onnx"], "Give --sql and an engine, or --onnx FILE"),
-        ([saved, "--onnx", "x.onnx", "--output", "label"], "--output is of a query"),
+        ([saved, "--onnx", "x.onnx", "--output", "label"], "--output"),
         ([saved, "--onnx", saved], "is read here"),
         ([saved, "--sql", "duckdb", "--output", "labels"], "Did you mean 'label'"),
     ]:

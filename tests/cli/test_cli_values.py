@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -256,20 +257,20 @@ def test_an_unknown_option_is_answered_as_an_unknown_keyword_is(capsys):
 @pytest.mark.parametrize(
     ("arguments", "typed"),
     [
-        (["lda", "--shrinkage", "0.1"], '--covariance "Shrunk(0.1)"'),
-        (["lda", "--covariance", "t", "--nu", "4"], '--covariance "StudentT(nu=4)"'),
-        (["qda", "--shape", "2,2"], '--covariance "Separable(rows=2, columns=2)"'),
-        (["lda", "--components=2", "--correspondence"], '--components "MultipleCorrespondence(2)"'),
-        (["logistic", "--penalty", "lasso", "--strength=0.1"], '--penalty "Lasso(0.1)"'),
+        (["lda", "--shrinkage", "0.1"], "--covariance 'Shrunk(0.1)'"),
+        (["lda", "--covariance", "t", "--nu", "4"], "--covariance 'StudentT(nu=4)'"),
+        (["qda", "--shape", "2,2"], "--covariance 'Separable(rows=2, columns=2)'"),
+        (["lda", "--components=2", "--correspondence"], "--components 'MultipleCorrespondence(2)'"),
+        (["logistic", "--penalty", "lasso", "--strength=0.1"], "--penalty 'Lasso(0.1)'"),
     ],
 )
 def test_an_option_of_a_specification_is_answered_with_the_specification(arguments, typed, capsys):
     verb, *options = arguments
     message = refused(capsys, verb, FORMULA, "iris", *options)
     assert typed in message
-    option, _, value = typed.partition(" ")
+    option, value = shlex.split(typed)
     parser = build_parser(only=[verb])
-    found = vars(parser.parse_args([verb, FORMULA, "iris", option, value.strip('"')]))
+    found = vars(parser.parse_args([verb, FORMULA, "iris", option, value]))
     assert isinstance(found[option.lstrip("-")], Specification)
 
 

@@ -607,7 +607,16 @@ def draw_kind(
             )
     check_word("kind", kind, tuple(by_kind), optional=True)
     suitable = [each for each in plots if not options.interactive or "interactive" in each.options]
-    chosen = by_kind[kind] if kind is not None else _default(shown, suitable or plots, options)
+    candidates = suitable or plots
+    if kind is not None:
+        chosen = by_kind[kind]
+    else:
+        can_be_default = (
+            plot
+            for plot in candidates
+            if plot.default_if is None or plot.default_if(shown[0], shown[-1], options)
+        )
+        chosen = next(can_be_default, candidates[-1])
     if options.interactive and options.ax is not None:
         raise DataError(
             "interactive=True makes a figure of its own, not one on axes of matplotlib.",
@@ -637,13 +646,3 @@ def draw_kind(
                 replace_labels(axes)
     drawn: Axes | Figure = picture
     return drawn
-
-
-def _default(
-    shown: tuple[Any, ...], plots: Sequence[Plot[..., Any]], options: PictureOptions
-) -> Plot[..., Any]:
-    """Return the first plot that can be the default of results and their fit, or else the last."""
-    for plot in plots:
-        if plot.default_if is None or plot.default_if(shown[0], shown[-1], options):
-            return plot
-    return plots[-1]
