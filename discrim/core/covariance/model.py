@@ -193,6 +193,11 @@ class CovarianceTraits:
     allows_subspace: bool = False
     few_rows_suffice: bool = False
 
+    @property
+    def has_distances(self) -> bool:
+        """Whether it is the full covariance by moments, whose distances have a known distribution."""
+        return self.is_full and self.is_moment_estimate
+
 
 class CovarianceModel(ABC):
     """Model of the covariances of normal classes: the options of the user, and the estimated parameters.
@@ -357,16 +362,12 @@ class CovarianceModel(ABC):
 
         Raises NotSupportedError without a closed form, if refits take too long.
         """
-        return self._by_refits(fitted.moments)
+        return missing_scores(self, fitted.moments)
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if leaving rows out takes too many refits, or has no rule."""
         if type(self).leave_one_out is CovarianceModel.leave_one_out:
-            self._by_refits(moments)
-
-    def _by_refits(self, moments: ClassMoments) -> LeftOut:
-        takes = f"of a covariance by {self.name} takes a refit for each row"
-        return by_refits(int(moments.rows.sum()), moments.n_classes, takes)
+            missing_scores(self, moments)
 
     @property
     def refits_each_row(self) -> bool:
@@ -374,11 +375,6 @@ class CovarianceModel(ABC):
         return type(self).leave_one_out is CovarianceModel.leave_one_out
 
     # ---- likelihood and sampling distribution
-
-    @property
-    def has_distances(self) -> bool:
-        """Whether it is the full covariance by moments, whose distances have a known distribution."""
-        return self.traits.is_full and self.traits.is_moment_estimate
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Return the number of free parameters; raise NotSupportedError without a likelihood."""
@@ -423,6 +419,12 @@ class CovarianceModel(ABC):
         for shrinkage, count in zip(self.shrinkages, (n_covariances, 1), strict=False):
             if len(shrinkage.values) != count or shrinkage.rule not in self.shrinkage_rules:
                 raise InvalidStateError(f"its shrinkage is not one of {self.name!r}")
+
+
+def missing_scores(model: CovarianceModel, moments: ClassMoments) -> LeftOut:
+    """Return missing scores, for refits to compute; raise NotSupportedError if there are too many rows."""
+    takes = f"of a covariance by {model.name} takes a refit for each row"
+    return by_refits(int(moments.rows.sum()), moments.n_classes, takes)
 
 
 def no_likelihood(name: str) -> CoreNotSupportedError:

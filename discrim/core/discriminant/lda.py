@@ -122,7 +122,7 @@ class NormalFit(ABC):
     @property
     def has_distances(self) -> bool:
         """Whether covariances are full, and moments of the rows."""
-        return self.covariance_model.has_distances
+        return self.covariance_model.traits.has_distances
 
     def distances(self) -> Distances:
         """Squared distances to the class means."""

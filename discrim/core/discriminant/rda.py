@@ -281,8 +281,6 @@ def fit_rda(
     parametrization: Parametrization = "esl",
     method: str = "moment",
     estimated_prior: bool = True,
-    cv: int | str | None = None,
-    select: str = "min",
     standardize: bool = False,
     within_axes: SubspaceCovariance | None = None,
 ) -> RDAFit:
@@ -293,9 +291,18 @@ def fit_rda(
     if within_axes is not None:
         found = within_axes.estimate(moments, divisors_by_class(moments.counts, method))
         covariances = found.covariances * (moments.n_classes // len(found.covariances))
-        parts = alpha, gamma, parametrization, method, covariances, cv, select, standardize
-        axes = found.covariance_model.subspace or within_axes
-        return RDAFit(found.moments, prior, estimated_prior, *parts, within_axes=axes)
+        return RDAFit(
+            found.moments,
+            prior,
+            estimated_prior,
+            alpha,
+            gamma,
+            parametrization,
+            method,
+            covariances,
+            standardize=standardize,
+            within_axes=found.covariance_model.subspace or within_axes,
+        )
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
     # In the units that the identity is meant in.
@@ -316,8 +323,17 @@ def fit_rda(
     multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
     mixed = _thin if moments.spread == "thin class" else _full
     covariances = mixed(in_unit, *multiples)
-    own = cv, select, standardize
-    return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances, *own)
+    return RDAFit(
+        moments,
+        prior,
+        estimated_prior,
+        alpha,
+        gamma,
+        parametrization,
+        method,
+        covariances,
+        standardize=standardize,
+    )
 
 
 @dataclass(frozen=True, slots=True)

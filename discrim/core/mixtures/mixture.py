@@ -329,6 +329,25 @@ def class_hierarchies(
     return [starts.hierarchies_of(*row) for row in incomplete.completed(rows, seed)]
 
 
+@dataclass(frozen=True, slots=True)
+class MixtureStructure:
+    """Components of each class.
+
+    Attributes
+    ----------
+    sizes : sequence of int
+        Numbers of components.
+    forms : sequence of str
+        Forms of the covariances.
+    together : bool
+        Whether the form, then the same for all classes, applies to the components of all classes.
+    """
+
+    sizes: Sequence[int]
+    forms: Sequence[str]
+    together: bool
+
+
 @one_blas_thread()
 def fit_mixture(
     moments: ClassMoments,
@@ -336,22 +355,42 @@ def fit_mixture(
     codes: Codes,
     weights: Floats | None,
     prior: Floats,
-    *,
-    forms: Sequence[str],
-    sizes: Sequence[int],
-    together: bool,
+    structure: MixtureStructure,
     plan: EMPlan,
+    *,
     hierarchies: Sequence[Hierarchies] | None = None,
     estimated_prior: bool = True,
     rows_too: bool = True,
     progress: ProgressCallback = lambda more: None,
 ) -> MixtureFit | Degenerate:
-    """Fit to rows and moments, as `in_order` gives them, by EM from the best of several starts.
+    """Fit by EM from the best of several starts.
 
-    Forms and sizes are those of each class; `together` says that the form, then the same for all, is that of
-    the components of all classes. Hierarchies are those of `class_hierarchies`, if they are known; `rows_too`
-    asks for the log-likelihood of the rows whatever their classes. Each step is told.
+    Parameters
+    ----------
+    moments : ClassMoments
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float or None
+        Rows in the order of `in_order`.
+    prior : (K,) float
+    structure : MixtureStructure
+    plan : EMPlan
+    hierarchies : sequence, optional
+        Result of `class_hierarchies`, if it is known.
+    estimated_prior : bool
+        Whether the prior is the class proportions.
+    rows_too : bool
+        Whether the log-likelihood of the rows regardless of their classes is computed.
+    progress : callable
+        Called after each step.
+
+    Returns
+    -------
+    MixtureFit or Degenerate
     """
+    forms = structure.forms
+    sizes = structure.sizes
+    together = structure.together
     scale = common_scale(moments, forms)
     rows = rows_by_class(x, codes, weights, moments.centres, scale)
     if hierarchies is None and max(sizes) > 1:
@@ -539,9 +578,8 @@ def tried_forms(
     for size, form in sizes_and_forms:
         k = moments.n_classes
         fit = fit_mixture(
-            moments, x, codes, weights, shares,
-            forms=[form] * k, sizes=[size] * k, together=True, plan=plan, hierarchies=hierarchies,
-            rows_too=False,
+            moments, x, codes, weights, shares, MixtureStructure([size] * k, [form] * k, together=True), plan,
+            hierarchies=hierarchies, rows_too=False,
         )  # fmt: skip
         progress(1)
         if isinstance(fit, Degenerate):

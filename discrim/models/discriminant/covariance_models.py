@@ -274,7 +274,7 @@ def divisor_text(*, by_class: bool, mle: bool) -> str:
 def check_closed_form(fit: FittedModel[Any], method: str) -> None:
     """Raise NotSupportedError if a covariance has no closed form of a rule by a method."""
     model = fit.estimates.covariance_model
-    if method == "plugin" or model.has_distances:
+    if method == "plugin" or model.traits.has_distances:
         return
     error = describe(model).sampling_error(f'method="{method}"')
     raise error or NotSupportedError(

@@ -79,7 +79,7 @@ def check_em(
     """
     if missing is None or not asks_for_em(missing, na_action, has_rows=has_rows):
         return False
-    if not covariance_model.has_distances:
+    if not covariance_model.traits.has_distances:
         raise NotSupportedError(
             'missing="em" estimates full covariances by maximum likelihood and cannot be combined with '
             f"{covariance_text(covariance)}.",

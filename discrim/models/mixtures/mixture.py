@@ -76,10 +76,11 @@ def _fitted(
         choice, path = _chosen(choice, blocks, moments, x, codes, weights)
     sizes: Any = choice.sizes
     forms: Any = choice.forms
+    structure = core.MixtureStructure(sizes, forms, choice.together)
     with Progress(0, "steps of EM") as progress:
         fit = core.fit_mixture(
-            moments, x, codes, weights, prior, forms=forms, sizes=sizes, together=choice.together,
-            plan=choice.plan, estimated_prior=estimated_prior, progress=progress,
+            moments, x, codes, weights, prior, structure, choice.plan,
+            estimated_prior=estimated_prior, progress=progress,
         )  # fmt: skip
     if isinstance(fit, Degenerate):
         raise _collapse(fit, sizes, forms, blocks)
