@@ -29,7 +29,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from discrim.errors import DataError, told
-from discrim.options import check_flag, check_grid, check_number, check_whole, check_word, is_number, listed
+from discrim.options import check_grid, check_number, check_whole, check_word, is_number, listed
 from discrim.specification import Specification, read_specification
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Shrunk(CovarianceSpecification):
         """Validate the parameters."""
         self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("oas", "ledoit-wolf", "loo")))
         self._set("grid", _grid(self.grid, self.shrinkage))
-        _flag(self, "standardize")
+        super().__post_init__()
 
     def model(self) -> CovarianceModel:
         """Return the covariance model that estimates the covariance."""
@@ -263,10 +263,6 @@ class NonlinearShrinkage(CovarianceSpecification):
     standardize: bool = False
 
     word = "nonlinear"
-
-    def __post_init__(self) -> None:
-        """Validate the parameter."""
-        _flag(self, "standardize")
 
     def model(self) -> CovarianceModel:
         """Return the covariance model that estimates the covariance."""
@@ -349,10 +345,6 @@ class Spherical(CovarianceSpecification):
     standardize: bool = False
 
     word = "spherical"
-
-    def __post_init__(self) -> None:
-        """Validate the parameter."""
-        _flag(self, "standardize")
 
     def model(self) -> CovarianceModel:
         """Return the covariance model that estimates the covariance."""
@@ -596,7 +588,7 @@ class FactorAnalytic(CovarianceSpecification):
                 raise DataError('threshold= requires dimensions="cattell".', hint="Leave one of the two out.")
             what = "a share of the largest fall"
             self._set("threshold", check_number("threshold", self.threshold, 0.0, 1.0, ends="()", what=what))
-        _flag(self, "standardize")
+        super().__post_init__()
 
     def model(self) -> FactorAnalyticCovariance:
         """Return the covariance model that estimates the covariance."""
@@ -642,8 +634,7 @@ class Regularized(Specification):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         check_word("parametrization", self.parametrization, Parametrization)
-        check_flag("standardize", self.standardize)
-        self._set("standardize", bool(self.standardize))
+        super().__post_init__()
 
 
 def read_regularized(value: Any) -> Regularized:
@@ -722,9 +713,3 @@ def _dimension(value: Any) -> int:
     if is_number(value) and value == 0:
         also += '; covariance="spherical" has none'
     return check_whole("dimensions", value, 1, also=also)
-
-
-def _flag(specification: Specification, name: str) -> None:
-    """Validate a flag."""
-    check_flag(name, getattr(specification, name))
-    specification._set(name, bool(getattr(specification, name)))

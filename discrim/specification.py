@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from discrim.errors import DataError, told
-from discrim.options import check_word, listed
+from discrim.options import check_flag, check_word, listed
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,11 +20,19 @@ class Specification:
     """A frozen dataclass of the parameters of one estimator.
 
     Subclasses are decorated with ``@dataclass(frozen=True, repr=False)``, define `word`, and validate their
-    fields in `__post_init__`, where `_set` stores a validated value.
+    other fields in `__post_init__`, where `_set` stores a validated value.
     """
 
     word: ClassVar[str]
     """Name on the command line, and as the value of the option if the defaults are meant."""
+
+    def __post_init__(self) -> None:
+        """Validate the flags, which are the fields of type bool."""
+        for each in fields(self):
+            if each.type in ("bool", bool):
+                value = getattr(self, each.name)
+                check_flag(each.name, value)
+                self._set(each.name, bool(value))
 
     def __repr__(self) -> str:
         changed = [f"{name}={value!r}" for name, value in self.changed().items()]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from discrim.errors import DataError
-from discrim.options import check_flag, check_whole, check_word, in_range, is_number, is_whole
+from discrim.options import check_whole, check_word, in_range, is_number, is_whole
 from discrim.specification import Specification, read_specification
 
 __all__ = [
@@ -86,8 +86,7 @@ class PrincipalComponents(SubspaceSpecification):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         self._set("n", _number(self.n))
-        check_flag("standardize", self.standardize)
-        self._set("standardize", bool(self.standardize))
+        super().__post_init__()
 
 
 @dataclass(frozen=True, repr=False)

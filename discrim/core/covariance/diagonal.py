@@ -21,6 +21,7 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
+    SingleShrinkageModel,
     each_covariance,
 )
 from discrim.core.covariance.principal import one_scatter
@@ -72,37 +73,12 @@ class DiagonalCovariance(CovarianceModel):
 
 
 @dataclass(frozen=True, slots=True)
-class ShrunkDiagonalCovariance(CovarianceModel):
-    """Variances shrunk towards their median.
-
-    Attributes
-    ----------
-    shrinkage : Shrinkage
-    """
-
-    shrinkage: Shrinkage
+class ShrunkDiagonalCovariance(SingleShrinkageModel):
+    """Variances shrunk towards their median."""
 
     name = "diagonal"
     traits = CovarianceTraits(needs_products=False, allows_subspace=True)
     shrinkage_rules = ("given", "strimmer", "loo")
-
-    def unfitted(self) -> ShrunkDiagonalCovariance:
-        """Return a copy without an estimated shrinkage."""
-        return ShrunkDiagonalCovariance(self.shrinkage.unfitted())
-
-    @property
-    def shrinkages(self) -> tuple[Shrinkage, ...]:
-        """Shrinkage of the variances."""
-        return (self.shrinkage,)
-
-    def for_class(self, k: int | None) -> ShrunkDiagonalCovariance:
-        """Return the model of class k alone, or of the pooled variances."""
-        g = self.shrinkage.of(k)
-        return self if g is None else self.with_shrinkages(g)
-
-    def with_shrinkages(self, *values: float) -> ShrunkDiagonalCovariance:
-        """Return the model with other shrinkages."""
-        return ShrunkDiagonalCovariance(self.shrinkage.known(values))
 
     def requires_full_rank(self, n_columns: int) -> bool:
         """Return False: each column has its variance."""

@@ -421,6 +421,42 @@ class CovarianceModel(ABC):
                 raise InvalidStateError(f"its shrinkage is not one of {self.name!r}")
 
 
+@dataclass(frozen=True)
+class SingleShrinkageModel(CovarianceModel):
+    """Base class of covariance models with one shrinkage, or one for each class.
+
+    Attributes
+    ----------
+    shrinkage : Shrinkage
+    """
+
+    __slots__ = ("shrinkage",)
+
+    shrinkage: Shrinkage
+
+    def unfitted(self) -> Self:
+        """Return a copy without an estimated shrinkage."""
+        return replace(self, shrinkage=self.shrinkage.unfitted())
+
+    def for_refit(self) -> Self:
+        """Return the model of other moments; a shrinkage that only observations determine stays."""
+        return replace(self, shrinkage=self.shrinkage.for_refit())
+
+    @property
+    def shrinkages(self) -> tuple[Shrinkage, ...]:
+        """The shrinkage."""
+        return (self.shrinkage,)
+
+    def for_class(self, k: int | None) -> Self:
+        """Return the model of class k alone, or of the pooled covariance."""
+        g = self.shrinkage.of(k)
+        return self if g is None else self.with_shrinkages(g)
+
+    def with_shrinkages(self, *values: float) -> Self:
+        """Return the model with other shrinkages, one or one for each class."""
+        return replace(self, shrinkage=self.shrinkage.known(values))
+
+
 def missing_scores(model: CovarianceModel, moments: ClassMoments) -> LeftOut:
     """Return missing scores, for refits to compute; raise NotSupportedError if there are too many rows."""
     takes = f"of a covariance by {model.name} takes a refit for each row"

@@ -48,9 +48,9 @@ from discrim.core.covariance.covariance import Covariance, Dependency, dependenc
 from discrim.core.covariance.model import (
     SPHERES,
     CovarianceEstimates,
-    CovarianceModel,
     CovarianceTraits,
     NormalClasses,
+    SingleShrinkageModel,
     Sphere,
     all_constant,
     each_covariance,
@@ -67,7 +67,7 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, 
 
 
 @dataclass(frozen=True, slots=True)
-class ShrunkCovariance(CovarianceModel):
+class ShrunkCovariance(SingleShrinkageModel):
     """A covariance shrunk towards a sphere."""
 
     shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("oas"))
@@ -76,28 +76,6 @@ class ShrunkCovariance(CovarianceModel):
     name = "shrunk"
     traits = CovarianceTraits(is_regular=True, allows_subspace=True)
     shrinkage_rules = ("given", "oas", "ledoit-wolf", "loo")
-
-    def unfitted(self) -> ShrunkCovariance:
-        """With the shrinkage that was asked for."""
-        return replace(self, shrinkage=self.shrinkage.unfitted())
-
-    def for_refit(self) -> ShrunkCovariance:
-        """With the shrinkage by "oas" of these, or the one that there is."""
-        return replace(self, shrinkage=self.shrinkage.for_refit())
-
-    @property
-    def shrinkages(self) -> tuple[Shrinkage, ...]:
-        """Towards the sphere."""
-        return (self.shrinkage,)
-
-    def for_class(self, k: int | None) -> ShrunkCovariance:
-        """The same of one class alone."""
-        g = self.shrinkage.of(k)
-        return self if g is None else replace(self, shrinkage=self.shrinkage.known((g,)))
-
-    def with_shrinkages(self, *values: float) -> ShrunkCovariance:
-        """The same with these shrinkages."""
-        return replace(self, shrinkage=self.shrinkage.known(values))
 
     def in_data_units(self) -> ShrunkCovariance:
         """The same in the units of the data."""
@@ -130,7 +108,7 @@ class ShrunkCovariance(CovarianceModel):
         found = [
             ledoit_wolf(moments, f, k) for f, (k, _) in zip(fourths, each_covariance(divisors), strict=True)
         ]
-        return replace(self, shrinkage=self.shrinkage.known(found))
+        return self.with_shrinkages(*found)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """On scales within reach of one sphere, where there is something of it."""
@@ -142,7 +120,7 @@ class ShrunkCovariance(CovarianceModel):
         moments = self.rescaled(moments)
         in_units = self.sphere.in_units(moments)
         found = [shrunk(in_units, d, self.shrinkage.of(k), k) for k, d in each_covariance(divisors)]
-        own = replace(self, shrinkage=self.shrinkage.known([g for _, g in found]))
+        own = self.with_shrinkages(*[g for _, g in found])
         return CovarianceEstimates(own, moments, tuple(covariance for covariance, _ in found))
 
     def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
