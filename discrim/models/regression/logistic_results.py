@@ -1,25 +1,21 @@
-"""What a logistic regression gives: log odds with standard errors, tests, and the influence of its rows."""
+"""Results of a logistic regression: log odds with standard errors, tests and marginal effects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.errors import CoreNotSupportedError
-from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import Progress
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import normal_sf
-from discrim.core.regression import row_diagnostics
 from discrim.core.regression.logistic import LogisticFit, logistic_of_search
-from discrim.core.regression.row_diagnostics import Influence
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_odds_against
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
-from discrim.design.rows import used_rows
 from discrim.errors import DataError, NotSupportedError, PrecisionWarning, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
@@ -28,26 +24,17 @@ from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term, with_broom_names
-from discrim.models.base.reading import Data, asked_type, check_flag, check_word, listed
+from discrim.models.base.reading import Data, asked_type, check_word, listed
 from discrim.models.base.stored import StoredEstimates
 from discrim.models.hyperplanes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
+from discrim.models.regression.logistic_influence import RowInfluence, has_maximum_of_rows
 from discrim.models.regression.marginal_effects import AveragedAt, marginal_effects
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults
 
 
-def _has_maximum_of_rows(what: str) -> Callable[[Any], None]:
-    """Return a check of `available_if` for what needs finite estimates and the rows of the fit."""
-
-    def check(results: Any) -> None:
-        logistic_search.refuse_no_maximum(results._fit, what)
-        needs_rows(what)(results)
-
-    return check
-
-
-class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
+class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, ClassifierResults):
     """A fitted logistic regression.
 
     Attributes
@@ -332,149 +319,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """Minus twice the log-likelihood of the class proportions alone."""
         return -2 * float(self.llnull)
 
-    @available_if(_has_maximum_of_rows("residuals()"))
-    def residuals(self, kind: Literal["deviance", "pearson", "response", "working"] = "deviance") -> Any:
-        """Residuals of the rows of the fit, on the index of its table.
-
-        Parameters
-        ----------
-        kind : {"deviance", "pearson", "response", "working"}
-            "response" is 1 for the row's own class and 0 for others, less the fitted probabilities. "pearson"
-            divides these by their standard deviation. "deviance" is the root of the row's part of the
-            deviance. "working" are those of the last step of weighted least squares, in units of log odds.
-
-        Returns
-        -------
-        Series for two classes, else DataFrame
-            For two classes they are those of the class that is not the reference, as R's glm has them. For
-            more classes there is a column for each; "working" has none for the reference, and "deviance" is a
-            Series without signs. Rows that the fit did not use are missing. Probabilities are those of the
-            model, whatever prior was given.
-
-        Raises
-        ------
-        DataError
-            The kind is another one.
-        NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
-
-        Notes
-        -----
-        A row of weight w stands for w equal rows: its "pearson" and "deviance" residuals are those of one
-        such row times the root of w, as in R's glm. Rows are not grouped, so that the deviance is not a test
-        of fit.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins())
-        >>> fit.residuals().round(3).iloc[:2].tolist()
-        [0.912, -1.226]
-        """
-        return _residuals(self._fit, kind)
-
-    @available_if(_has_maximum_of_rows("leverage()"))
-    def leverage(self) -> pd.Series:
-        """Leverage of the rows of the fit: their share in their own fitted values.
-
-        Returns
-        -------
-        Series on the index of the table
-            The diagonal of the hat matrix of weighted least squares (Pregibon, 1981); for more than two
-            classes the trace of a row's block (Lesaffre & Albert, 1989). The leverages sum to the number of
-            coefficients. A row of weight w has the leverage of w rows together.
-
-        Raises
-        ------
-        NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> float(logistic("sex ~ bill_depth_mm", load_penguins()).leverage().sum().round(6))
-        2.0
-        """
-        return _influence(self._fit, "leverage()")["leverage"]
-
-    @available_if(_has_maximum_of_rows("influence()"))
-    @displayed(every="share")
-    def influence(self) -> pd.DataFrame:
-        """What each row does to the estimates, by one step of Newton's method without it.
-
-        Returns
-        -------
-        DataFrame on the index of the table
-            leverage, as in `leverage`. cooks_distance says how far all coefficients move together: in the
-            metric of the information, divided by their number. studentized_pearson and, for two classes,
-            studentized_deviance are residuals divided by sqrt(1 - leverage), which have variance one (R's
-            `rstandard`). For more classes the first is the root of a quadratic form in the row's residuals
-            and has no sign. Rows that the fit did not use are missing.
-
-        Raises
-        ------
-        NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> table = logistic("sex ~ bill_depth_mm", load_penguins()).influence()
-        >>> table["cooks_distance"].idxmax()
-        114
-        """
-        return _influence(self._fit)
-
-    @available_if(_has_maximum_of_rows("dfbetas()"))
-    def dfbetas(self, *, scaled: bool = True) -> pd.DataFrame:
-        """How much each coefficient changes without a row, by one step of Newton's method.
-
-        Parameters
-        ----------
-        scaled : bool
-            Whether the changes are in standard errors, those of `bse` (Pregibon, 1981; SAS and statsmodels),
-            or in units of the coefficients. R's `dfbeta` of a glm uses deviance residuals in place of
-            Pearson's, and its `dfbetas` also divides by an estimate of the dispersion, which is one here.
-
-        Returns
-        -------
-        DataFrame on the index of the table, by (class, term)
-
-        Raises
-        ------
-        NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> logistic("sex ~ bill_depth_mm", load_penguins()).dfbetas().shape
-        (344, 2)
-        """
-        check_flag("scaled", scaled)
-        blocks = logistic_search.rows_with_maximum(self._fit, "dfbetas()")
-        p1, q = self.bse.shape
-        n = blocks.table.nrows
-        turn = self._fit.estimates.frame.to_data()
-        bse = self.bse.to_numpy()
-        what = f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients"
-        refuse_beyond_memory(float(n) * p1 * q, what, "Ask for influence()")
-        # Class by class, before anything is multiplied: units whose squares are no doubles cancel here.
-        lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
-        out = np.full((n, q * p1), np.nan)
-        for rows, part, _ in _influence_by_piece(self._fit, blocks, moves=True):
-            moves: Any = part.moves
-            for k, line in enumerate(lines):
-                of_class = slice(k * p1, (k + 1) * p1)
-                out[rows, of_class] = (line @ moves[of_class]).T
-        columns = by_class_and_term(self.classes[self._fit.estimates.others], self._columns)
-        return pd.DataFrame(out, index=blocks.table.index, columns=columns)
-
-    @available_if(_has_maximum_of_rows("drop1()"))
+    @available_if(has_maximum_of_rows("drop1()"))
     @displayed(deviance="z", LRT="z")
     def drop1(self) -> pd.DataFrame:
         """Each term of the formula removed in turn, as R's `drop1(test="Chisq")` does.
@@ -717,56 +562,6 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])
-
-
-def _residuals(fit: FittedModel[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
-    """Residuals of the rows; see `LogisticResults.residuals`."""
-    check_word("kind", kind, ("deviance", "pearson", "response", "working"))
-    blocks = logistic_search.rows_with_maximum(fit, "residuals()")
-    numbers = fit.estimates
-    n = blocks.table.nrows
-    classes = {"deviance": 1, "working": len(fit.classes) - 1}.get(kind, len(fit.classes))
-    out = np.full((classes, n), np.nan)
-    with Progress(n, "residuals") as progress:
-        for rows, x, codes, weights in used_rows(blocks):
-            out[:, rows] = row_diagnostics.row_residuals(numbers, x, codes, weights, kind)
-            progress(len(x))
-    index = blocks.table.index
-    if len(out) == 1 or len(fit.classes) == 2:
-        line = out[numbers.others[0]] if len(out) == 2 else out[0]
-        return pd.Series(line, index=index, name=kind)
-    columns = fit.classes if len(out) == len(fit.classes) else fit.classes[numbers.others]
-    return pd.DataFrame(out.T, index=index, columns=columns)
-
-
-def _influence(fit: FittedModel[LogisticFit], what: str = "influence()") -> pd.DataFrame:
-    """Influence of the rows; see `LogisticResults.influence`."""
-    blocks = logistic_search.rows_with_maximum(fit, what)
-    two = len(fit.classes) == 2
-    names = ("leverage", "cooks_distance", "studentized_pearson")
-    table: dict[str, Floats] = {name: np.full(blocks.table.nrows, np.nan) for name in names}
-    for rows, part, sign in _influence_by_piece(fit, blocks, moves=False):
-        table["leverage"][rows] = part.leverage
-        table["cooks_distance"][rows] = part.cook
-        table["studentized_pearson"][rows] = part.standardized * (sign if two else 1.0)
-    if two:
-        deviance = _residuals(fit, "deviance").to_numpy()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            table["studentized_deviance"] = deviance / np.sqrt(1 - table["leverage"])
-    return pd.DataFrame(table, index=blocks.table.index)
-
-
-def _influence_by_piece(
-    fit: FittedModel[LogisticFit], blocks: Blocks, *, moves: bool
-) -> Iterator[tuple[Any, Influence, Floats]]:
-    """Positions in the table, influence, and the sign of the residual of some rows after others."""
-    of_block = row_diagnostics.row_influence(fit.estimates, moves=moves)
-    with Progress(blocks.table.nrows, "influence of the rows") as progress:
-        for rows, x, codes, weights in used_rows(blocks):
-            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            for at, part in of_block((x, codes, weights)):
-                yield positions[at], part, np.where(codes[at] == fit.estimates.reference, -1.0, 1.0)
-                progress(at.stop - at.start)
 
 
 class LogisticSpec(ModelSpec[Any]):
