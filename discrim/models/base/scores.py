@@ -164,6 +164,27 @@ def posterior_frame(
     return pd.DataFrame(values, index=blocks.table.index, columns=classes, copy=False)
 
 
+def frame_of_rows(blocks: Blocks, of_rows: Callable[[Floats], Floats], columns: pd.Index) -> pd.DataFrame:
+    """Apply a function of rows (m, p) to all rows of the table.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows; a missing value is NaN.
+    of_rows : callable
+        From rows (m, p) to their values (m, q).
+    columns : Index of length q
+
+    Returns
+    -------
+    DataFrame (n, q)
+    """
+    out = np.empty((blocks.table.nrows, len(columns)))
+    for place, x, _ in blocks.every_row():
+        out[place] = of_rows(x)
+    return pd.DataFrame(out, index=blocks.table.index, columns=columns)
+
+
 def score_frame(
     blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
 ) -> pd.DataFrame | pd.Series:

@@ -19,6 +19,7 @@ from discrim.inference.manova import Hypothesis, LeastSquares, TestType
 from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.fit import with_rows_copied
 from discrim.models.base.reading import Data, Structure, check_word, listed, told
+from discrim.models.base.scores import frame_of_rows
 from discrim.models.linear_model.mlm_summary import canonical_summary, he_of_axes
 
 if TYPE_CHECKING:
@@ -411,10 +412,7 @@ class TermCanonicalResults(Shown):
             blocks = new_blocks(blocks, data, held=True)
         raw = self.raw.to_numpy()
         grand = self._model.in_units(self._model.mean())
-        out = np.empty((blocks.table.nrows, len(self._names)))
-        for place, x, _ in blocks.every_row():
-            out[place] = (x - grand) @ raw
-        return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
+        return frame_of_rows(blocks, lambda x: (x - grand) @ raw, self._names)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The tables as a summary, which prints as text and is shown as tables in a notebook.

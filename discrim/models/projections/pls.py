@@ -41,7 +41,7 @@ from discrim.models.base.fit import (
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import held_path
-from discrim.models.base.scores import posterior_frame
+from discrim.models.base.scores import frame_of_rows, posterior_frame
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.tuning import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import NeedsRows, Sample
@@ -216,23 +216,20 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
         Shape: terms by PLS1, PLS2, ...
         """
-        return pd.DataFrame(
-            self._fit.estimates.latent.weights, index=self.terms, columns=self._names, copy=True
-        )
+        return self._by_term(self._fit.estimates.latent.weights)
 
     @property
     def loadings(self) -> pd.DataFrame:
         """Slopes of the columns on the scores, terms by PLS1, PLS2, ..."""
-        return pd.DataFrame(
-            self._fit.estimates.latent.loadings, index=self.terms, columns=self._names, copy=True
-        )
+        return self._by_term(self._fit.estimates.latent.loadings)
 
     @property
     def rotations(self) -> pd.DataFrame:
         """Coefficients by which the columns are multiplied to give the scores, terms by PLS1, PLS2, ..."""
-        return pd.DataFrame(
-            self._fit.estimates.latent.rotations, index=self.terms, columns=self._names, copy=True
-        )
+        return self._by_term(self._fit.estimates.latent.rotations)
+
+    def _by_term(self, values: Floats) -> pd.DataFrame:
+        return pd.DataFrame(values, index=self.terms, columns=self._names, copy=True)
 
     @property
     def y_loadings(self) -> pd.DataFrame:
@@ -461,10 +458,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         numbers = self._fit.estimates
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        out = np.empty((blocks.table.nrows, len(self._names)))
-        for place, x, _ in blocks.every_row():
-            out[place] = numbers.transform(x) * numbers.reach
-        return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
+        return frame_of_rows(blocks, lambda x: numbers.transform(x) * numbers.reach, self._names)
 
     def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Fitted indicators of new rows or of those of the fit; they sum to one in each row.

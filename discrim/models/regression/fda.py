@@ -26,6 +26,7 @@ from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior, text_of, verb_options, warn_of_tied_axes
+from discrim.models.base.scores import frame_of_rows
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
 MOST = 1.0 - 1e-12
@@ -306,11 +307,9 @@ class VariateResults(ClassMeans, ClassifierResults):
         -------
         DataFrame (rows, axes)
         """
-        blocks = self._fit.new_rows(data, Gaps(unseen))
-        out = np.empty((blocks.table.nrows, len(self._names)))
-        for place, x, _ in blocks.every_row():
-            out[place] = self._fit.estimates.variates(x)
-        return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
+        return frame_of_rows(
+            self._fit.new_rows(data, Gaps(unseen)), self._fit.estimates.variates, self._names
+        )
 
     @displayed()
     def tidy(self) -> pd.DataFrame:

@@ -40,7 +40,7 @@ from discrim.models.base.labels import (
     value_or_nan,
 )
 from discrim.models.base.reading import Data, NaAction, class_moments, listed, usable_rows
-from discrim.models.base.scores import posterior_frame
+from discrim.models.base.scores import frame_of_rows, posterior_frame
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.result_table import as_result_table
 
@@ -138,11 +138,7 @@ class Boundary(Shown):
             The nearest point of the plane, which is the row less its distance times the normal of length one.
         """
         plane = self._proper_plane()
-        blocks = self._fit.new_rows(data, Gaps(unseen))
-        out = np.empty((blocks.table.nrows, len(self._fit.terms)))
-        for place, x, _ in blocks.every_row():
-            out[place] = plane.feet(x)
-        return pd.DataFrame(out, index=blocks.table.index, columns=self._fit.terms)
+        return frame_of_rows(self._fit.new_rows(data, Gaps(unseen)), plane.feet, self._fit.terms)
 
     def _proper_plane(self) -> Plane:
         """Return the plane; raise DataError if the scores of the classes do not differ in any column."""
