@@ -46,6 +46,7 @@ from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import check_word, is_number, listed, told
+from discrim.models.evaluation.permuted import numbered
 from discrim.models.regression import logistic_search
 
 CovType = Literal["nonrobust", "HC0", "HC1", "cluster"]
@@ -89,8 +90,14 @@ def with_covariance(
                 )
             factor = total / (total - coefficients)
     else:
-        codes, name, labels = _group_codes(groups, blocks)
-        sums = _sums_by_group(fit, blocks, codes, labels)
+        if isinstance(groups, str):
+            blocks.rows.need_table(
+                f"groups={groups!r} names a column of ",
+                ", which is read part by part.",
+                hint=f"Give a vector of {blocks.table.nrows:,} values, as a Series or an array.",
+            )
+        name = groups if isinstance(groups, str) else str(getattr(groups, "name", None) or "groups")
+        sums = _sums_by_group(fit, blocks, numbered(groups, blocks.table, "groups"))
         squares = sums.T @ sums
         count = len(sums)
         factor = count / (count - 1)
@@ -101,55 +108,18 @@ def with_covariance(
     return replace(fit, estimates=replace(numbers, robust=robust), cache=kept)
 
 
-def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
-    """Group (n,) of each row of the table, -1 where it is missing; their name; and their labels."""
-    table = blocks.table
-    if isinstance(groups, str):
-        blocks.rows.need_table(
-            f"groups={groups!r} names a column of ",
-            ", which is read part by part.",
-            hint=f"Give a vector of {table.nrows:,} values, as a Series or an array.",
-        )
-        values = table.column(groups)
-        name = groups
-    else:
-        if isinstance(groups, pd.Series) and not groups.index.equals(table.index):
-            raise DataError(
-                "The index of groups= differs from the table's.", hint="Align them, or pass an array."
-            )
-        name = str(getattr(groups, "name", None) or "groups")
-        try:
-            values = pd.Series(groups)
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                f"groups= of type {type(groups).__name__} is no vector ({error}).",
-                hint="Give a column's name, or one value for each row.",
-            ) from None
-        if len(values) != table.nrows:
-            raise DataError(
-                f"groups= has {len(values)} values, and the table {table.nrows} rows.",
-                hint="Give one for each row.",
-            )
-    try:
-        codes, labels = pd.factorize(values)
-    except TypeError as error:
-        raise DataError(
-            f"groups={name!r} holds values that cannot be told apart ({error}).", hint="Give text or numbers."
-        ) from None
-    return np.asarray(codes, dtype=np.intp), name, pd.Index(labels)
-
-
-def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes, labels: pd.Index) -> Floats:
-    """Sums (G, r) of the scores of the groups that have rows in the fit."""
+def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) -> Floats:
+    """Sums (G, r) of the scores of the groups that have rows in the fit, by the groups (n,) of all rows."""
+    n_groups = int(codes.max(initial=-1)) + 1
     numbers = fit.estimates
     ended = numbers.newton
     refuse_beyond_memory(
-        float(len(labels)) * ended.coef.size,
-        f"The scores of {len(labels):,} groups and {ended.coef.size:,} coefficients",
+        float(n_groups) * ended.coef.size,
+        f"The scores of {n_groups:,} groups and {ended.coef.size:,} coefficients",
         'Use cov_type="HC1" where groups are single rows, or fewer columns',
     )
-    sums = np.zeros((len(labels), ended.coef.size))
-    there = np.zeros(len(labels), dtype=bool)
+    sums = np.zeros((n_groups, ended.coef.size))
+    there = np.zeros(n_groups, dtype=bool)
     with Progress(0, "scores of the groups"):
         for rows, x, classes, weights in used_rows(blocks):
             groups = codes[rows]
@@ -167,8 +137,8 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes, 
             )
     if there.sum() < 2:
         raise DataError(
-            f"groups= has one group only in the rows of the fit, {shown(labels[there][0])}: a covariance "
-            "of groups needs two, and many to be of use.",
+            "groups= has one group only in the rows of the fit: a covariance of groups needs two, and many "
+            "to be of use.",
             hint='Give other groups, or use cov_type="HC1".',
         )
     return sums[there]
