@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,7 @@ import pandas as pd
 
 from discrim.core.distributions import bayes_law
 from discrim.core.distributions.bayes_law import DensityLaw, MassLaw
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, PriorError
@@ -52,8 +53,12 @@ def decision_table(fit: Any) -> pd.DataFrame:
     classes = fit.classes
     if isinstance(law, bayes_law.DensityLaw) and law.on_line:
         prior = fit._prior_values(None)
-        regions = bayes_law.line_regions(law, lambda x: fit._codes(fit._scores(x[:, None], prior)))
-        regions = _settled(regions, lambda x: fit._scores(x[:, None], prior), fit._costs())
+
+        def scores(x: Floats) -> Floats:
+            return fit._scores(x[:, None], prior)
+
+        regions = bayes_law.line_regions(law, lambda x: Decision(fit._given_costs).codes(scores(x)))
+        regions = _settled(regions, scores, fit._costs)
         index = pd.RangeIndex(len(regions.codes))
         labels = labelled(regions.codes, classes, index).rename("decision")
         return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
@@ -175,12 +180,12 @@ class BayesResults(Reported):
         self._known = known
         self._draws = draws
         self._seed = seed
-        self._cache: dict[Any, Any] = {}
         self.classes = known.classes
         self.columns = known.columns
         values = _shares(prior, self.classes)
         self._prior = pd.Series(values, index=self.classes, name="prior")
         self._given_costs = reading.cost_matrix(costs, self.classes)
+        self._costs = 1 - np.eye(len(self.classes)) if self._given_costs is None else self._given_costs
 
     @property
     def prior(self) -> pd.Series:
@@ -207,10 +212,6 @@ class BayesResults(Reported):
             return pd.DataFrame(law.mass, index=self.classes, columns=self._known.values)
         return dict(self._known.densities)
 
-    def _costs(self) -> Floats:
-        """Costs (K, K), or errors."""
-        return 1 - np.eye(len(self.classes)) if self._given_costs is None else self._given_costs
-
     # ---- prediction
 
     def _scores(self, x: Floats, prior: Floats) -> Floats:
@@ -232,9 +233,6 @@ class BayesResults(Reported):
     def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
         x, index = points_of(self._known, data)
         return self._scores(x, self._prior_values(prior)), index
-
-    def _codes(self, scores: Floats, costs: Floats | None = None, reject: float | None = None) -> Codes:
-        return Decision(self._given_costs if costs is None else costs, reject).codes(scores)
 
     def predict(
         self, data: Data | None = None, prior: Prior = None, *, costs: Any = None, reject: float | None = None
@@ -267,9 +265,8 @@ class BayesResults(Reported):
         if reject is not None:
             reading.check_number("reject", reject, 0)
         scores, index = self._frame(data, prior)
-        return labelled(
-            self._codes(scores, reading.cost_matrix(costs, self.classes), reject), self.classes, index
-        )
+        given = self._given_costs if costs is None else reading.cost_matrix(costs, self.classes)
+        return labelled(Decision(given, reject).codes(scores), self.classes, index)
 
     def predict_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
         """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
@@ -371,33 +368,32 @@ class BayesResults(Reported):
         NotSupportedError
             x has several columns with densities, or infinitely many values.
         """
-        if "decision" not in self._cache:
-            self._cache["decision"] = decision_table(self)
-        table: pd.DataFrame = self._cache["decision"]
-        return table.copy()
+        return self._decision.copy()
 
+    @cached_property
+    def _decision(self) -> pd.DataFrame:
+        return decision_table(self)
+
+    @cached_property
     def _least(self) -> bayes_law.Amount:
-        if "least" not in self._cache:
-            law = self._known.law
-            prior = self._prior_values(None)
-            bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
-            with named_errors((), self.classes), bar as progress:
-                least = bayes_law.least_risk(law, prior, self._costs(), self._draws, self._seed, progress)
-            if isinstance(law, DensityLaw) and least.is_sampled and _n_pairs(self) <= MAX_PAIRS:
-                normals = law.normals() if self.costs is None else None
-                if normals is not None and all(bayes_law.is_of_full_rank(normal.cov) for normal in normals):
-                    # The closed bounds of normal distributions limit the error of a mean over random points.
-                    total = self.bounds().iloc[-1]
-                    furthest = max(total["chernoff"] - least.value, least.value - total["lower"])
-                    least = least._replace(bound=min(least.bound, float(furthest)))
-            self._cache["least"] = least
-        amount: bayes_law.Amount = self._cache["least"]
-        return amount
+        law = self._known.law
+        prior = self._prior_values(None)
+        bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
+        with named_errors((), self.classes), bar as progress:
+            least = bayes_law.least_risk(law, prior, self._costs, self._draws, self._seed, progress)
+        if isinstance(law, DensityLaw) and least.is_sampled and _n_pairs(self) <= MAX_PAIRS:
+            normals = law.normals() if self.costs is None else None
+            if normals is not None and all(bayes_law.is_of_full_rank(normal.cov) for normal in normals):
+                # The closed bounds of normal distributions limit the error of a mean over random points.
+                total = self.bounds().iloc[-1]
+                furthest = max(total["chernoff"] - least.value, least.value - total["lower"])
+                least = least._replace(bound=min(least.bound, float(furthest)))
+        return least
 
     @property
     def error_rate(self) -> float:
         """The Bayes error, which is the error of the best rule; with costs, its mean cost."""
-        return self._least().value
+        return self._least.value
 
     @property
     def error_bound(self) -> float:
@@ -407,12 +403,12 @@ class BayesResults(Reported):
         the integrals of the densities and one. For random points it is half of a 99 % interval; if fewer than
         30 points make up the mean, it is what so few points can miss.
         """
-        return self._least().bound
+        return self._least.bound
 
     @property
     def error_method(self) -> str:
         """How `error_rate` was computed: "exact", "sum", "quadrature", "quasi-Monte Carlo", "Monte Carlo"."""
-        return self._least().method
+        return self._least.method
 
     def risk(self, rule: Any) -> pd.Series:
         """The error rate of any rule under this law, and how far it is from the best.
@@ -440,9 +436,9 @@ class BayesResults(Reported):
         bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
         with named_errors((), self.classes), bar as progress:
             over = bayes_law.excess(
-                self._known.law, prior, self._costs(), decide, self._draws, self._seed, progress
+                self._known.law, prior, self._costs, decide, self._draws, self._seed, progress
             )
-        least = self._least()
+        least = self._least
         return pd.Series(
             {
                 "error_rate": least.value + over.value,
@@ -474,12 +470,11 @@ class BayesResults(Reported):
             raise NotSupportedError(
                 "These bounds hold for the error rate.", hint="Call bayes() without costs."
             )
-        if "bounds" not in self._cache:
-            self._cache["bounds"] = pair_bounds(
-                self._known, self._prior_values(None), self._draws, self._seed
-            )
-        table: pd.DataFrame = self._cache["bounds"]
-        return table.copy()
+        return self._bounds.copy()
+
+    @cached_property
+    def _bounds(self) -> pd.DataFrame:
+        return pair_bounds(self._known, self._prior_values(None), self._draws, self._seed)
 
     def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
         """A random sample of the law, ready for a formula.
@@ -603,7 +598,7 @@ def _header(results: BayesResults, known: KnownDistribution) -> Pairs:
         HeaderItem("Computed by", results.error_method),
     ]
     note = ""
-    if results._least().is_sampled:
+    if results._least.is_sampled:
         seed = "no seed" if results._seed is None else f"seed {results._seed}"
         note = (
             f"{results._draws:,} random points of each class, {seed}; the bound is half of a 99 % interval."

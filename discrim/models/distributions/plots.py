@@ -34,7 +34,14 @@ def densities(results: Any, known: KnownDistribution, options: PictureOptions) -
     law = known.law
     prior = results._prior_values(None)
     if isinstance(law, DensityLaw) and law.on_line:
-        at = _span(law, prior)
+        # Points of the line where the density of some class is visible.
+        marks = [density.landmarks for density in law.densities if hasattr(density, "landmarks")]
+        grid = np.unique(np.concatenate([np.linspace(m[:-1], m[1:], 40).ravel() for m in marks]))
+        on_grid = np.exp(law.log_densities(grid[:, None])) * prior
+        on_grid[~np.isfinite(on_grid)] = 0.0
+        seen = grid[(on_grid > 2e-3 * on_grid.max(axis=0)).any(axis=1)]
+        low, high = seen[0], seen[-1]
+        at = np.unique(np.append(grid[(grid >= low) & (grid <= high)], np.linspace(low, high, 600)))
         joint = pd.DataFrame(np.exp(results.decision_function(at).to_numpy()), columns=results.classes)
         joint.index = pd.Index(at, name=results.columns[0])
         return draw_joint_densities(
@@ -49,9 +56,9 @@ def densities(results: Any, known: KnownDistribution, options: PictureOptions) -
     joint = pd.DataFrame(
         (listed.mass * prior[:, None]).T, index=results.decision.index, columns=results.classes
     )
-    seen = joint.sum(axis=1).to_numpy() > 1e-6
-    called = ruled(known, results)(listed.points[seen])
-    return draw_joint_masses(joint[seen], called, ax=options.ax, signs=options.signs(results.classes))
+    is_seen = joint.sum(axis=1).to_numpy() > 1e-6
+    called = ruled(known, results)(listed.points[is_seen])
+    return draw_joint_masses(joint[is_seen], called, ax=options.ax, signs=options.signs(results.classes))
 
 
 @plot(
@@ -107,18 +114,6 @@ def regions(results: Any, known: KnownDistribution, options: PictureOptions) -> 
         ax=options.ax,
         signs=options.signs(results.classes),
         title="Regions of the best rule of the law" + (f"\n{told}" if told else ""),
-    )
-
-
-def _span(law: DensityLaw, prior: Floats) -> Floats:
-    """Points of the line where something is to be seen."""
-    marks = [density.landmarks for density in law.densities if hasattr(density, "landmarks")]
-    grid = np.unique(np.concatenate([np.linspace(m[:-1], m[1:], 40).ravel() for m in marks]))
-    joint = np.exp(law.log_densities(grid[:, None])) * prior
-    joint[~np.isfinite(joint)] = 0.0
-    seen = grid[(joint > 2e-3 * joint.max(axis=0)).any(axis=1)]
-    return np.unique(
-        np.concatenate([grid[(grid >= seen[0]) & (grid <= seen[-1])], np.linspace(seen[0], seen[-1], 600)])
     )
 
 
