@@ -28,21 +28,16 @@ def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
     return parts if fit.path is None else parts | {"path": _knn_path}
 
 
-def _scale_item(results: KNNResults, fit: FittedModel[KNNFit]) -> HeaderItem:
-    """What columns are divided by."""
-    if results.metric == "mahalanobis":
-        return HeaderItem("Covariance", "pooled, 1/(N-K)")
-    scale = "SD, all rows" if fit.estimates.scale else "nothing"
-    return HeaderItem("Columns divided by", scale)
-
-
 def _knn_header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
+    scale = HeaderItem("Columns divided by", "SD, all rows" if fit.estimates.scale else "nothing")
+    if results.metric == "mahalanobis":
+        scale = HeaderItem("Covariance", "pooled, 1/(N-K)")
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem("Neighbours k", results.k, brief="neighbours k", options=("k",)),
         headers.chosen_item(fit, "leave-one-out"),
         HeaderItem("Metric", results.metric),
-        _scale_item(results, fit),
+        scale,
         *headers.size_items(fit),
         headers.prior_item(fit),
         *headers.error_items(fit),

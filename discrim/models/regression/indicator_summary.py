@@ -39,7 +39,10 @@ def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
             f"Masked: {listed(masked)}. For no observation is the fitted value of this class the largest; "
             "try poly() in the formula, or lda()."
         )
-    few = [label for label in _few_won(results) if label not in masked] if fit.has_rows else []
+    few = []
+    if fit.has_rows:
+        few_won = results.classes[_own_rows_won(results) < 0.5 * results.counts]
+        few = [label for label in few_won if label not in masked]
     if few:
         said.append(
             f"Less than half of their own observations won: {listed(few)}. The class is nearly masked, or "
@@ -50,11 +53,6 @@ def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
 
 def _own_rows_won(results: IndicatorResults) -> pd.Series:
     return pd.Series(np.diagonal(results.confusion()), index=results.classes)
-
-
-def _few_won(results: IndicatorResults) -> pd.Index:
-    """Classes that have the largest fitted value in less than half of their rows."""
-    return results.classes[_own_rows_won(results) < 0.5 * results.counts]
 
 
 def _classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:

@@ -330,18 +330,15 @@ def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> 
     counts = np.bincount(codes[codes >= 0], weights, len(blocks.design.levels)).astype(np.float64)
     begun = fit if blocks.terms == terms else fit.of_columns(reading.class_moments(blocks, "pooled"))
     refit = begun.refit(cached_rows(blocks, 0), counts)
-    if refit is not None or fit.bias_reduction or not (counts > 0).all() or not _has_far_rows(blocks):
+    if refit is not None or fit.bias_reduction or not (counts > 0).all():
         return refit
+    x = gathered_rows(blocks.unweighted()).x
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not evened_rows(x).size.max() > FAR:
+            return refit
     # Far rows have most of the information of the columns of all rows, so that the others seem to have none.
     begun = fit.of_columns(reading.class_moments(blocks, "pooled"))
     return begun.refit(cached_rows(blocks, 0), counts, ANY)
-
-
-def _has_far_rows(blocks: Blocks) -> bool:
-    """Whether a row of the table lies far from the middle of the others."""
-    x = gathered_rows(blocks.unweighted()).x
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(evened_rows(x).size.max() > FAR)
 
 
 def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:

@@ -91,7 +91,16 @@ def _wrong_in_both(
             hint="Fit both to one table.",
         )
     wrong = tuple((each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b))
-    rows = JudgedRows(a._actual[both], a._weights[both], len(a._fit.classes), _common_prior(a, b), None)
+    # Unless both fits were given the same prior, rows count as they are.
+    prior, other = (each._rows().prior for each in (a, b))
+    if (
+        prior is None
+        or other is None
+        or set(a._fit.classes) != set(b._fit.classes)
+        or not np.array_equal(prior, other[b._fit.classes.get_indexer(a._fit.classes)])
+    ):
+        prior = None
+    rows = JudgedRows(a._actual[both], a._weights[both], len(a._fit.classes), prior, None)
     return both, (wrong[0], wrong[1]), rows
 
 
@@ -140,15 +149,6 @@ def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
         "df": test.df,
         "p_t": test.pvalue,
     } | _mcnemar(a, both, [each[0] for each in wrong])
-
-
-def _common_prior(a: CrossValidation, b: CrossValidation) -> Floats | None:
-    """The prior, where both fits were given the same one; else None, and rows count as they are."""
-    priors = [each._rows().prior for each in (a, b)]
-    if priors[0] is None or priors[1] is None or set(a._fit.classes) != set(b._fit.classes):
-        return None
-    other = priors[1][b._fit.classes.get_indexer(a._fit.classes)]
-    return priors[0] if np.array_equal(priors[0], other) else None
 
 
 def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats]) -> dict[str, float]:
