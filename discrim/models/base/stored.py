@@ -24,15 +24,20 @@ import numpy as np
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.kinds import COVARIANCE_MODELS
 from discrim.core.covariance.model import CovarianceModel, Sphere, StandardSphere
-from discrim.core.discriminant.rda import Regularized
 from discrim.core.errors import InvalidStateError
 from discrim.core.numerics.arrays import Floats, are_flags, are_whole
 
 GIVEN = ("moments", "prior")
 """Parameters of every constructor that a file stores for all models alike."""
 
-CLASSES: tuple[type, ...] = (*COVARIANCE_MODELS, Regularized, Sphere, StandardSphere)
-"""Classes of which a value may be one or another."""
+CLASSES: list[type] = [*COVARIANCE_MODELS, Sphere, StandardSphere]
+"""Classes that a file names, because an annotation allows one or another of them."""
+
+
+def register_class(kind: type) -> None:
+    """Let files name a class that only one model uses, and whose module other models do not import."""
+    CLASSES.append(kind)
+
 
 ABSENT = object()
 """Node of an array, which is among the arrays and not among the values."""

@@ -42,6 +42,7 @@ from discrim.models.base.fit import FOLD_OPTIONS, FittedModel, ModelSpec
 from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule, verb_options
 from discrim.models.base.refits import held_path, moment_folds
+from discrim.models.base.stored import register_class
 from discrim.models.discriminant.components import AxesChoice, choose_axes, needs_rows
 from discrim.models.discriminant.covariance_models import warn_of_separated_axes
 from discrim.models.discriminant.normal_fits import warn_of_units, warn_where_units_differ
@@ -825,6 +826,9 @@ class RDAResults(SeparateCovariances, SubspaceResults):
         """One row for the fit."""
         llf = value_or_nan(self, "llf")
         return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": llf}])
+
+
+register_class(core.Regularized)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,15 @@
 """The numbers of kernel discriminant analysis: rows left out by fits without them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from discrim.core.kernels.kernel_lda import fit_kernel_lda, kernel_lda_from_file
+from discrim.core.errors import InvalidStateError
+from discrim.core.kernels.kernel_lda import expansion_of_state, fit_kernel_lda
 from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, fit_ridge
 from discrim.core.kernels.kernels import Kernel, fit_coordinates, fit_standard
 from discrim.core.moments.moments import gather
-from discrim.errors import DataError
 
 RNG = np.random.default_rng(1)
 N, P, K = 60, 4, 3
@@ -71,13 +73,10 @@ def test_rows_at_other_places_are_scored_by_fits_without_them():
 
 def test_coefficients_of_a_file_that_are_of_no_regression_on_its_rows_are_refused():
     fit = fitted(X, CODES, WEIGHTS, None)
-    options = {"estimated_prior": True, "scale": "sd", "kernel_name": "gaussian", "width": 2.0, "degree": 3}
-    options |= {"ridge": RIDGE, "ncomp": None, "map_kind": "", "map_slope": 1.0, "map_ceiling": 1.0}
-    buffers = fit.buffers()
-    again = kernel_lda_from_file(fit.moments, PRIOR, **options, **buffers)
+    options = {"estimated_prior": True, "ncomp": None}
+    again = expansion_of_state(fit.moments, PRIOR, fit.state, **options)
     assert (again.values == fit.values).all()
     for name in ("coef", "intercept"):
-        with pytest.raises(DataError) as caught:
-            kernel_lda_from_file(fit.moments, PRIOR, **options, **buffers | {name: 1.01 * buffers[name]})
-        assert "regression" in str(caught.value)
-        assert "those" in str(caught.value)
+        changed = replace(fit.state, **{name: 1.01 * getattr(fit.state, name)})
+        with pytest.raises(InvalidStateError):
+            expansion_of_state(fit.moments, PRIOR, changed, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ from scipy import stats
 
 import discrim
 from discrim import lda, location, naive_bayes
-from discrim.core.discriminant.location import location_from_file, smoothed
+from discrim.core.discriminant.location import CellLayout, location_of_cells, smoothed
+from discrim.core.errors import InvalidStateError
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -234,20 +236,24 @@ def test_the_path_counts_the_one_row_of_a_class_as_wrong():
 
 def test_damaged_cells_of_a_file_are_refused():
     numbers = location(FORMULA, BIRDS, smoothing=0.3)._fit.estimates
-    held = numbers.buffers()
+    cells = numbers.cells
     wrong = {
-        "levels": np.array([3.0, 3.0, 0.0, 0.0]),
-        "cell_root": held["cell_root"][1:],
-        "cell_counts": -held["cell_counts"],
-        "cell_scale": 0 * held["cell_scale"],
-        "cell_centres": np.nan * held["cell_centres"],
+        "cells": [
+            replace(cells, counts=cells.counts[1:]),
+            replace(cells, counts=-cells.counts),
+            replace(cells, scale=0.0 * cells.scale),
+            replace(cells, scatters=cells.scatters[:, 1:]),
+            replace(cells, centres=cells.centres[:, 1:]),
+        ],
+        "layout": [CellLayout(numbers.layout.levels[1:]), CellLayout(numbers.layout.levels + 1)],
+        "smoothing": [2.0],
     }
-    for name, value in wrong.items():
-        with pytest.raises(DataError) as caught:
-            location_from_file(
-                numbers.moments, numbers.prior, smoothing=0.3, estimated_prior=True, **(held | {name: value})
-            )
-        assert "columns" in str(caught.value)
+    parts = {"cells": cells, "layout": numbers.layout, "smoothing": 0.3, "estimated_prior": True}
+    assert location_of_cells(numbers.moments, numbers.prior, **parts).divisor == numbers.divisor
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(InvalidStateError):
+                location_of_cells(numbers.moments, numbers.prior, **parts | {name: value})
 
 
 def test_too_many_cells_are_refused_before_they_are_made():

@@ -400,22 +400,23 @@ def test_the_summary_and_the_picture():
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda about, tensors: about["options"].update(components=0), "components is 0"),
-        (lambda about, tensors: about["options"].update(steps=-1), "no count"),
-        (lambda about, tensors: about["options"].update(tol=2.0), "no number that there can be"),
-        (lambda about, tensors: tensors["between"].__setitem__(0, -1.0), "variances between classes"),
-        (lambda about, tensors: tensors["between"].__setitem__(2, 1e9), "variances between classes"),
-        (lambda about, tensors: tensors["axes"].__setitem__(slice(0, 2), 1.0), "axes are not as many"),
-        (lambda about, tensors: tensors["unit"].__setitem__(0, -1.0), "axes are not as many"),
-        (lambda about, tensors: tensors.pop("centre"), "not whole"),
-        (lambda about, tensors: tensors["root"].__setitem__((2, 0), 1.0), "no root of a covariance"),
+        (lambda about, own: about["estimates"].update(components=0), "components is 0"),
+        (lambda about, own: about["estimates"].update(steps=-1), "no count"),
+        (lambda about, own: about["estimates"].update(tol=2.0), "no number that there can be"),
+        (lambda about, own: own["between"].__setitem__(0, -1.0), "variances between classes"),
+        (lambda about, own: own["between"].__setitem__(2, 1e9), "variances between classes"),
+        (lambda about, own: own["axes"].__setitem__(slice(0, 2), 1.0), "axes are not as many"),
+        (lambda about, own: own["scale"].__setitem__(0, -1.0), "axes are not as many"),
+        (lambda about, own: own.pop("sphere.centre"), "missing"),
+        (lambda about, own: own["sphere.root"].__setitem__((2, 0), 1.0), "no root of a covariance"),
     ],
 )
 def test_a_file_that_does_not_fit_together_is_refused(change, match, tmp_path):
     discrim.plda("speaker ~ .", UNEVEN, normalize=True).save(tmp_path / "fit")
     about, tensors = read_file(tmp_path / "fit")
     tensors = {name: np.array(tensor) for name, tensor in tensors.items()}
-    change(about, tensors)
-    write_file(tmp_path / "changed", about, tensors)
+    own = {name.removeprefix("estimates."): tensors.pop(name) for name in list(tensors) if "." in name}
+    change(about, own)
+    write_file(tmp_path / "changed", about, tensors | {f"estimates.{name}": own[name] for name in own})
     with pytest.raises(DataError, match=match):
         discrim.load(tmp_path / "changed")

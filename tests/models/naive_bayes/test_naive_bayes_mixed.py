@@ -469,12 +469,12 @@ def test_every_family_comes_back_from_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("key", "change"),
     [
-        ("tables", lambda v: -v),
-        ("tables", lambda v: v * 2),
-        ("tables", lambda v: v[:, 1:]),
+        ("level_counts", lambda v: -v),
+        ("level_counts", lambda v: v * 2),
+        ("level_counts", lambda v: v[1:]),
         ("sums", lambda v: -v),
-        ("columns", lambda v: v + 1),
-        ("columns", lambda v: v * 0.5),
+        ("plan.families", lambda v: v + 1),
+        ("plan.sizes", lambda v: v * 0.5),
         ("points", lambda v: v[5:]),
         ("points", lambda v: v * [1, 1, 1, -1]),
         ("points", lambda v: np.add(v, [0, 7, 0, 0])),
@@ -485,7 +485,8 @@ def test_a_damaged_file_is_refused(tmp_path, key, change):
     fit = naive_bayes(formula, make(), **options)
     fit.save(tmp_path / "fit")
     about, tensors = read_file(tmp_path / "fit")
-    write_file(tmp_path / "fit", about, dict(tensors) | {key: change(tensors[key])})
+    name = f"estimates.{key}"
+    write_file(tmp_path / "fit", about, dict(tensors) | {name: change(tensors[name])})
     with pytest.raises(DataError) as caught:
         load(tmp_path / "fit")
     assert "damaged" in str(caught.value)

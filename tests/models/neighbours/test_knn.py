@@ -579,13 +579,16 @@ def test_numbers_of_numpy_are_saved_and_a_file_does_not_say_who_chose_k(tmp_path
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda about, tensors: about["options"].update(k=0), "k is 0"),
-        (lambda about, tensors: about["options"].update(metric="near"), "metric is 'near'"),
-        (lambda about, tensors: about["options"].update(metric="mahalanobis"), "metric is"),
-        (lambda about, tensors: tensors["codes"].__setitem__(0, 7), "no classes"),
-        (lambda about, tensors: tensors["codes"].__setitem__(0, 0.5), "no classes"),
-        (lambda about, tensors: tensors["unit"].__setitem__(0, -1), "units"),
-        (lambda about, tensors: tensors.update(points=tensors["points"][1:]), "no classes"),
+        (lambda about, tensors: about["estimates"].update(k=0), "k is 0"),
+        (lambda about, tensors: about["estimates"]["space"].update(metric="near"), "metric is 'near'"),
+        (lambda about, tensors: about["estimates"]["space"].update(metric="mahalanobis"), "metric is"),
+        (lambda about, tensors: tensors["estimates.codes"].__setitem__(0, 7), "no classes"),
+        (lambda about, tensors: tensors["estimates.codes"].__setitem__(0, 0.5), "whole numbers"),
+        (lambda about, tensors: tensors["estimates.space.unit"].__setitem__(0, -1), "units"),
+        (
+            lambda about, tensors: tensors.update({"estimates.points": tensors["estimates.points"][1:]}),
+            "no classes",
+        ),
     ],
 )
 def test_a_file_that_does_not_fit_together_is_refused(change, match, tmp_path):
