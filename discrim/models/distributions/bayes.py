@@ -35,6 +35,7 @@ from discrim.models.distributions.known_distributions import (
     points_of,
     ruled,
 )
+from discrim.models.evaluation.estimated_prior import SharesSearch, shares_of
 from discrim.models.report import Reported
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
@@ -338,8 +339,6 @@ class BayesResults(Reported):
         The standard errors assume independent rows from the densities of this law. Those are known, so that
         nothing else adds to the error.
         """
-        from discrim.models.evaluation.estimated_prior import SharesSearch, shares_of
-
         if data is None:
             raise DataError("estimate_prior() needs rows whose classes are not known.", hint="Pass data=.")
         x, _ = points_of(self._known, data)

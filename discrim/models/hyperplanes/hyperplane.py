@@ -7,7 +7,7 @@ has it too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -32,10 +32,9 @@ from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.reading import Data, NaAction, listed, with_ways_out
 from discrim.models.results import geometry
 from discrim.models.results.geometry import SeparatingLines
+from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.result_table import as_result_table
-
-if TYPE_CHECKING:
-    from discrim.report.tables import Summary
+from discrim.report.tables import Summary
 
 SAID = {
     "complete": "A hyperplane lies between classes, with every row on its own side.",
@@ -79,9 +78,6 @@ class Certificate(NamedTuple):
     message: str = ""
 
     def _brief(self) -> Summary:
-        from discrim.report.grid import HeaderItem, Pairs, Section
-        from discrim.report.tables import Summary
-
         overlap = self.kind == "overlap"
         proof = "weights of rows" if self.weights is not None else "mixtures of rows"
         items = [

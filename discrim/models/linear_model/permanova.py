@@ -36,6 +36,10 @@ from discrim.models.linear_model.mlm_summary import EACH, ROMAN
 from discrim.models.linear_model.permuted_rows import PERMUTATIONS, Exchange, ModelRows, rows_to_permute
 from discrim.models.linear_model.term_model import term_position
 from discrim.report.grid import Format, HeaderItem, Pairs, Section
+from discrim.report.plots.judged import draw_permuted
+from discrim.report.plots.points import draw_spread
+from discrim.report.plots.spaces import draw_scores
+from discrim.report.plots.style import numbers, set_title
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -299,9 +303,6 @@ class PermanovaResults(Shown):
         named = self._term(self.terms[0] if term is None else term)
         if kind == "permutations":
             return self._null(named, ax, title)
-        from discrim.report.plots.spaces import draw_scores
-        from discrim.report.plots.style import set_title
-
         codes, labels, _ = self._labels(named)
         points = self.coordinates()
         squares = ((points / self._unit) ** 2).sum()
@@ -321,9 +322,6 @@ class PermanovaResults(Shown):
         return axes
 
     def _null(self, term: str, ax: Axes | None, title: str | None) -> Axes:
-        from discrim.report.plots.judged import draw_permuted
-        from discrim.report.plots.style import set_title
-
         f, p = (float(self.table[column].loc[term]) for column in ("F", "p"))
         drawn = self.permuted[term]
         if not np.isfinite(drawn).all() or not len(drawn):
@@ -487,9 +485,6 @@ class Dispersion(Shown):
         -------
         Axes
         """
-        from discrim.report.plots.points import draw_spread
-        from discrim.report.plots.style import numbers, set_title
-
         centre = "spatial median" if self.centre == "median" else "centroid"
         axes = draw_spread(
             numbers(self.distances.to_frame())[:, 0],

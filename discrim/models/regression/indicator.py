@@ -27,6 +27,8 @@ from discrim.models.moments.moments import Moments
 from discrim.models.regression.logistic_search import OVER_ALL, without_collinear
 from discrim.models.results.geometry import LinearGeometry, ValuesOnly
 from discrim.models.results.results import ClassifierResults, ClassMeans
+from discrim.report.grid import Section
+from discrim.report.tables import summarize
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
@@ -105,9 +107,6 @@ class OptimalScoring(Shown):
         sections : sequence of str, optional
             Keys of the sections wanted, in order, or "all"; by default all.
         """
-        from discrim.report.grid import Section
-        from discrim.report.tables import summarize
-
         table = pd.DataFrame({"correlation": self.correlations, "average squared residual": self.residuals})
         scores = self.scores.rename_axis(index=None)
         parts = {

@@ -39,7 +39,7 @@ from discrim.models.base.reading import (
 )
 from discrim.models.base.scores import Decision, predicted_codes
 from discrim.models.evaluation.calibrated import posterior_rule
-from discrim.models.plots.pictured import draw_kind, plot
+from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
 from discrim.models.results.new_rows import answered
 from discrim.models.selection import term_choice
 from discrim.models.selection.candidates import (
@@ -56,11 +56,12 @@ from discrim.models.selection.candidates import (
 )
 from discrim.models.selection.chosen_anew import ChosenAnew
 from discrim.models.selection.cross_validation import warn_unlabelled
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.plots.judged import draw_candidates
+from discrim.report.tables import summarize
 
 if TYPE_CHECKING:
-    from discrim.models.plots.pictured import PictureOptions
     from discrim.models.results.results import ClassifierResults
-    from discrim.report.grid import Pairs, Section
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
 
@@ -517,8 +518,6 @@ class ChooseResults(ChosenAnew):
         >>> choose("species ~ .", load_iris(), candidates=["lda", "qda"], seed=1).plot().get_xlabel()
         'Log loss more than the least, ± one standard error'
         """
-        from discrim.models.plots.pictured import PictureOptions
-
         return draw_kind((self,), CHOICE_PLOTS, kind, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
@@ -529,8 +528,6 @@ class ChooseResults(ChosenAnew):
         sections : sequence of str, optional
             Keys of the sections wanted, in order, or "all"; by default all.
         """
-        from discrim.report.tables import summarize
-
         parts: dict[str, Callable[[], Section | Pairs]] = {
             "header": self._header,
             "candidates": self._candidates,
@@ -541,8 +538,6 @@ class ChooseResults(ChosenAnew):
         return summarize(f"Choice of a model by {WORDS[self.by]}: {self.formula}", parts, sections)
 
     def _header(self) -> Pairs:
-        from discrim.report.grid import HeaderItem, Pairs
-
         fit = self._fit._fit
         pick = self.validations[self.chosen]
         rule = "the simplest within one standard error" if self.select == "1se" else "the least loss"
@@ -560,8 +555,6 @@ class ChooseResults(ChosenAnew):
         return Pairs(self.formula, items)
 
     def _candidates(self) -> Section:
-        from discrim.report.grid import Section
-
         table = self.table.drop(columns=["se", "seconds"]).rename_axis(None)
         formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
         return Section(
@@ -578,8 +571,6 @@ class ChooseResults(ChosenAnew):
         )
 
     def _of_choice(self) -> Section:
-        from discrim.report.grid import INTERVAL, Section
-
         table = self.corrected().rename_axis(None)
         return Section(
             "Losses of the choice",
@@ -609,8 +600,6 @@ class ChooseResults(ChosenAnew):
         )
 
     def _refusals(self) -> Section:
-        from discrim.report.grid import Section
-
         table = self.refused[["reason"]].rename_axis(None)
         # Messages have lines of their own, as where they point into a formula.
         said = " ".join(f"{name}: {' '.join(each.why.split())}" for name, each in self._refused.items())
@@ -620,8 +609,6 @@ class ChooseResults(ChosenAnew):
 @plot("candidates", "loss of each candidate less that of the best, with one standard error", data=False)
 def candidates_plot(results: Any, options: PictureOptions) -> Axes:
     """What each candidate loses more than the best."""
-    from discrim.report.plots.judged import draw_candidates as draw
-
     table = results.table
     name = WORDS[results.by]
     table["text"] = [f"{value:.3g}" for value in table[results.by]]
@@ -629,7 +616,7 @@ def candidates_plot(results: Any, options: PictureOptions) -> Axes:
         f"{name[0].upper()}{name[1:]} more than the least, ± one standard error",
         f"Candidates by {name}",
     )
-    return draw(table, results.chosen, names, ax=options.ax, signs=options.signs([results.chosen]))
+    return draw_candidates(table, results.chosen, names, ax=options.ax, signs=options.signs([results.chosen]))
 
 
 CHOICE_PLOTS = (candidates_plot,)

@@ -27,11 +27,12 @@ from discrim.design.rows import used_codes, used_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.base.displayed import number
 from discrim.models.base.reading import check_word, listed
+from discrim.models.distributions.bayes import BayesResults
 from discrim.models.registry import BY_VERB, resolve
+from discrim.models.results.results import ClassifierResults
 
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
-    from discrim.models.results.results import ClassifierResults
 
 ALIKE = 0.999
 """Correlation of ranks beyond which a column is the same one in other units."""
@@ -245,9 +246,6 @@ class HasFit(Protocol):
 
 def need_fits(fits: Sequence[Any], what: str) -> None:
     """Raise where an argument of a function is no fit: a DataError, or NotSupportedError for a known law."""
-    from discrim.models.distributions.bayes import BayesResults
-    from discrim.models.results.results import ClassifierResults
-
     if not fits:
         raise DataError(f"{what} has no fit.", hint="Give what lda() and other verbs return.")
     for place, fit in enumerate(fits, start=1):

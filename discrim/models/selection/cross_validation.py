@@ -34,7 +34,7 @@ from discrim.models.evaluation import permuted
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
 from discrim.models.evaluation.assessment import row_weights
 from discrim.models.evaluation.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
-from discrim.models.plots.pictured import draw_kind
+from discrim.models.plots.pictured import PictureOptions, draw_kind
 from discrim.models.registry import BY_VERB, FOLD_PLOTS, resolve
 from discrim.models.selection.comparable import HasFit, need_fits, need_rows, verb_named
 from discrim.models.selection.term_choice import RefitsByCalls
@@ -401,8 +401,6 @@ class CrossValidation(Shown):
         >>> found.plot("differences", other=qda("species ~ .", load_iris())).get_xlabel()
         'Error of lda less that of qda'
         """
-        from discrim.models.plots.pictured import PictureOptions
-
         options = PictureOptions(ax, colors=colors, title=title, other=other)
         return draw_kind((self,), resolve(FOLD_PLOTS), kind, options)
 

@@ -26,6 +26,7 @@ from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
 from discrim.models.selection.comparable import no_label_reason
 from discrim.models.selection.cross_validation import folded
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.plots.judged import draw_by_rows
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -330,8 +331,6 @@ def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -
 @plot("curve", "error by rows, and its law")
 def curve_plot(curve: Any, options: PictureOptions) -> Axes:
     """Errors by rows with intervals, and their law."""
-    from discrim.report.plots.judged import draw_by_rows
-
     first = curve._table.index[0]
     n = float(np.sum(curve._fit.counts))
     rows = np.unique(np.geomspace(first, AHEAD * n, 60).astype(np.int64))

@@ -18,6 +18,7 @@ from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.reading import check_number, check_whole, listed, told, with_ways_out
 from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
 from discrim.report.grid import HeaderItem, Pairs, Section
+from discrim.report.plots.judged import draw_by_rows
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -334,8 +335,6 @@ def plan_summary(found: Plan, sections: Sequence[str] | None = None) -> Summary:
 @plot("errors", "expected error by rows")
 def errors_plot(found: Any, options: PictureOptions) -> Axes:
     """Expected error of each rule by rows of a class, above that of the best."""
-    from discrim.report.plots.judged import draw_by_rows
-
     return draw_by_rows(
         {rule: found._table[rule].dropna() for rule in RULES},
         {"best rule": found.least_error, "wanted": found._error},

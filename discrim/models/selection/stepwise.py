@@ -31,7 +31,9 @@ from discrim.models.base.reading import (
     told,
     usable_rows,
 )
-from discrim.models.plots.pictured import draw_kind, plot
+from discrim.models.discriminant.lda import lda
+from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
+from discrim.models.regression.logistic import logistic
 from discrim.models.regression.logistic_search import parts_of
 from discrim.models.selection import term_choice
 from discrim.models.selection.chosen_anew import ChosenAnew
@@ -45,11 +47,13 @@ from discrim.models.selection.term_choice import (
     StepTables,
     printed_steps,
 )
+from discrim.report.grid import INTERVAL, Section
+from discrim.report.plots.judged import draw_steps
+from discrim.report.tables import Parts, summarize
 
 if TYPE_CHECKING:
-    from discrim.models.plots.pictured import PictureOptions
     from discrim.models.results.results import ClassifierResults
-    from discrim.report.grid import Pairs, Section
+    from discrim.report.grid import Pairs
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
 
@@ -268,11 +272,7 @@ def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
         verb, options = verb.func, dict(verb.keywords)
     verb = verb_named(verb)
     if not isinstance(criterion, str) or criterion not in ("aic", "bic"):
-        from discrim.models.discriminant.lda import lda
-
         return lda if verb is None else verb, options
-    from discrim.models.regression.logistic import logistic
-
     if verb is not None and verb is not logistic:
         raise NotSupportedError(
             f"criterion={criterion!r} compares likelihoods of the classes given the row, which only "
@@ -602,8 +602,6 @@ class StepwiseResults(ChosenAnew):
         >>> stepwise("species ~ .", load_iris()).plot().get_xlabel()
         "Wilks' lambda"
         """
-        from discrim.models.plots.pictured import PictureOptions
-
         return draw_kind((self,), STEPWISE_PLOTS, kind, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
@@ -620,8 +618,6 @@ class StepwiseResults(ChosenAnew):
         -------
         Summary
         """
-        from discrim.report.tables import Parts, summarize
-
         parts: dict[str, Callable[[], Section | Pairs]] = {"steps": self._steps_section}
         if self._make_tables is not None:
             parts |= {name: partial(self._table_section, name) for name in TABLES}
@@ -629,8 +625,6 @@ class StepwiseResults(ChosenAnew):
         return summarize(title, Parts(parts, by_name=TABLES if len(parts) > 1 else ()), pick=sections)
 
     def _steps_section(self) -> Section:
-        from discrim.report.grid import INTERVAL, Section
-
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
         if self._make_tables is not None:
@@ -647,8 +641,6 @@ class StepwiseResults(ChosenAnew):
         return Section("Steps", table, FORMATS, headings=INTERVAL, note=note, source=".steps")
 
     def _table_section(self, name: str) -> Section:
-        from discrim.report.grid import Section
-
         title, note = TABLES[name]
         table = printed_steps(getattr(self._of_steps(), name))
         return Section(title, table, FORMATS, note=note, source=f".{name}")
@@ -686,8 +678,6 @@ SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
 @plot("path", "the criterion after each step", data=False)
 def steps_plot(results: Any, options: PictureOptions) -> Axes:
     """The criterion after each step of a choice of terms."""
-    from discrim.report.plots.judged import draw_steps as draw
-
     table = results.steps
     by_error = results.criterion == "cv"
     column = {"cv": "error"}.get(results.criterion, results.criterion)
@@ -704,7 +694,7 @@ def steps_plot(results: Any, options: PictureOptions) -> Axes:
     if not len(lines):
         title = "No term was chosen"
     signs = options.signs([results.criterion])
-    return draw(lines, (CRITERION_NAMES[results.criterion], title), ax=options.ax, signs=signs)
+    return draw_steps(lines, (CRITERION_NAMES[results.criterion], title), ax=options.ax, signs=signs)
 
 
 STEPWISE_PLOTS = (steps_plot,)
