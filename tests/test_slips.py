@@ -13,7 +13,7 @@ import discrim
 from discrim import slips
 from discrim.datasets import load_iris
 from discrim.errors import NoSeparationWarning, NotSupportedError
-from discrim.models.base.reading import with_ways_out
+from discrim.models.base.reading import with_keyword_hints
 from discrim.models.discriminant.components import CorrespondenceSubspace
 from discrim.models.discriminant.covariance_results import FactorModel, SeparableModel, ShrunkCorrelationModel
 from discrim.models.discriminant.covariates import CovariateModel
@@ -434,7 +434,7 @@ def test_a_call_without_a_slip_does_not_look_for_one():
 
 
 def test_an_error_within_a_call_stays_what_it_is():
-    @with_ways_out
+    @with_keyword_hints
     def sum_of(numbers):
         return sum(numbers)
 

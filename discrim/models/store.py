@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from discrim.core.numerics.atomic_write import validate_path
 from discrim.errors import DataError
 from discrim.models.base.fit_file import fit_of
-from discrim.models.base.reading import told, with_ways_out
+from discrim.models.base.reading import told, with_keyword_hints
 from discrim.models.base.tensor_file import read_file
 from discrim.models.moments.moments import NAME, moments_of_file
 from discrim.models.results.results import ClassifierResults
@@ -32,7 +32,7 @@ def load(
 ) -> Loaded: ...
 
 
-@with_ways_out
+@with_keyword_hints
 def load(
     path: str | os.PathLike[str],
     results: type[Any] | None = None,

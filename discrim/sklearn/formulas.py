@@ -15,7 +15,7 @@ from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.formula.grammar import quote
 from discrim.models.base.fit import Gaps
-from discrim.models.base.reading import check_word, listed, with_ways_out
+from discrim.models.base.reading import check_word, listed, with_keyword_hints
 from discrim.models.base.refits import options_of, verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
@@ -71,7 +71,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
     ['setosa']
     """
 
-    @with_ways_out
+    @with_keyword_hints
     def __init__(
         self,
         formula: str,

@@ -14,7 +14,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from discrim.errors import NotSupportedError, sentence
-from discrim.models.base.reading import with_ways_out
+from discrim.models.base.reading import with_keyword_hints
 from discrim.report.result_table import returning_result_table
 
 P = ParamSpec("P")
@@ -187,7 +187,7 @@ def prepare_attributes(kind: type) -> None:
 
 
 def _prepared_method(function: Callable[..., Any]) -> Callable[..., Any]:
-    return with_ways_out(returning_result_table(function) if _returns_table(function) else function)
+    return with_keyword_hints(returning_result_table(function) if _returns_table(function) else function)
 
 
 def _prepared_getter(getter: Callable[..., Any]) -> Callable[..., Any]:

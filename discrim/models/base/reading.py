@@ -60,7 +60,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def with_ways_out(function: Callable[P, T]) -> Callable[P, T]:
+def with_keyword_hints(function: Callable[P, T]) -> Callable[P, T]:
     """Have a call with a keyword that a function does not take name the one that is meant."""
 
     @wraps(function)
@@ -194,7 +194,7 @@ TYPES: dict[Any, TestType] = {
 """What a person writes for the type of a test."""
 
 
-def asked_type(given: Any) -> TestType:
+def check_test_type(given: Any) -> TestType:
     """The type of the tests of terms: 1, 2 or 3, or I, II or III; a DataError of another."""
     if isinstance(given, bool) or not isinstance(given, int | str | np.integer) or given not in TYPES:
         raise DataError(f"type={told(given)} is not known.", hint="Use 1, 2 or 3 (or I, II or III).")
@@ -308,7 +308,7 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
     return values / total
 
 
-def verbs_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> tuple[Floats, bool]:
+def read_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> tuple[Floats, bool]:
     """The prior (K,) that a verb is given, and whether it is estimated, as class proportions are."""
     return prior_vector(prior, classes, counts), is_proportional(prior)
 
@@ -613,7 +613,7 @@ def collinear_error(
     return DependentColumnsError(message, hint=hint, columns=[terms[each.column] for each in found])
 
 
-def said_of_separation(moments: ClassMoments, terms: tuple[str, ...]) -> str:
+def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
     """What to say, after a blank, of columns that vary between classes only; empty where there are none."""
     if moments.spread in ("thin", "thin class"):
         return ""
@@ -635,7 +635,7 @@ def separation_sentence(found: list[Dependency], terms: tuple[str, ...]) -> str:
     return f"{what}: classes that differ in {it} are told apart without error."
 
 
-def warn_of_near(
+def warn_of_near_dependencies(
     moments: ClassMoments, terms: tuple[str, ...], where: str = "within classes", k: int | None = None
 ) -> None:
     """Say which columns are all but combinations of others, so that their coefficients are huge.
@@ -781,7 +781,7 @@ def refuse_little_weight(counts: Floats, classes: Sequence[Any] | pd.Index, leas
         )
 
 
-def refuse_light(weight: float, taken: int, who: str = "The rows") -> None:
+def refuse_light_weights(weight: float, taken: int, who: str = "The rows") -> None:
     """Raise where weights sum to no more than the degrees of freedom that the means of classes take."""
     if weight <= taken * (1 + LIGHT):
         raise DataError(

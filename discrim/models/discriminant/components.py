@@ -40,7 +40,7 @@ from discrim.models.base.refits import error_path, held_path
 from discrim.models.discriminant.covariance_models import describe
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.tuning import TuningFolds, judged_rows, refuse_lone_classes
-from discrim.models.moments.given import NeedsRows
+from discrim.models.moments.sample import NeedsRows
 
 
 def refuse_collinear_total(

@@ -74,8 +74,8 @@ from discrim.models.discriminant.normal_results import (
     moment_estimates,
 )
 from discrim.models.discriminant.robust import robust_moments
-from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.sample import Sample
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.subspace import MultipleCorrespondence
@@ -540,7 +540,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return linear_marginal(estimates, log_prior, method, keep)
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def lda(
     formula: str | None = None,
     data: Data | None = None,
@@ -686,7 +686,7 @@ def lda(
     estimator = method_of(covariance_model, method)
     sample = Sample("lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     has_rows = sample.has_rows
-    by_em = normal_fits.check_em(
+    by_em = normal_fits.uses_em(
         missing, covariance, covariance_model, na_action, has_rows=has_rows, collinear=collinear
     )
     if not has_rows:
@@ -696,27 +696,27 @@ def lda(
         blocks, stats, covariance_model = em_sample(sample.read(incomplete=True), common=True)
     else:
         by_level = isinstance(components, MultipleCorrespondence)
-        blocks, indicators = _columns(sample.read(), covariance_model, by_level=by_level)
+        blocks, indicators = _varying_columns(sample.read(), covariance_model, by_level=by_level)
         spread = covariance_model.required_moments("pooled", thin=reading.is_wide(blocks))
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
         if components is not None:
             covariance_model, stats = with_indicators(covariance_model, blocks, stats, indicators)
     normal_fits.check_degrees_of_freedom(covariance_model, stats, blocks.terms)
     if estimator == "moment":
-        reading.refuse_light(stats.total, stats.n_classes + blocks.covariates)
-    covariance_model, blocks, stats = _independent(covariance_model, blocks, stats, collinear)
+        reading.refuse_light_weights(stats.total, stats.n_classes + blocks.covariates)
+    covariance_model, blocks, stats = _without_dependent_columns(covariance_model, blocks, stats, collinear)
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(stats.n_columns):
-        reading.warn_of_near(stats, blocks.terms)
+        reading.warn_of_near_dependencies(stats, blocks.terms)
     normal_fits.warn_where_units_differ(
         covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
     )
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
-    ncomp = _checked_axes(ncomp, stats, covariance_model)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    ncomp = _checked_ncomp(ncomp, stats, covariance_model)
     if covariance_model.traits.is_robust:
         stats, covariance_model = robust_moments(blocks, stats, covariance_model)
     divisors = partial(_divisors, method=estimator)
     with named_errors(blocks.terms, blocks.design.levels):
-        covariance_model, path = normal_fits.known_of_rows(
+        covariance_model, path = normal_fits.fit_covariance_to_rows(
             covariance_model, blocks, stats, divisors, shares, sampled=estimated
         )
         fit = fit_lda(
@@ -735,7 +735,7 @@ def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
         warn_of_tied_axes("ncomp", fit.ncomp, fit.tied_axes())
 
 
-def _columns(
+def _varying_columns(
     blocks: Blocks, covariance_model: CovarianceModel, *, by_level: bool
 ) -> tuple[Blocks, frozenset[str] | None]:
     """Blocks of the columns that vary, and names of those that stand for levels where these have axes."""
@@ -753,7 +753,7 @@ def _divisors(moments: ClassMoments, method: str) -> Floats:
     return np.array([common_divisor(moments, method)])
 
 
-def _independent(
+def _without_dependent_columns(
     covariance_model: CovarianceModel, blocks: Blocks, stats: ClassMoments, collinear: str
 ) -> tuple[CovarianceModel, Blocks, ClassMoments]:
     """Blocks and moments of columns that no others determine, or the error that names those.
@@ -773,7 +773,7 @@ def _independent(
     return adjusted_for(blocks, covariance_model) if blocks.covariates else covariance_model, blocks, stats
 
 
-def _checked_axes(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceModel) -> int | None:
+def _checked_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceModel) -> int | None:
     """The number of canonical axes that is asked for; a DataError of one that there is not."""
     columns = stats.n_columns - covariance_model.covariates
     most = min(columns, stats.n_classes - 1)

@@ -40,7 +40,7 @@ MOST_CELLS = 2**20
 """Means of cells and classes, times columns, that are held."""
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def location(
     formula: str,
     data: Data,
@@ -134,7 +134,7 @@ def location(
             hint="Add one, or use naive_bayes(), or lda().",
         )
     cells = cell_moments(blocks, layout)
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     fits = partial(fit_location, stats, cells, layout, shares, estimated_prior=estimated)
     if smoothing is None and layout.sizes:
         fit, path = _chosen(fits, blocks, tried)

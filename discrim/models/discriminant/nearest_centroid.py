@@ -29,15 +29,15 @@ from discrim.models.base.reading import (
     Data,
     NaAction,
     Prior,
+    read_prior,
     usable_rows,
     verb_options,
-    verbs_prior,
-    with_ways_out,
+    with_keyword_hints,
 )
 from discrim.models.base.scores import posterior_frame
 from discrim.models.discriminant.normal_fits import warn_of_units
-from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.sample import Sample
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -47,7 +47,7 @@ from discrim.report.tables import Sections
 DISTANCE = "Euclidean, in columns' units"
 
 
-@with_ways_out
+@with_keyword_hints
 def nearest_centroid(
     formula: str | None = None,
     data: Data | None = None,
@@ -145,7 +145,7 @@ def nearest_centroid(
         else 'covariance="diagonal"'
     )
     warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
-    shares, estimated = verbs_prior(prior, blocks.design.levels, stats.counts)
+    shares, estimated = read_prior(prior, blocks.design.levels, stats.counts)
     fit = fit_nearest_centroid(stats, shares, estimated_prior=estimated)
     return NearestCentroidResults(NearestCentroidSpec().fit(fit, blocks, options, has_rows=sample.has_rows))
 

@@ -52,18 +52,18 @@ from discrim.models.discriminant.covariance_models import (
 )
 from discrim.models.discriminant.em import asks_for_em, em_rule
 from discrim.models.discriminant.robust import robust_rule
-from discrim.models.moments.given import NeedsRows, Sample
+from discrim.models.moments.sample import NeedsRows, Sample
 
-FOUND_FROM_ROWS = NeedsRows(
+ESTIMATED_FROM_ROWS = NeedsRows(
     "This covariance is estimated from the observations and not from their moments.",
     "Give its shrinkage as a number, for example covariance=discrim.covariance.Shrunk(0.1)",
 )
 
-MUCH = 10.0
+MAX_SD_RATIO = 10.0
 """Ratio of standard deviations within classes beyond which units differ by much."""
 
 
-def check_em(
+def uses_em(
     missing: Any,
     covariance: Any,
     covariance_model: CovarianceModel,
@@ -98,11 +98,11 @@ def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tupl
     subspace = covariance_model.subspace
     reason = None
     if covariance_model.needs_rows:
-        reason = FOUND_FROM_ROWS if subspace is None else needs_rows(subspace.wanted)
+        reason = ESTIMATED_FROM_ROWS if subspace is None else needs_rows(subspace.wanted)
     return sample.of_moments(covariance_model.required_moments(sample.scatters), reason)
 
 
-def known_of_rows(
+def fit_covariance_to_rows(
     covariance_model: CovarianceModel,
     blocks: Blocks,
     moments: ClassMoments,
@@ -289,7 +289,7 @@ def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str, way_ou
     still = constant_within(moments)
     wide = int(np.argmax(sd))
     narrow = int(np.argmin(sd))
-    if sd[wide] > MUCH * sd[narrow]:
+    if sd[wide] > MAX_SD_RATIO * sd[narrow]:
         deviations = [
             f"{terms[j]!r}, which is constant within classes, has a standard deviation of {sd[j]:.3g} over "
             "all rows"
@@ -357,7 +357,7 @@ class NormalSpec(ModelSpec[E]):
             and not covariance_model.traits.is_robust
             and covariance_model.unfitted().needs_rows
         ):
-            return _rule_anew(self.has_common_covariance, fit, rows)
+            return _rule_chosen_again(self.has_common_covariance, fit, rows)
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
@@ -399,7 +399,7 @@ def _covariance_model(estimates: Any) -> CovarianceModel:
     return covariance_model
 
 
-def _rule_anew(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
+def _rule_chosen_again(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
     """The rule of other rows by what they say themselves, the prior held; None where it is singular."""
     numbers = fit.estimates
     covariance_model = fit.estimates.covariance_model.unfitted()
@@ -414,7 +414,9 @@ def _rule_anew(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | No
         return None
     how = numbers.divisors_of, numbers.prior
     try:
-        found, _ = known_of_rows(covariance_model, blocks, moments, *how, sampled=numbers.estimated_prior)
+        found, _ = fit_covariance_to_rows(
+            covariance_model, blocks, moments, *how, sampled=numbers.estimated_prior
+        )
         rule: Rule = numbers.of_moments(moments, found).rule(fit.log_prior())
     except CollinearError:
         return None
@@ -478,7 +480,7 @@ def refuse_singular(
             said.append("; ".join(f"{part} in class {label!r}" for part in parts))
     if not said:
         return
-    tells = reading.said_of_separation(moments, tuple(terms))
+    tells = reading.separation_note(moments, tuple(terms))
     if way_out is None:
         hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
         way_out = f"{_way_out(moments, levels, covariance_model)}{hint}"
@@ -537,7 +539,7 @@ def separation_hint(covariance_model: CovarianceModel) -> str:
     return f'{shrunk} uses this; dropping such a column, as collinear="drop" does, gives it up.'
 
 
-WAY_OUT = "use fewer columns, or merge such classes with others"
+FEW_ROWS_HINT = "use fewer columns, or merge such classes with others"
 """Where the covariance of a class is singular."""
 
 SCHOTT_HINT = '. To test more columns than rows, pass method="schott" to box_m(formula, data)'
@@ -669,13 +671,13 @@ def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
     if len(few):
         levels = [blocks.design.levels[k] for k in few.tolist()]
         hint = SCHOTT_HINT if moments.rows.min() >= 3 else ""
-        refuse_singular(moments.classes(few), blocks.terms, levels, way_out=f"{WAY_OUT}{hint}")
+        refuse_singular(moments.classes(few), blocks.terms, levels, way_out=f"{FEW_ROWS_HINT}{hint}")
 
 
 def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
     """Moments by class of rows, or those that are given; refused where a covariance is singular."""
     moments = reading.class_moments(blocks, "class") if moments is None else moments
-    refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=WAY_OUT)
+    refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=FEW_ROWS_HINT)
     reading.refuse_little_weight(
         moments.counts, blocks.design.levels, moments.n_columns, "A test of covariances"
     )

@@ -25,9 +25,16 @@ from discrim.inference.verification import Costs, PairScores
 from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, ModelSpec, scores_by_refits
-from discrim.models.base.reading import Data, NaAction, Prior, verb_options, warn_of_tied_axes, with_ways_out
-from discrim.models.moments.given import NeedsRows, Sample
+from discrim.models.base.reading import (
+    Data,
+    NaAction,
+    Prior,
+    verb_options,
+    warn_of_tied_axes,
+    with_keyword_hints,
+)
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.sample import NeedsRows, Sample
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
@@ -38,7 +45,7 @@ LENGTHS = NeedsRows(
 )
 
 
-@with_ways_out
+@with_keyword_hints
 def plda(
     formula: str | None = None,
     data: Data | None = None,
@@ -147,7 +154,7 @@ def plda(
             f"have a rank of {most} at most.",
             hint="Give no more, or leave components= out.",
         )
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     how = {"components": components, "tol": tol, "maxiter": maxiter, "estimated_prior": estimated}
     with Progress(0, "steps of EM") as progress:
         numbers = _fitted(blocks if normalize else None, stats, shares, how, progress)
@@ -185,7 +192,7 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
     collinear = dependencies(moments)
     if collinear:
         raise reading.collinear_error(collinear, blocks.terms, instead="use fewer columns")
-    reading.warn_of_near(moments, blocks.terms)
+    reading.warn_of_near_dependencies(moments, blocks.terms)
 
 
 @dataclass(frozen=True, slots=True)

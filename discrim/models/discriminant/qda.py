@@ -50,12 +50,12 @@ from discrim.models.discriminant.covariance_models import (
 from discrim.models.discriminant.em import MissingRows, em_sample
 from discrim.models.discriminant.normal_results import NormalResults, moment_estimates
 from discrim.models.discriminant.robust import robust_moments
-from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.sample import Sample
 from discrim.models.results.geometry import SeparateCovariances
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def qda(
     formula: str | None = None,
     data: Data | None = None,
@@ -158,7 +158,7 @@ def qda(
     estimator = method_of(covariance_model, method)
     covariance_model = on_save_axes(covariance_model, ncomp, covariance, missing)
     sample = Sample("qda", "class", moments, formula, data, weights, levels, functions, na_action)
-    by_em = normal_fits.check_em(missing, covariance, covariance_model, na_action, has_rows=sample.has_rows)
+    by_em = normal_fits.uses_em(missing, covariance, covariance_model, na_action, has_rows=sample.has_rows)
     if not sample.has_rows:
         blocks, stats = normal_fits.moments_of_sample(sample, covariance_model)
     elif by_em:
@@ -176,17 +176,17 @@ def qda(
     _refuse_singular(covariance_model, blocks, stats)
     if estimator == "moment":
         for label, weight in zip(levels, stats.counts.tolist(), strict=True):
-            reading.refuse_light(weight, 1, f"The rows of class {label!r}")
+            reading.refuse_light_weights(weight, 1, f"The rows of class {label!r}")
     normal_fits.warn_where_units_differ(
         covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
     )
-    shares, estimated = reading.verbs_prior(prior, levels, stats.counts)
+    shares, estimated = reading.read_prior(prior, levels, stats.counts)
     if covariance_model.traits.is_robust:
         stats, covariance_model = robust_moments(blocks, stats, covariance_model)
     covariance_model = covariance_model.bind_classes(levels, stats.n_columns)
     divisors = partial(_divisors, method=estimator)
     with named_errors(blocks.terms, levels):
-        covariance_model, path = normal_fits.known_of_rows(
+        covariance_model, path = normal_fits.fit_covariance_to_rows(
             covariance_model, blocks, stats, divisors, shares, sampled=estimated
         )
         fit = fit_qda(stats, shares, covariance_model, method=estimator, estimated_prior=estimated)
@@ -200,7 +200,7 @@ def _refuse_singular(covariance_model: CovarianceModel, blocks: Blocks, moments:
     refuse_collinear_total(covariance_model, moments, blocks.terms)
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(moments.n_columns):
         for k, label in enumerate(blocks.design.levels):
-            reading.warn_of_near(moments, blocks.terms, f"in class {label!r}", k)
+            reading.warn_of_near_dependencies(moments, blocks.terms, f"in class {label!r}", k)
 
 
 def _divisors(moments: ClassMoments, method: str) -> Floats:

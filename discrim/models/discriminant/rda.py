@@ -56,8 +56,8 @@ from discrim.models.evaluation.tuning import (
     split_moments,
     used_splits,
 )
-from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.sample import NeedsRows, Sample
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.subspace import PrincipalComponents, read_subspace
 
@@ -431,7 +431,7 @@ CHOSEN_FROM_ROWS = NeedsRows(
 )
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def rda(
     formula: str | None = None,
     data: Data | None = None,
@@ -582,7 +582,7 @@ def rda(
     if len(splits) == 1 and select == "1se":
         raise DataError('"1se" takes the standard error of the splits, and folds is one.', hint="Give two.")
     _refuse_single(stats, blocks.design.levels)
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     standardize = regularized.standardize if axes is None else axes.standardized
     # Choices in folds are made by the same seed, so that they can be made again.
     plan = PairChoice(

@@ -686,7 +686,7 @@ def _costs(results: BayesResults, known: KnownDistribution) -> Section:
     return Section("Costs, actual (rows) by called (columns)", results.costs, shared=True, source="fit.costs")
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def bayes(
     prior: Any,
     densities: Any,

@@ -29,7 +29,7 @@ from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed, shown_briefly
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import needs_rows
-from discrim.models.base.reading import Data, NaAction, listed, with_ways_out
+from discrim.models.base.reading import Data, NaAction, listed, with_keyword_hints
 from discrim.models.results import geometry
 from discrim.models.results.geometry import SeparatingLines
 from discrim.report.grid import HeaderItem, Pairs, Section
@@ -144,7 +144,7 @@ NEAR = 1e-6
 """How far beyond the margin a row may lie, relative to it, and yet be refitted without."""
 
 
-@with_ways_out
+@with_keyword_hints
 def hyperplane(
     formula: str,
     data: Data,

@@ -25,7 +25,7 @@ from discrim.models.base.reading import (
     listed,
     told,
     verb_options,
-    with_ways_out,
+    with_keyword_hints,
 )
 from discrim.models.results import geometry
 from discrim.models.results.geometry import SeparatingLines
@@ -43,7 +43,7 @@ SOLE = 1e-6
 """Share of a column's sum of squares up to which the other rows may be one value."""
 
 
-@with_ways_out
+@with_keyword_hints
 def perceptron(
     formula: str,
     data: Data,

@@ -59,7 +59,7 @@ MOST_ROWS = 6_000
 """Rows up to which a fit is made: its time grows as their cube."""
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def kernel_lda(
     formula: str,
     data: Data,
@@ -223,7 +223,7 @@ def kernel_lda(
     most = moments.n_classes - 1
     if ncomp is not None:
         reading.check_whole("ncomp", ncomp, 1, most, also=f", the axes of {most + 1} classes, or None")
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
     if features is not None:
         plan = FeaturePlan(features, search, bool(calibrate), ncomp)
         made = fit_by_features(blocks, moments, shares, plan, estimated_prior=estimated)

@@ -28,7 +28,7 @@ from discrim.models.base.reading import (
     listed,
     refuse_large,
     usable_rows,
-    with_ways_out,
+    with_keyword_hints,
 )
 
 CovarianceMethod = Literal["schott", "li-chen", "cai-liu-xia"]
@@ -106,7 +106,7 @@ def mean_test(blocks: Blocks, method: MeanMethod, na_action: NaAction) -> pd.Dat
     return pd.DataFrame({**columns, "assumes": result.assumes}, index=[result.name])
 
 
-@with_ways_out
+@with_keyword_hints
 def sphericity_test(
     formula: str,
     data: Data,

@@ -33,7 +33,7 @@ from discrim.models.base.reading import (
     DependentColumnsError,
     FewRowsError,
     NaAction,
-    asked_type,
+    check_test_type,
     check_word,
     listed,
     told,
@@ -209,7 +209,7 @@ class MLMResults(Shown):
         """
         at = self._model.position(term)
         self._model.need_error()
-        return TermCanonicalResults(self._model, at, self._model.hypothesis(at, asked_type(type)))
+        return TermCanonicalResults(self._model, at, self._model.hypothesis(at, check_test_type(type)))
 
     def canonicals(self, type: int | str = 2) -> dict[str, TermCanonicalResults]:
         """The canonical discriminant analysis of each term, by its name; as R's `candiscList`.
@@ -272,7 +272,7 @@ class MLMResults(Shown):
         flatness       5663.86
         Name: F, dtype: float64
         """
-        return ProfileResults(self._model, self._model.position(term), asked_type(type))
+        return ProfileResults(self._model, self._model.position(term), check_test_type(type))
 
     def repeated(self, within: Data, design: str | None = None) -> RepeatedResults:
         """Repeated measures: the responses are one quantity under the conditions of a design within rows.
@@ -513,7 +513,7 @@ class MLMResults(Shown):
         return he_of_terms(self, term, columns, size, level, type, ax, title)
 
     def _hypothesis(self, term: str | None, type: int | str) -> Hypothesis:
-        kind = asked_type(type)
+        kind = check_test_type(type)
         return self._model.hypothesis(self._model.position(term), kind)
 
     def _table(self, hypothesis: Hypothesis) -> pd.DataFrame:
@@ -530,7 +530,7 @@ class MLMResults(Shown):
             )
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def mlm(
     formula: str,
     data: Data,
@@ -628,7 +628,7 @@ def mlm(
     return MLMResults(model)
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 @displayed()
 def manova(
     formula: str,
@@ -755,7 +755,7 @@ def manova(
     >>> manova("species ~ .", load_iris(), distance="manhattan", seed=1)["p"].tolist()[0]
     0.001
     """
-    kind = asked_type(type)
+    kind = check_test_type(type)
     formula = dot_without(formula, (within, groups))
     alone = one_class(formula)
     if alone is None and method is not None:

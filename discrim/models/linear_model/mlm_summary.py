@@ -12,7 +12,7 @@ from scipy import stats
 
 from discrim.errors import DataError
 from discrim.inference.manova import roy_critical
-from discrim.models.base.reading import asked_type, listed, told
+from discrim.models.base.reading import check_test_type, listed, told
 from discrim.models.discriminant.normal_summary import variate_correlations, variate_tests
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.plots.bars import draw_profiles
@@ -40,7 +40,7 @@ HEADINGS = {"F_is": "F is", "eta2": "partial eta2"}
 
 def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int | str = 2) -> Summary:
     """Header, one test of each term, all four, each response alone, coefficients."""
-    kind = asked_type(type)
+    kind = check_test_type(type)
     argument = "" if kind == 2 else f"type={kind}"
     parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: model_header(results._model),
@@ -311,7 +311,7 @@ def repeated_summary(
     huynh_feldt: str = "lecoutre",
 ) -> Summary:
     """Header, multivariate and univariate tests of each term, and sphericity."""
-    kind = asked_type(type)
+    kind = check_test_type(type)
     given = [f"type={kind}"] * (kind != 2)
     hf = [f"huynh_feldt={huynh_feldt!r}"] * (huynh_feldt != "lecoutre")
     parts: dict[str, Callable[[], Section | Pairs]] = {

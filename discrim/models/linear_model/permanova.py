@@ -26,8 +26,8 @@ from discrim.models.base.fit import with_rows_copied
 from discrim.models.base.reading import (
     Data,
     NaAction,
-    asked_type,
     check_flag,
+    check_test_type,
     check_word,
     listed,
     told,
@@ -555,7 +555,7 @@ def _permanova_header(results: Any) -> Pairs:
     return Pairs(results.formula, items)
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def permanova(
     formula: str,
     data: Data,
@@ -659,7 +659,7 @@ def permanova(
     total     332  1.000      NaN    NaN
     """
     check_word("na_action", na_action, NaAction)
-    kind = asked_type(type)
+    kind = check_test_type(type)
     exchange = Exchange.asked(permutations, seed, within, groups)
     named = isinstance(distance, str)
     given = np.zeros((0, 0)) if named else _square(distance)

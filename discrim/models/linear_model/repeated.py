@@ -32,7 +32,7 @@ from discrim.inference.repeated import (
     univariate_row,
 )
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.reading import asked_type, check_word, listed, told
+from discrim.models.base.reading import check_test_type, check_word, listed, told
 from discrim.models.linear_model.mlm_summary import profile_summary, profiles_of, repeated_summary
 from discrim.models.linear_model.term_model import TermModel
 
@@ -299,7 +299,7 @@ class RepeatedResults(_WithMeans):
 
     def _all(self, type: int | str) -> Iterator[tuple[str, Stratum, Hypothesis]]:
         """Each term, between rows and within them, with its stratum and its hypothesis."""
-        kind = asked_type(type)
+        kind = check_test_type(type)
         for stratum in self._strata:
             for label, hypothesis in stratum.terms(kind):
                 yield label, stratum, hypothesis

@@ -424,7 +424,7 @@ MOST = 5
 """Components up to which "bic" tries by default."""
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def mixture(
     formula: str,
     data: Data,
@@ -584,7 +584,7 @@ def mixture(
         pairs = any(form is None or not is_axial(form) for form in forms)
         common = choice.together and forms[0] in OF_ALL
         refuse_unobserved(blocks, rows, common=common, pairs=pairs)
-    shares, estimated = reading.verbs_prior(prior, labels, moments.counts)
+    shares, estimated = reading.read_prior(prior, labels, moments.counts)
     fit, path = _fitted(choice, blocks, moments.n_classes, shares, estimated_prior=estimated)
     if not fit.components.converged:
         warn_user(

@@ -55,7 +55,7 @@ WRITTEN = ("decayed", "design", "dropped", "levels_given", "model", "scatters", 
 """The parts of its description."""
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def moments(
     formula: str,
     data: Data,

@@ -23,7 +23,7 @@ SYMMETRY = 1e-8
 """How far a correlation may be from its transpose, and an eigenvalue of correlations below zero."""
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def from_stats(
     means: Any,
     covs: Any,

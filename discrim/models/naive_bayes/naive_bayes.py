@@ -36,8 +36,8 @@ from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_options
 from discrim.models.discriminant.normal_fits import drop_hint, first_of_classes
-from discrim.models.moments.given import NeedsRows, Sample, fitting
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.sample import NeedsRows, Sample, fitting
 from discrim.models.naive_bayes.available_rows import available_tally, tally_of_present, usable_available_rows
 from discrim.models.results.geometry import ClassCovariances
 from discrim.models.results.results import ClassifierResults
@@ -333,7 +333,7 @@ class Options(NamedTuple):
     missing: str | None = None
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def naive_bayes(
     formula: str | None = None,
     data: Data | None = None,
@@ -493,7 +493,7 @@ def naive_bayes(
     else:
         blocks, stats, tally = _given_tally(sample, columns)
     _refuse_no_density(stats, tally, blocks)
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     fit = core.fit_naive_bayes(stats, tally, shares, estimated_prior=estimated)
     _refuse_no_bandwidth(fit, blocks)
     return NaiveBayesResults(NaiveBayesSpec().fit(fit, blocks, options, has_rows=sample.has_rows))
@@ -760,7 +760,7 @@ def _refuse_no_variance(
             if few
             else f"pass {smoothing}, this share of the largest variance being added to each (scikit-learn's)"
         )
-        tells = reading.said_of_separation(moments, tuple(terms))
+        tells = reading.separation_note(moments, tuple(terms))
         hint = "" if few or tells else drop_hint([terms[j] for j in sorted(constant)], len(terms))
         raise CollinearError(
             f"{text[0].upper()}{text[1:]}: a normal density needs a variance.{tells}",

@@ -35,8 +35,8 @@ from discrim.models.evaluation.tuning import (
     refuse_lone_classes,
     refuse_none_judged,
 )
-from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.sample import NeedsRows, Sample
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary, LinearScores
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -96,7 +96,7 @@ def _refitted(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold:
 CHOSEN_FROM_ROWS = NeedsRows("A threshold is chosen by the rows and not by their moments.", "Give threshold=")
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def shrunken_centroids(
     formula: str | None = None,
     data: Data | None = None,
@@ -214,7 +214,7 @@ def shrunken_centroids(
     else:
         blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if given is None else None)
     reading.refuse_no_spread(stats)
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     fit = fit_shrunken(stats, shares, threshold=given or 0.0, offset=offset, estimated_prior=estimated)
     constant = fit.without_scale()
     if constant:

@@ -57,7 +57,7 @@ def _refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, commo
             hint=f"Give more of them, or pass {other}.",
         )
     names = reading.listed(blocks.terms[j] for j in columns)
-    tells = reading.said_of_separation(moments, blocks.terms)
+    tells = reading.separation_note(moments, blocks.terms)
     way_out = f"Pass {other}" if tells else f"Drop such columns from the formula, or pass {other}"
     raise CollinearError(
         f"The covariance {where} is singular: {names} {'is' if len(columns) == 1 else 'are'} constant or "
@@ -254,7 +254,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         return pd.DataFrame([self._sizes() | row])
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def kernel_density(
     formula: str,
     data: Data,
@@ -383,7 +383,7 @@ def kernel_density(
     within = moments if spread == "diagonal" else reading.class_moments(blocks, spread)
     _refuse_flat_class(within, blocks, metric, common)
     labels = pd.Index(list(blocks.design.levels))
-    shares, estimated = reading.verbs_prior(prior, labels, moments.counts)
+    shares, estimated = reading.read_prior(prior, labels, moments.counts)
     x, codes, w = weighted_rows(blocks)
     fit = core.fit_kernel_density(
         moments, within, x, codes, w, shares, kernel=kernel, metric=metric, common=common,

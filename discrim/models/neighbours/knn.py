@@ -95,7 +95,7 @@ SHARED = 0.05
 """Least share of rows with a copy that is told of, and largest of places that two classes have in common."""
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def knn(
     formula: str,
     data: Data,
@@ -219,7 +219,7 @@ def knn(
     reading.refuse_large(blocks, "knn() keeps its rows")
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     tried = _neighbours_to_try(k, grid, int(moments.total))
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
     _refuse_zero(shares, blocks.design.levels)
     within = _within_moments(blocks, moments) if metric == "mahalanobis" else None
     constant = [blocks.terms[j] for j in constant_columns(moments)]

@@ -44,8 +44,8 @@ from discrim.models.base.refits import held_path
 from discrim.models.base.scores import frame_of_rows, posterior_frame
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.tuning import GridSearch, Splits, TuningFolds
-from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.sample import NeedsRows, Sample
 from discrim.models.projections.pls_choice import (
     Algorithm,
     ComponentPlan,
@@ -509,7 +509,7 @@ WITHIN_ROWS = NeedsRows("Deviations from the means of groups are computed from r
 FROM_ROWS = NeedsRows("A regression is fitted to rows and not to their moments.", "Use another algorithm=")
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def pls(
     formula: str | None = None,
     data: Data | None = None,
@@ -685,7 +685,7 @@ def pls(
             )
         blocks, stats = sample.of_moments("pooled", FROM_ROWS if plan.by_engine else needs_rows)
     reading.refuse_no_spread(stats)
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (*scaled, rule, estimated), strict=True))
     path = None
     search = None

@@ -40,8 +40,8 @@ from discrim.models.evaluation.tuning import (
     refuse_lone_classes,
     refuse_none_judged,
 )
-from discrim.models.moments.given import NeedsRows, Sample
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.sample import NeedsRows, Sample
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary, LinearScores
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -93,7 +93,7 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
     constant = [each.column for each in dependencies(fit.moments, diagonal=True) if used[each.column]]
     if constant:
         does, it = ("does", "it") if len(constant) == 1 else ("do", "them")
-        tells = reading.said_of_separation(fit.moments, blocks.terms)
+        tells = reading.separation_note(fit.moments, blocks.terms)
         way_out = (
             "Use lda(covariance=discrim.covariance.Shrunk(1e-6))"
             if tells
@@ -138,7 +138,7 @@ def _refuse_dependent(moments: ClassMoments, blocks: Blocks) -> None:
     collinear = dependencies(moments)
     if collinear:
         raise reading.collinear_error(collinear, blocks.terms, instead="pass penalty= or ridge= above 0")
-    reading.warn_of_near(moments, blocks.terms)
+    reading.warn_of_near_dependencies(moments, blocks.terms)
 
 
 def _penalty_grid(grid: Any) -> Floats | None:
@@ -413,7 +413,7 @@ CHOSEN_FROM_ROWS = NeedsRows(
 )
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def sparse_lda(
     formula: str | None = None,
     data: Data | None = None,
@@ -556,7 +556,7 @@ def sparse_lda(
             f"{by}={values}: {k} classes have {most} direction{'s' if most > 1 else ''}.",
             hint="Give one number for all of them, or one for each.",
         )
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, stats.counts)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, estimated), strict=True))
     search = None
     path = None

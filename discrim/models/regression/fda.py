@@ -165,7 +165,7 @@ class _Regression:
         return fitted.reshape(shape)
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def fda(
     formula: str,
     data: Data,
@@ -250,7 +250,7 @@ def fda(
             f"ncomp={reading.told(ncomp)}: {most + 1} classes have {most} axes.",
             hint=f"Give 1 to {most}, or None.",
         )
-    shares, estimated = reading.verbs_prior(prior, blocks.design.levels, moments.counts)
+    shares, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
     fit, fitted = _regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=estimated)
     warn_of_tied_axes("ncomp", len(fit.values), fit.tied_axes())
     return FDAResults(FDASpec(engine=fitted).fit(fit, blocks, options), fitted)

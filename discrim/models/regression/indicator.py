@@ -22,8 +22,8 @@ from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, PriorInRefits
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term, with_broom_names
 from discrim.models.base.reading import Collinear, Data, NaAction, verb_options
-from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.sample import Sample
 from discrim.models.regression.logistic_search import OVER_ALL, without_collinear
 from discrim.models.results.geometry import LinearGeometry, ValuesOnly
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -119,7 +119,7 @@ class OptimalScoring(Shown):
         return summarize("Optimal scoring", parts, sections)
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def indicator(
     formula: str | None = None,
     data: Data | None = None,
@@ -210,7 +210,7 @@ def indicator(
     if collinear == "raise":
         _refuse_few(int(stats.rows.sum()), blocks.terms)
     blocks, stats = without_collinear(blocks, stats, drop=collinear == "drop")
-    reading.warn_of_near(stats.as_one(), blocks.terms, OVER_ALL)
+    reading.warn_of_near_dependencies(stats.as_one(), blocks.terms, OVER_ALL)
     spec = IndicatorSpec()
     return IndicatorResults(spec.fit(fit_indicator(stats), blocks, options, has_rows=sample.has_rows))
 

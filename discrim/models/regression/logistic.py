@@ -59,7 +59,7 @@ def logistic(
 ) -> penalized.PenalizedLogisticResults: ...
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def logistic(
     formula: str,
     data: Data,
@@ -191,7 +191,7 @@ def logistic(
             int(moments.rows.sum()), blocks.terms, bias_reduction=bias_reduction
         )
     blocks, moments = logistic_search.without_collinear(blocks, moments, drop=collinear == "drop")
-    reading.warn_of_near(moments.as_one(), blocks.terms, logistic_search.OVER_ALL)
+    reading.warn_of_near_dependencies(moments.as_one(), blocks.terms, logistic_search.OVER_ALL)
     shares, base = _prior_and_reference(prior, reference, blocks, moments)
     fit, certificate = logistic_search.searched(
         blocks, moments, shares, reference=base, estimated_prior=is_estimated, tol=tol, maxiter=maxiter,

@@ -24,7 +24,7 @@ from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term, with_broom_names
-from discrim.models.base.reading import Data, asked_type, check_word, listed
+from discrim.models.base.reading import Data, check_test_type, check_word, listed
 from discrim.models.base.stored import StoredEstimates
 from discrim.models.hyperplanes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
@@ -273,7 +273,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         bill_length_mm      59.06  2.0  0.00
         sex                  5.62  2.0  0.06
         """
-        kind = asked_type(type)
+        kind = check_test_type(type)
         if by is not None:
             check_word("by", by, ("term",))
             return logistic_tests.likelihood_ratios_by_term(self._fit, kind)
@@ -410,7 +410,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         >>> fit.wald_test("island").df, round(fit.wald_test("bill_depth_mm = 4 * bill_length_mm").pvalue, 3)
         (2.0, 0.918)
         """
-        kind = asked_type(type)
+        kind = check_test_type(type)
         if by is not None:
             check_word("by", by, ("term",))
             if hypothesis is not None or value is not None:

@@ -71,7 +71,7 @@ REPLICATES = 500
 """Draws of rows by which the loss of the chosen model is corrected."""
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def choose(
     formula: str,
     data: Data,

@@ -20,7 +20,7 @@ from discrim.inference.error_rates import counted_labels, exact_interval
 from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
 from discrim.models.base.displayed import displayed
 from discrim.models.base.labels import value_or_nan
-from discrim.models.base.reading import is_whole, listed, with_ways_out
+from discrim.models.base.reading import is_whole, listed, with_keyword_hints
 from discrim.models.evaluation.assessment import JudgingPlan, judged_codes, takes_long
 from discrim.models.selection import comparable
 from discrim.models.selection.covariance_tests import lda_beside_logistic, log_odds_of_both
@@ -234,7 +234,7 @@ class Comparison(ResultTable):
         return log_odds_of_both(*pair)
 
 
-@with_ways_out
+@with_keyword_hints
 @displayed()
 def compare(
     *fits: Any,

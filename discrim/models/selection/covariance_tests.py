@@ -23,7 +23,7 @@ from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.displayed import displayed, number
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import distinct
-from discrim.models.base.reading import Data, NaAction, is_whole, listed, usable_rows, with_ways_out
+from discrim.models.base.reading import Data, NaAction, is_whole, listed, usable_rows, with_keyword_hints
 from discrim.models.discriminant.covariance_models import describe
 from discrim.models.discriminant.lda import LDAResults
 from discrim.models.discriminant.normal_fits import (
@@ -40,7 +40,7 @@ from discrim.models.regression.penalized import PenalizedLogisticResults, refuse
 from discrim.models.selection import comparable
 
 
-@with_ways_out
+@with_keyword_hints
 def box_m(
     formula: str,
     data: Data,
@@ -117,7 +117,7 @@ def box_m(
     return box_m_of_moments(full_rank_moments(blocks))
 
 
-@with_ways_out
+@with_keyword_hints
 def lr_test(
     lda_fit: LDAResults | LogisticResults,
     qda_fit: QDAResults | LogisticResults,
@@ -300,7 +300,7 @@ def _ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int | No
     return permutation_ratios(rows[order], moments.counts.astype(np.int64), replicates, seed)
 
 
-@with_ways_out
+@with_keyword_hints
 @displayed()
 def covariance_models(
     formula: str,
@@ -370,7 +370,7 @@ def covariance_models(
     return covariance_models_of(fit._fit, dimensions, threshold)
 
 
-@with_ways_out
+@with_keyword_hints
 def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     """Hausman's test of normal classes with one covariance: LDA's slopes against the logistic model's.
 

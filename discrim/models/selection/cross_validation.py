@@ -29,7 +29,7 @@ from discrim.inference.resampling import drawn_seed, fold_errors
 from discrim.models.base.displayed import Shown, displayed, number
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import labelled
-from discrim.models.base.reading import check_flag, check_whole, is_number, with_ways_out
+from discrim.models.base.reading import check_flag, check_whole, is_number, with_keyword_hints
 from discrim.models.evaluation import permuted
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
 from discrim.models.evaluation.assessment import row_weights
@@ -415,7 +415,7 @@ class CrossValidation(Shown):
         return cross_validation_summary(self, sections)
 
 
-@with_ways_out
+@with_keyword_hints
 def cross_validate(
     fit: ClassifierResults | HasFit | Callable[..., Any] | str,
     folds: Any = 10,

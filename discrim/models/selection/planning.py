@@ -15,7 +15,7 @@ from discrim.inference import sample_size
 from discrim.inference.error_rates import check_level
 from discrim.inference.sample_size import RULES, SampledRule, Setting
 from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.reading import check_number, check_whole, listed, told, with_ways_out
+from discrim.models.base.reading import check_number, check_whole, listed, told, with_keyword_hints
 from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.plots.judged import draw_by_rows
@@ -138,7 +138,7 @@ class Plan(Shown):
         return plan_summary(self, sections)
 
 
-@with_ways_out
+@with_keyword_hints
 def plan(
     distance: float,
     p: int,

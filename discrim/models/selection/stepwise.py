@@ -61,7 +61,7 @@ FEW_VALUES = {"calls": 2**16, "moments": 2**24}
 """Values of the candidates up to which ten choices are a matter of a second or two."""
 
 
-@reading.with_ways_out
+@reading.with_keyword_hints
 def stepwise(
     formula: str,
     data: Data,

@@ -38,7 +38,7 @@ class NeedsRows(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadMoments:
     """Moments of a source that is read once, gathered when it is known that the verb can be fitted to them.
 
     The table holds the arguments of the verb that are for tables.
@@ -92,7 +92,7 @@ class Sample:
 
     def __post_init__(self) -> None:
         if self.moments is None and self.formula is not None and (source := _read_once(self.data)):
-            self.moments = Unread(source, self.scatters, self._table() | {"na_action": self.na_action})
+            self.moments = UnreadMoments(source, self.scatters, self._table() | {"na_action": self.na_action})
 
     def _table(self) -> dict[str, Any]:
         """The arguments that are for tables, by name."""
@@ -143,7 +143,7 @@ class Sample:
         out.
         """
         given = self.moments
-        if isinstance(given, Unread):
+        if isinstance(given, UnreadMoments):
             given.refuse(needs_rows)
             return self._checked_covariates(given.read())
         if not isinstance(given, Moments):
