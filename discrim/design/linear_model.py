@@ -21,7 +21,7 @@ from discrim.data.sources.sources import source_of
 from discrim.data.table import Table
 from discrim.data.values import Scalar
 from discrim.design.blocks import Blocks
-from discrim.design.rows import read, refuse_parts
+from discrim.design.rows import read_rows, refuse_parts
 from discrim.design.source_tables import first_table
 from discrim.errors import FormulaError
 from discrim.formula.design import Coding, Design, Spec
@@ -187,7 +187,7 @@ def model_rows(
         response = Expression(quote(factor), Column(factor), (factor,))
         return ParsedFormula(text, response, expressions | known, [*terms, *named], tuple(exclude))
 
-    blocks = read(text, data, weights=weights, functions=functions, in_memory=in_memory, reader=reader)
+    blocks = read_rows(text, data, weights=weights, functions=functions, in_memory=in_memory, reader=reader)
     return _summed(blocks, terms, labels, first)
 
 

@@ -1,7 +1,7 @@
-"""The rows that a formula reads from a table or a source, and those of them that a fit uses.
+"""Read the rows of a formula from a table or a source, and iterate over the rows that a fit uses.
 
-These are given block by block, all at once, or as what is stored of sparse columns, for what works on stored
-numbers alone.
+Verbs call `read_rows`, which parses the formula and returns `Blocks`. The rows that a fit uses come block by
+block (`used_rows`), all at once (`gathered_rows`), or as the stored values of sparse columns (`stored_rows`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from discrim.formula.formula import Reader, parsed_formula, settle_formula
 from discrim.formula.response import classes_as_seen
 
 
-def read(
+def read_rows(
     formula: str,
     data: Any,
     *,
@@ -42,11 +42,33 @@ def read(
     reader: Reader = parsed_formula,
     incomplete: bool = False,
 ) -> Blocks:
-    """The rows that a formula asks of a table, a part of one, or a source; see `Blocks` for what is left out.
+    """Return the rows that a formula reads from a table, a part of a table, or a source of tables.
 
-    The first arguments are those of a verb; the reader reads the formula. Where rows have to be in memory,
-    for a reason that is a sentence, a source of tables is refused by a NotSupportedError. Levels are learnt
-    from rows with missing values too if these are used (`incomplete`).
+    Parameters
+    ----------
+    formula, data, weights, levels, functions
+        Arguments of a verb.
+    part : bool
+        Whether the table is a part of a larger one, so that it need not have all classes.
+    in_memory : str, optional
+        Reason that the rows have to be in memory, a sentence. A source of tables is then refused.
+    reader : Reader
+        Parser of the formula.
+    incomplete : bool
+        Whether the fit also uses rows with missing values, so that levels are learnt from them, too.
+
+    Returns
+    -------
+    Blocks
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read.
+    DataError
+        The table has no rows, or its columns are not those of the formula.
+    NotSupportedError
+        The data are a source of tables, but have to be in memory or be read repeatedly.
     """
     source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
     if source is not None:
@@ -69,10 +91,7 @@ def read(
 
 
 def new_blocks(blocks: Blocks, data: Any, *, held: bool = False) -> Blocks:
-    """The rows of a table or a source as other blocks read them; classes of a source are read if asked for.
-
-    A DataError says that it is no table, or the source has no rows.
-    """
+    """Return the rows of other data in the design of a fit. Classes of a source are read only when needed."""
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
         return blocks.of_table(data if isinstance(data, Table) else Table(data, held=held))
@@ -101,7 +120,7 @@ def _read_source(
         raise NotSupportedError(
             f"{capital(source.what)} can be read only once, and this fit reads its rows more often.",
             hint=(
-                "Give a function that makes it anew, or use lda(), qda() or another verb that takes moments=."
+                "Pass a function that creates it again, or use lda(), qda() or another verb with moments=."
             ),
         )
     source.refuse_vector(weights)
@@ -112,7 +131,7 @@ def _read_source(
 
 
 def refuse_parts(why: str, source: Source) -> NoReturn:
-    """Raise where rows have to be in memory, for a reason that is a sentence, and are in a source."""
+    """Raise NotSupportedError for a source, with the reason (a sentence) that rows have to be in memory."""
     raise NotSupportedError(
         f"{why} {source.what} is read part by part.",
         hint=(
@@ -127,8 +146,8 @@ UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
 
 
 def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
-    """Rows that a fit uses, block by block: their positions in the table, x, codes and weights."""
-    # Of a source they are read before the pass, in the midst of which another may not be possible.
+    """Iterate over the rows that a fit uses: their positions in the table, x, codes and weights."""
+    # The classes of a source are read first, because a second pass may not be possible during the first.
     blocks = blocks.with_classes()
     for place, x, missing in blocks.every_row():
         used = used_of_block(blocks, place, x, missing)
@@ -139,7 +158,7 @@ def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
 def used_of_block(
     blocks: Blocks, place: slice, x: Floats, missing: NDArray[np.bool_] | None
 ) -> UsedRows | None:
-    """The rows of one block, as `every_row` gives it, that a fit uses; None where it uses none."""
+    """Return the rows of one block of `every_row` that a fit uses, or None if there are none."""
     codes = blocks.codes[place]
     weights = None if blocks.weights is None else blocks.weights[place]
     used = codes >= 0
@@ -158,9 +177,15 @@ def used_of_block(
 
 
 class GatheredRows(NamedTuple):
-    """The rows (n, p) that a fit uses, all at once.
+    """The rows that a fit uses, in memory.
 
-    There are their codes (n,), their weights (n,), if any, and their positions (n,) in the table.
+    Attributes
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float or None
+    positions : (n,) int
+        Positions of the rows in the table.
     """
 
     x: Floats
@@ -170,7 +195,7 @@ class GatheredRows(NamedTuple):
 
 
 def gathered_rows(blocks: Blocks) -> GatheredRows:
-    """The rows that a fit uses, in memory: for models that go back to single rows."""
+    """Copy the rows that a fit uses into memory."""
     # A place is a slice, or positions.
     parts = [(x.copy(), codes.copy(), w, np.r_[place]) for place, x, codes, w in used_rows(blocks)]
     if not parts:
@@ -182,20 +207,20 @@ def gathered_rows(blocks: Blocks) -> GatheredRows:
 
 
 def weighted_rows(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
-    """As `gathered_rows`, without the positions."""
+    """Return the fields of `gathered_rows` except the positions."""
     return gathered_rows(blocks)[:3]
 
 
 def repeated(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:
-    """Copies of rows (m, p) and their codes, each as often as its weight says, a whole number."""
+    """Repeat rows (m, p) and their codes (m,) by their weights (m,), which are whole numbers."""
     times = 1 if weights is None else weights.astype(np.intp)
     return np.repeat(x, times, axis=0), np.repeat(codes, times)
 
 
 def used_codes(blocks: Blocks) -> Codes:
-    """Class (n,) of each row of the table that a fit uses, -1 for the others."""
+    """Return the class (n,) of each row of the table that a fit uses, and -1 for the others."""
     if not blocks.dropped:
-        # No row misses a value: there is nothing to look for.
+        # No row has a missing value.
         weights = blocks.weights
         return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
     return blocks.rows.per_row(blocks, _codes_of_used)
@@ -209,7 +234,7 @@ def _codes_of_used(blocks: Blocks) -> Codes:
 
 
 def strata(blocks: Blocks) -> Codes:
-    """Class (n,) of each row of the table, also of those whose class a model leaves out."""
+    """Return the class (n,) of each row of the table, also if the model left the class out."""
     if (blocks.codes >= 0).all():
         return blocks.codes
     functions = recall_functions(blocks.design.functions, blocks.functions)

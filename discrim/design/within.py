@@ -17,7 +17,7 @@ from discrim.core.numerics.arrays import Codes, Mask
 from discrim.data.sources.sources import source_of
 from discrim.data.table import Table
 from discrim.design.blocks import Blocks
-from discrim.design.rows import new_blocks, read, used_codes
+from discrim.design.rows import new_blocks, read_rows, used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.formula import ParsedFormula, parsed_formula
 
@@ -40,7 +40,7 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
         return parsed_formula(text, rows, functions, (*exclude, column))
 
     options: dict[str, Any] = {"levels": levels, "reader": reader}
-    blocks = read(formula, table, **options)
+    blocks = read_rows(formula, table, **options)
     _check_design(blocks, column)
     complete = _complete(blocks)
     used = complete & (blocks.codes >= 0)
@@ -51,7 +51,7 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
             f"Each {column!r} has rows of one class only, so that classes do not differ within it.",
             hint="Give a column whose values have rows of several classes, or leave within= out.",
         )
-    return read(formula, _deviations(blocks, table, groups), **options)
+    return read_rows(formula, _deviations(blocks, table, groups), **options)
 
 
 def _check_design(blocks: Blocks, column: str) -> None:

@@ -23,7 +23,7 @@ from patsy.eval import EvalEnvironment, EvalFactor
 
 from discrim.data.table import Table
 from discrim.design.matrix import DesignMatrix, response_codes
-from discrim.design.rows import read
+from discrim.design.rows import read_rows
 from discrim.errors import (
     DataError,
     DiscrimError,
@@ -680,7 +680,7 @@ def test_labels_that_are_no_labels(values):
 
 def test_a_table_without_rows_is_refused(data):
     with pytest.raises(DataError) as caught:
-        read("y ~ x", data.iloc[:0])
+        read_rows("y ~ x", data.iloc[:0])
     assert "no rows" in str(caught.value)
 
 

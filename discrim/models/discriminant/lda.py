@@ -145,7 +145,7 @@ class LDALogOdds(LogOddsEquations):
         return pd.DataFrame(self._wald(base, level, debiased=debiased), index=index)
 
     def _wald(self, base: int, level: float, *, debiased: bool) -> dict[str, Floats]:
-        """The columns of `log_odds` against the class at a position."""
+        """Return the columns of `log_odds` against the class at position `base`."""
         fit = self._fit.estimates
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
@@ -162,7 +162,7 @@ class LDALogOdds(LogOddsEquations):
         return wald_columns(odds, shrink, level)
 
     def _by_term(self, values: Floats) -> pd.DataFrame:
-        """Of each class but the first, "constant" and terms by classes, what stands class by class."""
+        """Return values (K - 1) * (1 + p) by class as a table, "constant" and terms by the other classes."""
         rows = pd.Index(["constant", *self.terms], name="term")
         others = self.classes[1:]
         return pd.DataFrame(values.reshape(len(others), -1).T, index=rows, columns=others)
@@ -686,6 +686,7 @@ def lda(
     estimator = method_of(covariance_model, method)
     sample = Sample("lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     has_rows = sample.has_rows
+    # Moments of the classes: from moments=, from incomplete rows by EM, or from complete rows.
     by_em = normal_fits.uses_em(
         missing, covariance, covariance_model, na_action, has_rows=has_rows, collinear=collinear
     )
@@ -701,6 +702,7 @@ def lda(
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
         if components is not None:
             covariance_model, stats = with_indicators(covariance_model, blocks, stats, indicators)
+    # Errors and warnings if these moments do not determine the covariance.
     normal_fits.check_degrees_of_freedom(covariance_model, stats, blocks.terms)
     if estimator == "moment":
         reading.refuse_light_weights(stats.total, stats.n_classes + blocks.covariates)
@@ -710,6 +712,7 @@ def lda(
     normal_fits.warn_where_units_differ(
         covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
     )
+    # The estimates.
     shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     ncomp = _checked_ncomp(ncomp, stats, covariance_model)
     if covariance_model.traits.is_robust:
@@ -727,7 +730,7 @@ def lda(
 
 
 def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
-    """Warn of what a covariance model warns of, and of axes that are arbitrary."""
+    """Show the warning of the covariance model, and warn if the axes of the fit are arbitrary."""
     if warning := describe(fit.covariance_model).warning(fit.moments, (fit.covariance,)):
         warn_user(warning)
     warn_of_separated_axes(fit.covariance_model, levels)
@@ -738,7 +741,22 @@ def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
 def _varying_columns(
     blocks: Blocks, covariance_model: CovarianceModel, *, by_level: bool
 ) -> tuple[Blocks, frozenset[str] | None]:
-    """Blocks of the columns that vary, and names of those that stand for levels where these have axes."""
+    """Drop constant columns of wide tables; raise if there are too few observations for the columns.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows of the table.
+    covariance_model : CovarianceModel
+    by_level : bool
+        Whether the axes are those of multiple correspondence analysis, which needs one column for each level.
+
+    Returns
+    -------
+    Blocks
+    frozenset of str or None
+        Names of the indicator columns if `by_level`, else None.
+    """
     indicators = None
     if by_level:
         blocks, indicators = with_level_indicators(blocks)
@@ -749,16 +767,29 @@ def _varying_columns(
 
 
 def _divisors(moments: ClassMoments, method: str) -> Floats:
-    """The divisor (1,) of the covariance of all classes."""
+    """Return the divisor (1,) of the common covariance."""
     return np.array([common_divisor(moments, method)])
 
 
 def _without_dependent_columns(
     covariance_model: CovarianceModel, blocks: Blocks, stats: ClassMoments, collinear: str
 ) -> tuple[CovarianceModel, Blocks, ClassMoments]:
-    """Blocks and moments of columns that no others determine, or the error that names those.
+    """Drop columns that are linear combinations of others, or raise an error that names them.
 
-    The kind is then that of columns given the covariates, where there are some.
+    Parameters
+    ----------
+    covariance_model : CovarianceModel
+    blocks : Blocks
+    stats : ClassMoments
+        Moments of these rows.
+    collinear : {"raise", "drop"}
+
+    Returns
+    -------
+    CovarianceModel
+        With covariates in the formula, the model of the other columns adjusted for them.
+    Blocks
+    ClassMoments
     """
     covariance_model = covariance_model.bind_classes(blocks.design.levels, stats.n_columns)
     found = covariance_model.check(stats)
@@ -774,7 +805,7 @@ def _without_dependent_columns(
 
 
 def _checked_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceModel) -> int | None:
-    """The number of canonical axes that is asked for; a DataError of one that there is not."""
+    """Return `ncomp=`; raise DataError if there are not so many canonical axes."""
     columns = stats.n_columns - covariance_model.covariates
     most = min(columns, stats.n_classes - 1)
     within = ""

@@ -25,7 +25,7 @@ from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.design.blocks import Blocks
 from discrim.design.levels import boolean_terms, level_design, level_terms, term_levels
-from discrim.design.rows import read, used_rows
+from discrim.design.rows import read_rows, used_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
@@ -124,7 +124,7 @@ def location(
     """
     options = verb_options(locals())
     tried = _checked_smoothings(smoothing, grid)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     blocks = replace(blocks, design=level_design(blocks.design))
     blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
     layout = layout_of(blocks)

@@ -1,4 +1,9 @@
-"""What LDA and QDA share: how a covariance is asked for and found, refits, and tests of equal covariances."""
+"""Steps of a fit that LDA and QDA share, their `ModelSpec`, and tests of equal covariances.
+
+The verbs call the functions at the top in their order: `uses_em`, `moments_of_sample`,
+`check_degrees_of_freedom` or `refuse_singular`, `warn_where_units_differ` and `fit_covariance_to_rows`, which
+estimates what the moments do not determine, such as a shrinkage chosen by leave-one-out.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +65,7 @@ ESTIMATED_FROM_ROWS = NeedsRows(
 )
 
 MAX_SD_RATIO = 10.0
-"""Ratio of standard deviations within classes beyond which units differ by much."""
+"""Ratio of standard deviations within classes above which the units of the columns are too different."""
 
 
 def uses_em(
@@ -74,8 +79,21 @@ def uses_em(
 ) -> bool:
     """Return whether rows with missing values are used by EM.
 
-    It is a DataError of another word, or of options that contradict each other, and a NotSupportedError where
-    there are no rows, or the estimates are not those of largest likelihood under normal classes.
+    Parameters
+    ----------
+    missing, covariance, na_action, collinear
+        Options of the verb.
+    covariance_model : CovarianceModel
+        The model that `covariance` stands for.
+    has_rows : bool
+        Whether the verb is fitted to a table, and not to moments.
+
+    Raises
+    ------
+    DataError
+        `missing` is not one of its words, or contradicts `na_action`.
+    NotSupportedError
+        There are no rows, or EM does not estimate this covariance.
     """
     if missing is None or not asks_for_em(missing, na_action, has_rows=has_rows):
         return False
@@ -94,7 +112,10 @@ def uses_em(
 
 
 def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tuple[Blocks, ClassMoments]:
-    """Blocks without rows, and moments in their place; refused where the covariance is found from rows."""
+    """Return the moments that the verb was given, and a design without rows.
+
+    Raises NotSupportedError if the covariance is estimated from observations.
+    """
     subspace = covariance_model.subspace
     reason = None
     if covariance_model.needs_rows:
@@ -111,11 +132,35 @@ def fit_covariance_to_rows(
     *,
     sampled: bool,
 ) -> tuple[CovarianceModel, pd.DataFrame | None]:
-    """A kind with what only rows say of it, read once more where it needs them, and the path of a choice.
+    """Estimate the parameters of a covariance model that depend on the rows, such as a shrinkage.
 
-    From moments come the divisors (1,) or (K,) of the covariances. The prior (K,) is sampled where it is the
-    class proportions of the rows. A CollinearError says that a covariance that is singular stays so; a
-    DataError, that a class has too few rows to choose by leave-one-out, or an estimator has no covariance.
+    The rows are read again if the model needs them.
+
+    Parameters
+    ----------
+    covariance_model : CovarianceModel
+    blocks : Blocks
+    moments : ClassMoments
+        Moments of these rows.
+    divisors : callable
+        Returns the divisors of the covariances, (1,) or (K,), from moments.
+    prior : (K,) float
+    sampled : bool
+        Whether the prior is the class proportions of the rows.
+
+    Returns
+    -------
+    CovarianceModel
+        With its parameters.
+    DataFrame or None
+        Errors by parameter value, if the parameter was chosen by its error.
+
+    Raises
+    ------
+    CollinearError
+        The covariance is singular with these parameters.
+    DataError
+        A class has too few rows for leave-one-out, or the estimator has no covariance.
     """
     subspace = covariance_model.subspace
     if subspace is not None and subspace.needs_rows:
@@ -141,7 +186,20 @@ def fit_covariance_to_rows(
 def _refuse_singular_kind(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], k: int | None, where: str
 ) -> None:
-    """Raise where a shrinkage leaves the covariance of a class, or the pooled one, singular."""
+    """Raise an error if the covariance of class `k`, or the pooled one, is singular in spite of shrinkage.
+
+    Parameters
+    ----------
+    covariance_model : CovarianceModel
+        With the shrinkage of this class.
+    moments : ClassMoments
+    terms : sequence of str
+        Names of the columns.
+    k : int or None
+        Position of the class; None for the pooled covariance.
+    where : str
+        Name of the class, or "within classes", for the message.
+    """
     shrinkage = covariance_model.shrinkages[0]
     p = moments.n_columns
     free = moments.rows.sum() - moments.n_classes if k is None else moments.rows[k] - 1
@@ -181,9 +239,18 @@ def _refuse_singular_kind(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShrinkageTrials:
-    """What is tried on which rows: a kind of covariance with a grid of shrinkages, under a prior (K,).
+    """Candidate shrinkages of a covariance model and the rows that choose among them.
 
-    From moments come the divisors of one covariance for all classes (1,), or of one for each (K,).
+    Attributes
+    ----------
+    covariance_model : CovarianceModel
+        The model with its grid of shrinkages.
+    blocks : Blocks
+    moments : ClassMoments
+        Moments of these rows.
+    divisors : callable
+        Returns the divisors of the covariances, (1,) or (K,), from moments.
+    prior : (K,) float
     """
 
     covariance_model: CovarianceModel
@@ -194,7 +261,7 @@ class ShrinkageTrials:
 
     @property
     def grid(self) -> tuple[float, ...]:
-        """The shrinkages."""
+        """Candidate shrinkages."""
         return self.covariance_model.shrinkages[0].grid
 
     @property
@@ -203,7 +270,7 @@ class ShrinkageTrials:
         return len(self.divisors(self.moments)) == 1
 
     def is_singular(self, moments: ClassMoments, g: float) -> bool:
-        """Whether a shrinkage leaves a covariance of these moments singular."""
+        """Return whether a covariance of these moments is singular with shrinkage `g`."""
         covariance_model = self.covariance_model.with_shrinkages(g)
         if covariance_model.requires_full_rank(moments.n_columns) and moments.spread in (
             "thin",
@@ -215,7 +282,7 @@ class ShrinkageTrials:
         return wild or any(covariance_model.check(moments, k) for k in places)
 
     def rule(self, moments: ClassMoments, g: float) -> Rule:
-        """The rule of a shrinkage."""
+        """Return the rule with shrinkage `g`."""
         log_prior = logs_of_prior(self.prior)
         _, moments, covariances = self.covariance_model.with_shrinkages(g).estimate(
             moments, self.divisors(moments)
@@ -225,7 +292,7 @@ class ShrinkageTrials:
         return gaussian.separate_plugin(moments, covariances, log_prior)
 
     def without(self, position: int, code: int) -> Floats:
-        """Whether one row of the table is called another class by fits without it, for each shrinkage."""
+        """Return for each shrinkage whether the fit without a row misclassifies it; NaN if it is singular."""
         blocks = self.blocks
         found = np.full(len(self.grid), np.nan)
         weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
@@ -239,10 +306,23 @@ class ShrinkageTrials:
 
 
 def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
-    """Leave-one-out errors by shrinkage: shrinkage, error, se; missing where it is singular without some row.
+    """Leave-one-out errors by shrinkage.
 
-    The prior is sampled where it is the class proportions of the rows. A DataError says that a class has too
-    few rows, or no shrinkage has a covariance without each row.
+    Parameters
+    ----------
+    task : ShrinkageTrials
+    sampled : bool
+        Whether the prior is the class proportions of the rows.
+
+    Returns
+    -------
+    DataFrame
+        shrinkage, error, se. The error is missing if the covariance is singular without some row.
+
+    Raises
+    ------
+    DataError
+        A class has too few rows, or with every shrinkage the covariance is singular without some row.
     """
     _refuse_few_rows(task)
     singular = np.array([task.is_singular(task.moments, g) for g in task.grid])
@@ -253,7 +333,7 @@ def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     for rows, x, codes, weights in used_rows(task.blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         found = missed(trial, x, codes, weights)
-        # A row that makes up next to all variance leaves the closed form no digits.
+        # The closed form loses all digits for a row that contributes nearly all of the variance.
         for j in np.flatnonzero(np.isnan(found[~singular]).any(axis=0)).tolist():
             found[:, j] = task.without(int(positions[j]), int(codes[j]))
         for i, own in enumerate(found):
@@ -284,7 +364,18 @@ def _refuse_few_rows(task: ShrinkageTrials) -> None:
 
 
 def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str, way_out: str) -> None:
-    """Warn where the units of the columns differ by much, so that a sphere is one of the widest of them."""
+    """Warn if the standard deviations of the columns differ by more than `MAX_SD_RATIO`.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    terms : sequence of str
+        Names of the columns.
+    what : str
+        The part of the model that depends on units, for the message.
+    way_out : str
+        How to standardize the columns, for the message.
+    """
     sd = within_sd(moments)
     still = constant_within(moments)
     wide = int(np.argmax(sd))
@@ -307,13 +398,13 @@ def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str, way_ou
 def warn_where_units_differ(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], way_out: str
 ) -> None:
-    """Warn where a sphere is one of columns of very unlike units."""
+    """Warn if a covariance model depends on units and those of the columns differ by much."""
     if covariance_model.depends_on_units:
         warn_of_units(moments, terms, describe(covariance_model).unit_dependent_part, way_out)
 
 
 class NormalSpec(ModelSpec[E]):
-    """What linear and quadratic discriminant analysis share."""
+    """Base class of the specifications of linear and quadratic discriminant analysis."""
 
     has_common_covariance: ClassVar[bool]
     """Whether the classes share one covariance."""
@@ -400,7 +491,16 @@ def _covariance_model(estimates: Any) -> CovarianceModel:
 
 
 def _rule_chosen_again(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
-    """The rule of other rows by what they say themselves, the prior held; None where it is singular."""
+    """Return the rule of a refit to other rows with the same prior, or None if a covariance is singular.
+
+    Parameters
+    ----------
+    common : bool
+        Whether the classes share one covariance.
+    fit : FittedModel
+    blocks : Blocks
+        The other rows, which choose parameters such as a shrinkage again.
+    """
     numbers = fit.estimates
     covariance_model = fit.estimates.covariance_model.unfitted()
     moments = reading.class_moments(blocks, numbers.moments.spread)
@@ -424,7 +524,7 @@ def _rule_chosen_again(common: bool, fit: FittedModel[Any], blocks: Blocks) -> R
 
 
 MOST_NAMED = 3
-"""Classes that a message tells of one by one."""
+"""Classes that a message describes one by one."""
 
 
 def first_of_classes(problems: Sequence[str]) -> str:
@@ -434,7 +534,7 @@ def first_of_classes(problems: Sequence[str]) -> str:
 
 
 def drop_hint(columns: Sequence[str], p: int) -> str:
-    """The advice to drop columns, where that leaves half of them or more."""
+    """Return the hint to drop columns, or "" if less than half of the columns would be left."""
     few = len(columns) > 0 and 2 * len(columns) <= p
     return f", or leave out {reading.listed(columns, most=len(columns))}" if few else ""
 
@@ -447,10 +547,20 @@ def refuse_singular(
     *,
     way_out: str | None = None,
 ) -> None:
-    """Raise a CollinearError that names all classes whose covariance is singular, why, and the way out.
+    """Raise a CollinearError that names the classes whose covariance is singular, and why.
 
-    The moments are by class, and the covariances full by default. A way out that is given stands in the place
-    of the one that a quadratic discriminant analysis has.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments with one scatter matrix for each class.
+    terms : tuple of str
+        Names of the columns.
+    levels : sequence
+        Labels of the classes.
+    covariance_model : CovarianceModel, optional
+        By default full covariances.
+    way_out : str, optional
+        Hint instead of the one for `qda`.
     """
     covariance_model = FullCovariance() if covariance_model is None else covariance_model
     least = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
@@ -494,7 +604,7 @@ def refuse_singular(
 
 
 def _way_out(moments: ClassMoments, levels: Sequence[Any], covariance_model: CovarianceModel) -> str:
-    """What a quadratic discriminant analysis of the same columns and rows can do."""
+    """Return what `qda` supports for the same columns and rows, for a hint."""
     bare = [
         label
         for k, label in enumerate(levels)
@@ -540,26 +650,32 @@ def separation_hint(covariance_model: CovarianceModel) -> str:
 
 
 FEW_ROWS_HINT = "use fewer columns, or merge such classes with others"
-"""Where the covariance of a class is singular."""
+"""Hint if the covariance of a class is singular."""
 
 SCHOTT_HINT = '. To test more columns than rows, pass method="schott" to box_m(formula, data)'
-"""Hint if a class has no more rows than columns, but three, which the test needs."""
+"""Additional hint if each class has the three rows that the test requires, but no more rows than columns."""
 
 KEPT = "equal covariances"
-"""What a fit keeps the tests as, or why there are none."""
+"""Key of the cache of a fit for these tests, or for the reason why there are none."""
 
 
 def box_m_of(fit: FittedModel[Any]) -> TestResult:
-    """Box's M of the classes of a fit."""
+    """Box's M test of the classes of a fit."""
     return box_m_of_moments(moments_by_class(fit, "box_m()"))
 
 
 def equal_covariance_tests(
     fit: FittedModel[Any], watch: Watch | None = None
 ) -> tuple[TestResult, TestResult] | str:
-    """Raw likelihood ratio and Box's M of the rows of a fit, or why there are none; the fit keeps them.
+    """Return the likelihood ratio test and Box's M of the rows of a fit, or why there are none.
 
-    A watch gives what the rows are read from in the place of the blocks, to see them go by.
+    The result is cached in the fit.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    watch : callable, optional
+        Returns from blocks an iterable of the same blocks that also shows them to another computation.
     """
     fit.rows("A test of covariances")
     if KEPT not in fit.cache:
@@ -592,7 +708,21 @@ def _tests(fit: FittedModel[Any], watch: Watch | None) -> tuple[TestResult, Test
 def covariance_models_of(
     fit: FittedModel[Any], dimensions: Any = None, threshold: Any = None
 ) -> pd.DataFrame:
-    """The ladder of covariance models for the classes of a fit, with those of a few large variances."""
+    """Compare covariance models for the classes of a fit.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    dimensions : int, dict by class or "cattell", optional
+        Dimensions of models with a few large variances in each class, which are then part of the table.
+    threshold : float, optional
+        Threshold of Cattell's scree test.
+
+    Returns
+    -------
+    DataFrame
+        One row for each covariance model.
+    """
     if dimensions is None and threshold is not None:
         raise DataError('threshold= requires dimensions="cattell".', hint="Pass both, or neither.")
     moments = moments_by_class(fit, "covariance_models()")
@@ -616,12 +746,12 @@ def covariance_models_of(
 
 
 def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
-    """Covariances of a few large variances, of each form that these dimensions have."""
+    """Return the covariances with a few large variances, one for each form that these dimensions allow."""
     found = []
     levels = fit.design_rows.design.levels
     several = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1
     for form in FORMS:
-        # Where dimensions are given, one for all is no other form than one for each.
+        # If the dimensions are given, a common dimension is not a form of its own.
         same = (
             not isinstance(dimensions, str) and factor.common_dimension(form) and not factor.common_axes(form)
         )
@@ -638,7 +768,7 @@ def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, thre
 
 
 def has_moments_by_class(what: str) -> Callable[[Any], None]:
-    """Return a check of `available_if` for what takes moments by class, of the rows or kept by the fit.
+    """Return a check of `available_if` for methods that require moments with a scatter matrix for each class.
 
     Parameters
     ----------
@@ -655,7 +785,7 @@ def has_moments_by_class(what: str) -> Callable[[Any], None]:
 
 
 def moments_by_class(fit: FittedModel[Any], what: str) -> ClassMoments:
-    """Moments by class of the rows of a fit; of one without rows, those that it was made of."""
+    """Return moments with a scatter matrix for each class, from the rows or from the moments of a fit."""
     moments = fit.estimates.moments
     if not fit.has_rows and moments.spread == "class":
         return full_rank_moments(fit.design_rows, moments)
@@ -663,9 +793,9 @@ def moments_by_class(fit: FittedModel[Any], what: str) -> ClassMoments:
 
 
 def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
-    """Raise where a class has no more rows than columns, before a pass is made for its covariance.
+    """Raise an error if a class has no more rows than columns, before the rows are read for its covariance.
 
-    Of so few rows no pass makes one, and many classes by many columns fill the memory.
+    Scatter matrices of many classes and columns may exceed the memory.
     """
     few = np.flatnonzero(moments.rows <= moments.n_columns)
     if len(few):
@@ -675,7 +805,14 @@ def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
 
 
 def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
-    """Moments by class of rows, or those that are given; refused where a covariance is singular."""
+    """Return moments with a scatter matrix for each class; raise CollinearError if one is singular.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    moments : ClassMoments, optional
+        By default the moments of these rows.
+    """
     moments = reading.class_moments(blocks, "class") if moments is None else moments
     refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=FEW_ROWS_HINT)
     reading.refuse_little_weight(
@@ -685,8 +822,8 @@ def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> Cl
 
 
 def box_m_of_moments(moments: ClassMoments) -> TestResult:
-    """Box's M of moments by class."""
+    """Box's M test from moments with a scatter matrix for each class."""
     common = pooled(moments, moments.total - moments.n_classes)
-    # Whitened by the pooled covariance, which M does not see and the determinants are grateful for.
+    # Box's M is invariant to whitening, which improves the conditioning of the determinants.
     roots = [common.whiten(c.root.T).T for c in separate(moments, moments.counts - 1)]
     return box_m_test(np.stack([root.T @ root for root in roots]), moments.counts)

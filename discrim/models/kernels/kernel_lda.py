@@ -26,7 +26,7 @@ from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, best_class, log_posteriors
 from discrim.design.blocks import Blocks
-from discrim.design.rows import read, weighted_rows
+from discrim.design.rows import read_rows, weighted_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.resampling import generator
 from discrim.models.base import reading
@@ -215,7 +215,7 @@ def kernel_lda(
         why = "kernel_lda() without components= compares every row with every other, and"
     else:
         feature_lda.check_features(features, search)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
     if features is None:
         _refuse_many(blocks)
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)

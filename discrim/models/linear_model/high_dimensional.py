@@ -16,7 +16,7 @@ from discrim.core.numerics.map_reduce import map_reduce
 from discrim.core.numerics.progress import Progress
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
-from discrim.design.rows import read, weighted_rows
+from discrim.design.rows import read_rows, weighted_rows
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference import high_dimensional as tests
 from discrim.inference.result import TestResult
@@ -169,7 +169,7 @@ def sphericity_test(
     (368.048, 9.0)
     """
     check_word("method", method, SphereMethod)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     blocks, moments = _read(blocks, method, SPHERES[method], na_action)
     if method == "john":
         return tests.john_test(moments)

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 from discrim.core.moments.row_sums import gather_root
 from discrim.core.numerics.special import f_sf
 from discrim.design.linear_model import dot_without, equations, model_rows, one_class, responses_right
-from discrim.design.rows import read
+from discrim.design.rows import read_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.inference.distance_tests import Metric
 from discrim.inference.effect_sizes import shares_explained
@@ -818,7 +818,7 @@ def _of_one_class(
     text = responses_right(formula)
     if method is not None:
         given = {name: value for name, value in rows.items() if name != "na_action"}
-        return mean_test(read(text, data, levels=levels, **given), method, rows["na_action"])
+        return mean_test(read_rows(text, data, levels=levels, **given), method, rows["na_action"])
     try:
         line = lda(text, data, levels=levels, **rows)
     except FewRowsError as error:

@@ -24,7 +24,7 @@ from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
-from discrim.design.rows import read, weighted_rows
+from discrim.design.rows import read_rows, weighted_rows
 from discrim.errors import (
     CollinearError,
     ConvergenceWarning,
@@ -569,7 +569,7 @@ def mixture(
     most = reading.check_whole("most", most, 1, MOST_TRIED, what="a number of components")
     reading.check_word("over", over, ("class", "classes"), optional=True)
     by_em = asks_for_em(missing, na_action, has_rows=True)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, incomplete=by_em)
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, incomplete=by_em)
     reading.refuse_large(blocks, "mixture() holds the rows")
     if by_em:
         blocks, rows, moments = observed_sample(blocks)

@@ -29,7 +29,7 @@ from discrim.data.values import shown
 from discrim.design.blocks import Blocks, TableRows, learnt_rows, weight_vector
 from discrim.design.levels import known_values, with_positions
 from discrim.design.matrix import response_codes
-from discrim.design.rows import read
+from discrim.design.rows import read_rows
 from discrim.design.source_tables import given_parts, tables
 from discrim.errors import DataError, FormulaError, NotSupportedError, naming_file
 from discrim.formula.design import Design
@@ -136,7 +136,7 @@ def moments(
     if source.once and na_action == "drop":
         (first, where), skipped = _first_complete(part, parts, columns)
     with naming_file(where):
-        blocks = read(
+        blocks = read_rows(
             formula, first, weights=weights, levels=levels, functions=functions, part=True,
             reader=adjusted_formula,
         )  # fmt: skip
@@ -181,7 +181,7 @@ def _columns_read(formula: str, source: Source, weights: Any, functions: Functio
     if learns:
         raise NotSupportedError(
             f"{learns[0]} learns from all rows before the first is used, and {source.what} can be read once.",
-            hint="Give a function that makes it anew, or transform the column in the frames.",
+            hint="Pass a function that creates it again, or transform the column in the frames.",
         )
     return list(dict.fromkeys((*parsed.columns, *parsed.beside)))
 

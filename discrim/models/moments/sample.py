@@ -1,6 +1,7 @@
-"""The sample of a verb that is a function of moments: the rows of a table, or moments in their place.
+"""What a verb that needs only moments is fitted to: the rows of a table, or moments that the user passes.
 
-Of rows that can be read only once, as an iterator's, moments are gathered when it is known that they suffice.
+The verb creates a `Sample` and calls `read` or `of_moments`, depending on `has_rows`. A source that can be
+read only once, such as an iterator, is reduced to moments once it is known that the model needs no rows.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from discrim.core.moments.row_sums import Spread
 from discrim.data.sources.parts import Source, capital
 from discrim.data.sources.sources import rows_given
 from discrim.design.blocks import Blocks, without_rows
-from discrim.design.rows import read
+from discrim.design.rows import read_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.formula import adjusted_formula, parsed_formula
 from discrim.models.base.data_range import check_data_range
@@ -31,7 +32,7 @@ from discrim.models.moments.moments import Moments, Scatters, moments
 
 
 class NeedsRows(NamedTuple):
-    """The reason that a model cannot be fitted to moments, a sentence, and a hint without a stop."""
+    """The reason that a model cannot be fitted to moments: a sentence, and a hint without a full stop."""
 
     message: str
     hint: str
@@ -39,9 +40,15 @@ class NeedsRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnreadMoments:
-    """Moments of a source that is read once, gathered when it is known that the verb can be fitted to them.
+    """Moments of a source that can be read only once, before it is read.
 
-    The table holds the arguments of the verb that are for tables.
+    Attributes
+    ----------
+    source : Source
+    scatters : {"class", "pooled", "diagonal"}
+        Second moments that the verb needs.
+    table : dict
+        Arguments of the verb that describe the table, by name.
     """
 
     source: Source
@@ -49,21 +56,21 @@ class UnreadMoments:
     table: Mapping[str, Any]
 
     def read(self) -> Moments:
-        """The moments, from the one pass."""
+        """Read the source and return its moments."""
         return moments(scatters=self.scatters, **{**self.table, "data": self.source})
 
     def refuse(self, needs_rows: NeedsRows | None) -> None:
-        """Raise NotSupportedError if the model needs the rows, before these are read."""
+        """Raise NotSupportedError, before the source is read, if the model needs the rows."""
         if needs_rows is not None:
             raise NotSupportedError(
                 f"{needs_rows.message} {capital(self.source.what)} can be read once, so only moments are "
                 "left of its rows.",
-                hint="Give a function that makes it anew, or a table in memory.",
+                hint="Pass a function that creates it again, or a table in memory.",
             )
 
 
 def _read_once(data: Any) -> Source | None:
-    """The source of rows that can be read only once; None for all others."""
+    """Return the source of rows that can be read only once, or None for other data."""
     if isinstance(data, pd.DataFrame) or not (
         isinstance(data, Iterator) or hasattr(data, "__arrow_c_stream__")
     ):
@@ -74,10 +81,17 @@ def _read_once(data: Any) -> Source | None:
 
 @dataclass(slots=True)
 class Sample:
-    """What a verb is fitted to: the rows of a table, or moments in the place of formula and table.
+    """What a verb is fitted to: the rows of a table, or moments instead of formula and table.
 
-    The scatters, "class", "pooled" or "diagonal", are what the verb needs of moments; the formula and what
-    follows it are the verb's arguments that are for tables.
+    Attributes
+    ----------
+    verb : str
+        Name of the verb, for messages.
+    scatters : {"class", "pooled", "diagonal"}
+        Second moments that the verb needs.
+    moments : Moments or None
+    formula, data, weights, levels, functions, na_action
+        Arguments of the verb that describe the table.
     """
 
     verb: str
@@ -95,22 +109,30 @@ class Sample:
             self.moments = UnreadMoments(source, self.scatters, self._table() | {"na_action": self.na_action})
 
     def _table(self) -> dict[str, Any]:
-        """The arguments that are for tables, by name."""
+        """Return the arguments that describe a table, by name."""
         names = ("formula", "data", "weights", "levels", "functions")
         return {name: getattr(self, name) for name in names}
 
     @property
     def has_rows(self) -> bool:
-        """Whether there are no moments in the place of rows."""
+        """Whether the verb is fitted to rows, and not to moments."""
         return self.moments is None
 
     @property
     def adjusts(self) -> bool:
-        """Whether the verb adjusts columns for covariates."""
+        """Whether the verb supports covariates after a `|` in the formula."""
         return self.verb == "lda"
 
     def read(self, in_memory: str | None = None, *, incomplete: bool = False) -> Blocks:
-        """The rows of the table, as of `frame.rows.read`; a DataError of no formula or no table."""
+        """Return the rows of the table.
+
+        Parameters
+        ----------
+        in_memory : str, optional
+            Reason that the rows have to be in memory, a sentence. A source of tables is then an error.
+        incomplete : bool
+            Whether the fit also uses rows with missing values.
+        """
         if self.formula is None or self.data is None:
             missing = "formula" if self.formula is None else "table"
             raise DataError(
@@ -118,13 +140,24 @@ class Sample:
             )
         bar = self.adjusts and isinstance(self.formula, str) and "|" in self.formula
         reader = adjusted_formula if bar else parsed_formula
-        return read(**self._table(), in_memory=in_memory, reader=reader, incomplete=incomplete)
+        return read_rows(**self._table(), in_memory=in_memory, reader=reader, incomplete=incomplete)
 
     def of_moments(self, spread: Spread, needs_rows: NeedsRows | None = None) -> tuple[Blocks, ClassMoments]:
-        """Blocks without rows, and the moments, of the classes that have rows and the columns that vary.
+        """Return a design without rows and the moments, of the classes with rows and the columns that vary.
 
-        Errors are those of `checked_moments` and `fitting`, or say that the model needs scatters by class
-        where these are pooled.
+        Parameters
+        ----------
+        spread : Spread
+            Second moments that the model needs.
+        needs_rows : NeedsRows, optional
+            Reason that the model cannot be fitted to moments.
+
+        Raises
+        ------
+        NotSupportedError
+            There is such a reason, or the model needs a scatter matrix for each class and these are pooled.
+        DataError, CollinearError
+            As in `checked_moments` and `usable_moments`.
         """
         given = self.checked_moments(needs_rows)
         one = spread == "pooled"
@@ -133,14 +166,13 @@ class Sample:
         blocks = without_rows(
             given._design, given._functions, weighted=given._in_weights, dropped=given.dropped
         )
-        return fitting(given, blocks, with_scatter(given._moments, spread))
+        return usable_moments(given, blocks, with_scatter(given._moments, spread))
 
     def checked_moments(self, needs_rows: NeedsRows | None) -> Moments:
-        """The moments, from one pass where they are not read yet.
+        """Return the moments; a source that can be read only once is read here.
 
-        A DataError says that these are no moments, or that there is an argument beside them that is for
-        tables; a NotSupportedError says why the model needs the rows, where there is such a reason, and a way
-        out.
+        Raises DataError if `moments=` is something else or is combined with an argument for tables, and
+        NotSupportedError if there is a reason that the model needs rows.
         """
         given = self.moments
         if isinstance(given, UnreadMoments):
@@ -173,14 +205,28 @@ class Sample:
         return given
 
 
-def fitting(
+def usable_moments(
     given: Moments, blocks: Blocks, moments: ClassMoments, keep: Sequence[int] = ()
 ) -> tuple[Blocks, ClassMoments]:
-    """Blocks and moments of the classes that have rows and of the columns that vary, as of `usable_rows`.
+    """Select the classes that have rows and the columns that vary; the counterpart of `usable_rows`.
 
-    The blocks have no rows, and the moments are of their columns, some of which are to be kept though they
-    are constant. A DataError says that there are no rows, or of one class only; a CollinearError, that every
-    column is constant.
+    Parameters
+    ----------
+    given : Moments
+        The moments that the user passed.
+    blocks : Blocks
+        Their design, without rows.
+    moments : ClassMoments
+        Moments of the columns of the design.
+    keep : sequence of int
+        Positions of columns that stay although they are constant.
+
+    Raises
+    ------
+    DataError
+        There are no rows, or there is one class only.
+    CollinearError
+        Every column is constant.
     """
     if not moments.total:
         raise DataError(f"{given!r}: there is nothing to fit.", hint="Add moments of complete rows.")

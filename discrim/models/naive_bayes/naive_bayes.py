@@ -37,7 +37,7 @@ from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refi
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_options
 from discrim.models.discriminant.normal_fits import drop_hint, first_of_classes
 from discrim.models.moments.moments import Moments
-from discrim.models.moments.sample import NeedsRows, Sample, fitting
+from discrim.models.moments.sample import NeedsRows, Sample, usable_moments
 from discrim.models.naive_bayes.available_rows import available_tally, tally_of_present, usable_available_rows
 from discrim.models.results.geometry import ClassCovariances
 from discrim.models.results.results import ClassifierResults
@@ -546,7 +546,7 @@ def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments
     tally.tables, tally.sums = list(given._level_counts.tables), count_sums(moments, plan.counts)
     classes = design.levels
     terms = blocks.terms
-    blocks, moments = fitting(given, blocks, moments, keep=plan.counts.tolist())
+    blocks, moments = usable_moments(given, blocks, moments, keep=plan.counts.tolist())
     tally = tally_of_present(tally, classes, blocks)
     if len(blocks.terms) < len(terms):
         tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))

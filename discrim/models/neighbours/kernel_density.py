@@ -19,7 +19,7 @@ from discrim.core.rules.rules import Rule, best_class, logs_of_prior
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
-from discrim.design.rows import read, weighted_rows
+from discrim.design.rows import read_rows, weighted_rows
 from discrim.errors import CollinearError, DataError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
@@ -376,7 +376,7 @@ def kernel_density(
     tried = None if grid is None else tuple(reading.check_grid(grid, "bandwidth", 0, ends="()"))
     common = covariance == "pooled"
     why = "kernel_density() compares rows with all others, and"
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
     reading.refuse_large(blocks, "kernel_density() keeps its rows")
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     spread = core.metric_spread(metric, common)

@@ -20,7 +20,7 @@ from discrim.core.rules.rules import Rule, log_posteriors
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
-from discrim.design.rows import GatheredRows, gathered_rows, read, repeated, used_rows
+from discrim.design.rows import GatheredRows, gathered_rows, read_rows, repeated, used_rows
 from discrim.errors import CollinearError, DataError, PriorError, warn_user
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
@@ -215,7 +215,7 @@ def knn(
     if k is not None and grid is not None:
         raise DataError("k= is given, so that there is nothing to choose.", hint="Leave out grid=.")
     why = "knn() compares rows with all others, and"
-    blocks = read(formula, data, levels=levels, functions=functions, in_memory=why)
+    blocks = read_rows(formula, data, levels=levels, functions=functions, in_memory=why)
     reading.refuse_large(blocks, "knn() keeps its rows")
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     tried = _neighbours_to_try(k, grid, int(moments.total))

@@ -19,7 +19,7 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
-from discrim.design.rows import gathered_rows, read, repeated
+from discrim.design.rows import gathered_rows, read_rows, repeated
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
@@ -242,7 +242,7 @@ def fda(
     """
     options = verb_options(locals())
     why = "fda() gives its engine all rows, and"
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     most = moments.n_classes - 1
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):

@@ -11,7 +11,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
 from discrim.design.blocks import Blocks
-from discrim.design.rows import read
+from discrim.design.rows import read_rows
 from discrim.models.base import reading
 from discrim.models.base.labels import class_code
 from discrim.models.base.reading import Collinear, Data, NaAction, Prior, Separation, verb_options
@@ -165,7 +165,7 @@ def logistic(
     reading.check_word("na_action", na_action, NaAction)
     if penalty is not None:
         penalized.check_alone(bias_reduction=bias_reduction, separation=separation, collinear=collinear)
-        blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+        blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
         blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
         search = penalized.StrengthSearch.of_rows(penalty, tol, maxiter, blocks)
         shares, base = _prior_and_reference(prior, reference, blocks, moments)
@@ -174,7 +174,7 @@ def logistic(
         )
         return penalized.PenalizedLogisticResults(fitted)
     blocks = reading.without_constants_if_wide(
-        read(formula, data, weights=weights, levels=levels, functions=functions)
+        read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     )
     reading.check_word("collinear", collinear, Collinear)
     if collinear == "raise":

@@ -24,7 +24,7 @@ from discrim.core.rules.rules import LinearRule, Plane, Rule
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
 from discrim.design.levels import Unseen
-from discrim.design.rows import GatheredRows, gathered_rows, read
+from discrim.design.rows import GatheredRows, gathered_rows, read_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError, PrecisionWarning, warn_user
 from discrim.inference.mean_differences import between_squares, generalized_distances
 from discrim.models.base.available import available_if
@@ -378,7 +378,7 @@ def plane_rows(
 ) -> tuple[Blocks, ClassMoments, GatheredRows]:
     """Blocks, diagonal moments, and rows that planes are fitted to; a constant column is a CollinearError."""
     why = "A plane between classes is found by going back to single rows, and"
-    blocks = read(formula, data, levels=levels, functions=functions, in_memory=why)
+    blocks = read_rows(formula, data, levels=levels, functions=functions, in_memory=why)
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     still = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
     if still.any():

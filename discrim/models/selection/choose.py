@@ -15,7 +15,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.data.table import rows_of
 from discrim.data.values import shown
 from discrim.design.levels import Unseen
-from discrim.design.rows import read
+from discrim.design.rows import read_rows
 from discrim.errors import DataError, UninformativeFitWarning, warn_user
 from discrim.inference.calibration import loss_rate
 from discrim.inference.error_rates import check_level
@@ -203,7 +203,7 @@ def choose(
         raise DataError('costs= and by="costs" go together.', hint="Give both, or neither.")
     seed = drawn_seed(seed)
     given = None if candidates is None else read_candidates(candidates)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     design = blocks.design
     paid = cost_matrix(costs, pd.Index(design.levels))

@@ -14,7 +14,7 @@ from discrim.core.discriminant.lda import LDAFit
 from discrim.core.discriminant.qda import QDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import chi2_sf
-from discrim.design.rows import read, repeated, used_rows
+from discrim.design.rows import read_rows, repeated, used_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.covariance_models import likelihood_ratio
 from discrim.inference.log_odds import hausman_test, slope_covariance
@@ -109,7 +109,7 @@ def box_m(
     >>> round(box_m("species ~ .", data=load_iris()[::10], method="schott").statistic, 3)
     3.177
     """
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     if method is not None:
         return covariance_test(blocks, method, na_action)
     blocks, moments = usable_rows(blocks, "diagonal", na_action)

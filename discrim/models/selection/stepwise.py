@@ -14,7 +14,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Codes
 from discrim.data.table import rows_of
 from discrim.design.blocks import Blocks
-from discrim.design.rows import read
+from discrim.design.rows import read_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.resampling import drawn_seed
 from discrim.models.base import reading
@@ -225,7 +225,7 @@ def stepwise(
             "functions": functions,
         },
     )  # fmt: skip
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     # Of few rows a root with as many rows says all that a scatter does.
     blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     design = blocks.design
