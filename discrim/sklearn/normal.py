@@ -34,7 +34,7 @@ from discrim.errors import (
     warn_user,
 )
 from discrim.formula.grammar import quote
-from discrim.models.base.reading import check_word, is_whole, listed, prior_of_some, told
+from discrim.models.base.reading import check_word, is_whole, listed, prior_vector, told
 from discrim.models.discriminant.covariance_models import (
     LINEAR,
     QUADRATIC,
@@ -202,7 +202,7 @@ class PartialClassifier(WeightedClassifier):
         if "cv" in options:
             options["folds"] = options.pop("cv")
         if "prior" in options:
-            options["prior"] = prior_of_some(options["prior"], classes.tolist(), present)
+            options["prior"] = _prior_of_present_classes(options["prior"], classes.tolist(), present)
         with warnings.catch_warnings():
             # That a class has no rows yet is nothing to be warned of.
             warnings.simplefilter("ignore", EmptyClassWarning)
@@ -627,3 +627,11 @@ class MixtureClassifier(WeightedClassifier):
                 other = options | {"over": None} | simpler
                 return base.fitted_instead(error, words, discrim.mixture, formula, data, **other)
         return None
+
+
+def _prior_of_present_classes(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -> Any:
+    """Restrict a prior to the classes of a mask (K,), and rescale it."""
+    if prior is None or isinstance(prior, str) or keep.all():
+        return prior
+    shares = prior_vector(prior, classes, np.ones(len(classes)))[keep]
+    return (shares / shares.sum()).tolist() if shares.sum() > 0 else "equal"

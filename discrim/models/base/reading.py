@@ -1,8 +1,9 @@
-"""What every verb does first: check what a person passes, read the table, gather moments, settle the classes.
+"""First steps of every verb: validate the arguments, compute the moments of the classes, check the rows.
 
-Words, numbers, priors and costs are checked here, as is whether the rows bear the fit: whether a column
-varies, whether others determine it, whether the rows and their weights are enough. Rows of sparse columns are
-given as core takes them.
+The arguments validated here are priors and options by class; `discrim.options` validates words and numbers.
+`usable_rows` computes the moments and drops empty classes and constant columns. The functions after it check
+whether columns are collinear and whether there are enough observations, and raise the errors that name the
+columns and classes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from discrim.core.moments.derived_moments import in_units, within_sd
 from discrim.core.moments.moments import LIGHT, ClassMoments, asks_for_roots, gather
 from discrim.core.moments.row_sums import RowBlock, RowRoot, Spread
 from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
-from discrim.core.numerics.arrays import Codes, Floats, at_hand
+from discrim.core.numerics.arrays import Floats, at_hand
 from discrim.core.numerics.progress import Progress
 from discrim.data.values import shown
 from discrim.design.blocks import Blocks
@@ -61,14 +62,14 @@ T = TypeVar("T")
 
 
 def with_keyword_hints(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a call with a keyword that a function does not take name the one that is meant."""
+    """Decorate a verb to raise, for an unknown keyword, an error that suggests the right one."""
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
         except TypeError:
-            # Not at the top, as calls without a slip have no use for it.
+            # Imported here, because calls without a mistake do not need it.
             from discrim.slips import refuse_keyword
 
             refuse_keyword(function, kwargs)
@@ -128,7 +129,7 @@ SelectRule = Literal["min", "1se"]
 Structure = Literal["within", "total", "between"]
 
 PRIOR_SLACK = 1e-8
-"""How far from one a prior may sum; it is then divided by its sum."""
+"""Largest deviation of the sum of a prior from one; the prior is divided by its sum."""
 
 NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
 """Arguments of a verb that say which rows are fitted, or that a fit stores in a form of its own."""
@@ -191,18 +192,29 @@ TYPES: dict[Any, TestType] = {
     **{"1": 1, "2": 2, "3": 3},
     **{"I": 1, "II": 2, "III": 3},
 }
-"""What a person writes for the type of a test."""
+"""Values of `type=` for tests of terms."""
 
 
 def check_test_type(given: Any) -> TestType:
-    """The type of the tests of terms: 1, 2 or 3, or I, II or III; a DataError of another."""
+    """Return the type of tests of terms, 1, 2 or 3 (or I, II or III), as a number."""
     if isinstance(given, bool) or not isinstance(given, int | str | np.integer) or given not in TYPES:
         raise DataError(f"type={told(given)} is not known.", hint="Use 1, 2 or 3 (or I, II or III).")
     return TYPES[given]
 
 
 def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[Any], Any]) -> list[Any]:
-    """An option of each class as it is checked, from a dict by class or one value for all."""
+    """Return the validated values of an option in the order of the classes.
+
+    Parameters
+    ----------
+    name : str
+        Name of the option, for messages.
+    value : object, dict or Series by class
+        One value for all classes, or a value for each.
+    classes : (K,) Index
+    check : callable
+        Validates one value and returns it.
+    """
     if isinstance(value, pd.Series):
         value = value.to_dict()
     if not isinstance(value, Mapping):
@@ -225,24 +237,30 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
 
 
 def is_proportional(prior: Any) -> bool:
-    """Whether a prior is that of the class proportions."""
+    """Return whether a prior stands for the class proportions."""
     return prior is None or (isinstance(prior, str) and prior in PROPORTIONAL)
 
 
-def prior_of_some(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -> Any:
-    """A prior over all classes, in any form that a verb takes, as one over some of them (K,)."""
-    if prior is None or isinstance(prior, str) or keep.all():
-        return prior
-    shares = prior_vector(prior, classes, np.ones(len(classes)))[keep]
-    return (shares / shares.sum()).tolist() if shares.sum() > 0 else "equal"
-
-
 def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> Floats:
-    """Prior probabilities (K,) in the order of the classes, whose proportions None stands for.
+    """Return prior probabilities in the order of the classes.
 
-    Of an object with a Series by class as its `prior`, as an estimate of it or another fit has, they are that
-    one. A PriorError says that a class is missing or unknown, a probability is negative or missing, or they
-    do not sum to one.
+    Parameters
+    ----------
+    prior : None, str, dict or Series by class, sequence, or object with such a Series as its `prior`
+        Value of `prior=`. None stands for the class proportions.
+    classes : (K,) sequence
+        Labels of the classes.
+    counts : (K,) float
+        Numbers of observations.
+
+    Returns
+    -------
+    (K,) float
+
+    Raises
+    ------
+    PriorError
+        A class is missing or unknown, a probability is negative or missing, or they do not sum to one.
     """
     k = len(classes)
     if is_proportional(prior):
@@ -309,62 +327,18 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
 
 
 def read_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> tuple[Floats, bool]:
-    """The prior (K,) that a verb is given, and whether it is estimated, as class proportions are."""
+    """Return the prior (K,) of a verb, and whether it is estimated by the class proportions."""
     return prior_vector(prior, classes, counts), is_proportional(prior)
 
 
-def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
-    """Costs (K, K) of calling a row of one class (row) another (column); labels may have any order.
-
-    A DataError tells of a wrong shape or label, a missing, infinite or negative cost, or no cost at all.
-    """
-    if costs is None:
-        return None
-    k = len(classes)
-    if isinstance(costs, pd.DataFrame):
-        for axis, what in ((costs.index, "rows"), (costs.columns, "columns")):
-            if len(axis) != k or set(axis) != set(classes):
-                raise DataError(
-                    f"The {what} of costs are {listed(axis)}; the classes are {listed(classes)}.",
-                    hint="Give the same.",
-                    classes=set(classes) ^ set(axis),
-                )
-        costs = costs.loc[classes, classes]
-    try:
-        values = np.asarray(costs, dtype=np.float64).copy()
-    except (TypeError, ValueError, OverflowError):
-        raise DataError(
-            "costs is not numeric.", hint="Give the cost of assigning each class to each other."
-        ) from None
-    if values.shape != (k, k):
-        raise DataError(
-            f"costs has shape {values.shape}.", hint=f"Give {(k, k)} for {k} classes, actual by predicted."
-        )
-    bad = ~(np.isfinite(values) & (values >= 0))
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
-        raise DataError(
-            f"The cost of calling {shown(classes[i])} a {shown(classes[j])} is {values[i, j]:g}.",
-            hint="Give 0 or more.",
-            classes=(classes[i], classes[j]),
-        )
-    if not (values > 0).any():
-        raise DataError("Every cost is zero.", hint="Give the cost of some wrong label.")
-    return values
-
-
-StoredUsedRows = tuple[Codes, SparseRows, Codes, Floats | None]
-"""Positions in the table, x (m, p), codes (m,) and weights (m,) or None."""
-
-
 def every_sparse_row(blocks: Blocks) -> tuple[SparseRows, NDArray[np.bool_]] | None:
-    """All rows, and which (n,) miss a value; None where the columns are not sparse."""
+    """Return all rows and a mask (n,) of those with a missing value; None if the columns are not sparse."""
     held = stored_rows(blocks)
     return None if held is None else (SparseRows(held.base, held.steps), held.missing)
 
 
 def used_sparse_rows(blocks: Blocks) -> list[SparseBlock] | None:
-    """Complete rows of a class and a weight, as `Blocks` gives them; None where columns are not sparse."""
+    """Return the complete rows as a list of one block; None if the columns are not sparse."""
     found = every_sparse_row(blocks)
     if found is None:
         return None
@@ -379,27 +353,10 @@ def used_sparse_rows(blocks: Blocks) -> list[SparseBlock] | None:
     return [(rows.rows(kept), blocks.codes[kept], weights)]
 
 
-def used_stored_rows(blocks: Blocks) -> Iterator[StoredUsedRows] | None:
-    """As `used_rows` gives them, those that a fit uses: positions, x, codes, weights; None as above."""
-    found = every_sparse_row(blocks)
-    return None if found is None else _used_pieces(blocks, *found)
-
-
-def _used_pieces(blocks: Blocks, rows: SparseRows, missing: NDArray[np.bool_]) -> Iterator[StoredUsedRows]:
-    used = (blocks.codes >= 0) & ~missing
-    if blocks.weights is not None:
-        used &= blocks.weights > 0
-    positions = np.flatnonzero(used)
-    piece = max(2**21 // len(blocks.design.levels), 64)
-    for start in range(0, len(positions), piece):
-        own = positions[start : start + piece]
-        yield own, rows.rows(own), blocks.codes[own], None if blocks.weights is None else blocks.weights[own]
-
-
 Watch = Callable[[Blocks], Iterable[RowBlock]]
 
 EVEN = 1e-2
-"""How far from one the mean of weights may lie that are no whole numbers and still count rows."""
+"""Largest deviation from one of the mean of weights that are not whole numbers but count as frequencies."""
 
 
 def usable_rows(
@@ -411,14 +368,34 @@ def usable_rows(
     rooted: bool = True,
     keep: Sequence[int] = (),
 ) -> tuple[Blocks, ClassMoments]:
-    """Moments of the rows that can be used, and the blocks with the classes that are there.
+    """Compute the moments of the complete rows; drop empty classes and constant columns with a warning.
 
-    A column that has one value in all rows tells no classes apart: every verb leaves it out, with a warning,
-    but for those that it is to keep. A watch gives what the rows are read from in the place of the blocks, to
-    see them go by; `rooted` is as for `gather`.
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows of the table.
+    spread : Spread
+        Second moments that the model needs.
+    na_action : {"drop", "raise"}
+    watch : callable, optional
+        Returns from blocks an iterable of the same blocks that also shows them to another computation.
+    rooted : bool
+        Whether roots of the scatter are computed if its columns are nearly collinear; see `gather`.
+    keep : sequence of int
+        Positions of columns that stay although they are constant.
 
-    A DataError tells of a missing value under `na_action="raise"`, no row left, or one class only; a
-    CollinearError says that every column is constant.
+    Returns
+    -------
+    Blocks
+        The rows with the remaining classes and columns.
+    ClassMoments
+
+    Raises
+    ------
+    DataError
+        A value is missing and `na_action="raise"`, no row is left, or there is one class only.
+    CollinearError
+        Every column is constant.
     """
     check_word("na_action", na_action, NaAction)
     if not blocks.terms:
@@ -440,9 +417,22 @@ def usable_rows(
 def without_constants(
     blocks: Blocks, moments: ClassMoments, *, rooted: bool = True, keep: Sequence[int] = ()
 ) -> tuple[Blocks, ClassMoments]:
-    """Blocks and moments without the columns that have one value in all rows, which a warning names.
+    """Drop the columns that are constant over all rows, with a warning that names them.
 
-    Those to keep, by position, stay all the same. It is a CollinearError if every column is constant.
+    Parameters
+    ----------
+    blocks : Blocks
+    moments : ClassMoments
+        Moments of these rows.
+    rooted : bool
+        See `gather`.
+    keep : sequence of int
+        Positions of columns that stay although they are constant.
+
+    Raises
+    ------
+    CollinearError
+        Every column is constant.
     """
     kept = set(keep)
     still = [j for j in constant_columns(moments) if j not in kept]
@@ -464,7 +454,7 @@ def without_constants(
 def _without_columns(
     blocks: Blocks, moments: ClassMoments, gone: Iterable[int], *, rooted: bool = True
 ) -> tuple[Blocks, ClassMoments]:
-    """Blocks and moments without some columns, by position, and with the rows that missed only these."""
+    """Drop columns by position. Rows in which only these values were missing are then used."""
     without = set(gone)
     keep = np.array([j for j in range(len(blocks.terms)) if j not in without], dtype=np.intp)
     less = blocks.columns(keep.tolist())
@@ -474,7 +464,7 @@ def _without_columns(
 
 
 def _refuse_no_row(blocks: Blocks) -> NoReturn:
-    """Raise a DataError that names the columns without any value, or all where each has some."""
+    """Raise a DataError that names the columns without any value, or all columns if each has some."""
     table = blocks.table
     columns = blocks.design.columns
     bare = [name for name in columns if not table.column(name).notna().any()]
@@ -503,9 +493,9 @@ def _refuse_all(terms: tuple[str, ...], where: str) -> None:
 
 
 def warn_of_weights(sums: ClassMoments | RowRoot, *, whole: bool) -> None:
-    """Say so where weights do not count rows, though inference takes them as counts.
+    """Warn if weights are not frequencies, because inference uses them as such.
 
-    Whole numbers are taken as counts, and so are weights whose mean is one but for a percent.
+    Weights count as frequencies if they are whole numbers, or if their mean is within `EVEN` of one.
     """
     total = sums.total
     rows = int(np.sum(sums.rows))
@@ -520,7 +510,7 @@ def warn_of_weights(sums: ClassMoments | RowRoot, *, whole: bool) -> None:
 
 
 def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
-    """Blocks and moments without classes of no row, which a warning names; a DataError where one is left."""
+    """Drop classes without rows, with a warning; raise DataError if only one class is left."""
     present = np.flatnonzero(moments.rows > 0)
     if len(present) < moments.n_classes:
         present_codes = set(present.tolist())
@@ -543,7 +533,7 @@ def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, Clas
 def class_moments(
     blocks: Blocks, spread: Spread, watch: Watch | None = None, *, rooted: bool = True
 ) -> ClassMoments:
-    """Moments of the blocks' complete rows; `watch` as for `usable_rows`, `rooted` as for `gather`."""
+    """Compute the moments of the complete rows. The parameters are those of `usable_rows`."""
     shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
     sparse = used_sparse_rows(blocks) if spread in ("diagonal", "pooled") else None
     if sparse is not None:
@@ -556,7 +546,7 @@ def class_moments(
 
 
 def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
-    """Blocks and moments of the columns over their standard deviations within classes."""
+    """Divide the columns by their standard deviations within classes."""
     unit = within_sd(moments)
     return replace(blocks, unit=unit), in_units(moments, unit)
 
@@ -614,7 +604,7 @@ def collinear_error(
 
 
 def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
-    """What to say, after a blank, of columns that vary between classes only; empty where there are none."""
+    """Return a sentence, after a blank, on columns that vary only between classes; "" if there are none."""
     if moments.spread in ("thin", "thin class"):
         return ""
     found = dependencies(moments, diagonal=moments.spread == "diagonal")
@@ -623,7 +613,7 @@ def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
 
 
 def separation_sentence(found: list[Dependency], terms: tuple[str, ...]) -> str:
-    """The sentence that columns of no variance within classes tell classes apart without error."""
+    """Return the sentence that columns without variance within classes separate the classes completely."""
     constant = [terms[dependency.column] for dependency in found if not dependency.on]
     if constant:
         differs, it = ("differs", "it") if len(constant) == 1 else ("differ", "them")
@@ -638,10 +628,18 @@ def separation_sentence(found: list[Dependency], terms: tuple[str, ...]) -> str:
 def warn_of_near_dependencies(
     moments: ClassMoments, terms: tuple[str, ...], where: str = "within classes", k: int | None = None
 ) -> None:
-    """Say which columns are all but combinations of others, so that their coefficients are huge.
+    """Warn of columns that are nearly linear combinations of others, so that their coefficients are huge.
 
-    The moments are of columns that are independent, as far as rounding says, in some rows: those of class k,
-    or of all together.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of columns that are linearly independent up to rounding.
+    terms : tuple of str
+        Names of the columns.
+    where : str
+        Rows in which they are nearly dependent, for the message.
+    k : int, optional
+        Position of the class; by default all classes together.
     """
     found = near_dependencies(moments, k)
     if not found:
@@ -665,7 +663,17 @@ def warn_of_near_dependencies(
 def drop_columns(
     blocks: Blocks, moments: ClassMoments, found: list[Dependency], where: str = "within classes"
 ) -> tuple[Blocks, ClassMoments]:
-    """Blocks and moments without the dependent columns, which a warning names."""
+    """Drop the dependent columns, with a warning that names them.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    moments : ClassMoments
+        Moments of these rows.
+    found : list of Dependency
+    where : str
+        Rows in which the columns are dependent, for the message.
+    """
     gone = {dependency.column for dependency in found}
     terms = blocks.terms
     if len(gone) == len(terms):
@@ -688,9 +696,9 @@ def drop_columns(
 
 
 def without_constants_if_wide(blocks: Blocks) -> Blocks:
-    """Blocks that have too few rows for their columns, without the columns of one value in all rows.
+    """Drop constant columns if there are too few rows for the columns.
 
-    For what looks at the number of columns before it reads the rows.
+    For checks of the number of columns before the rows are read.
     """
     known = blocks.known
     p = len(blocks.terms)
@@ -701,12 +709,12 @@ def without_constants_if_wide(blocks: Blocks) -> Blocks:
 
 
 def is_wide(blocks: Blocks) -> bool:
-    """Whether there are fewer rows than columns."""
+    """Return whether there are fewer rows than columns."""
     return blocks.known < len(blocks.terms)
 
 
 def few_rows_hint(rows: int) -> str:
-    """Return what lda() can do about fewer rows than columns; the other verbs choose by ten folds."""
+    """Return the hint of lda() for fewer rows than columns. Other verbs need ten rows for their folds."""
     others = ", or use rda() or shrunken_centroids()" if rows >= 10 else ""
     shrunk = 'covariance="shrunk" (or "diagonal", "pinv")'
     return f"name fewer columns in the formula, {'' if others else 'or '}pass {shrunk}{others}"
@@ -731,9 +739,17 @@ def refuse_few_rows(blocks: Blocks, hint: str | None = None) -> None:
 def refuse_no_freedom(
     moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool, hint: str | None = None
 ) -> None:
-    """Raise where the rows that are left have too few degrees of freedom within classes.
+    """Raise an error if the rows have too few degrees of freedom within classes.
 
-    The hint is as of `refuse_few_rows`.
+    Parameters
+    ----------
+    moments : ClassMoments
+    terms : tuple of str
+        Names of the columns.
+    diagonal : bool
+        Whether only variances are estimated, so that one degree of freedom suffices.
+    hint : str, optional
+        As in `refuse_few_rows`.
     """
     rows = int(moments.rows.sum())
     k = moments.n_classes
@@ -742,7 +758,7 @@ def refuse_no_freedom(
 
 
 def refuse_no_spread(moments: ClassMoments) -> None:
-    """Raise where there are no more rows than classes, or as much weight, so that none vary within these."""
+    """Raise an error if the total weight does not exceed the number of classes."""
     if moments.total <= moments.n_classes:
         raise CollinearError(
             f"{moments.total:g} rows in {moments.n_classes} classes leave nothing from which to estimate "
@@ -771,7 +787,18 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | 
 
 
 def refuse_little_weight(counts: Floats, classes: Sequence[Any] | pd.Index, least: int, what: str) -> None:
-    """Raise where a class has no more than the least weight: a law of its covariance does not exist then."""
+    """Raise an error if the weight of a class does not exceed `least`, so that no test statistic exists.
+
+    Parameters
+    ----------
+    counts : (K,) float
+        Weights of the classes.
+    classes : (K,) sequence
+        Labels of the classes.
+    least : int
+    what : str
+        What needs the weight, for the message.
+    """
     few = np.flatnonzero(counts <= least * (1 + LIGHT))
     if len(few):
         raise NotSupportedError(
@@ -782,7 +809,7 @@ def refuse_little_weight(counts: Floats, classes: Sequence[Any] | pd.Index, leas
 
 
 def refuse_light_weights(weight: float, taken: int, who: str = "The rows") -> None:
-    """Raise where weights sum to no more than the degrees of freedom that the means of classes take."""
+    """Raise an error if the sum of the weights does not exceed the number of estimated means."""
     if weight <= taken * (1 + LIGHT):
         raise DataError(
             f"{who} have weights that sum to {weight:g}, and a covariance divides by the sum less {taken}.",
@@ -794,11 +821,15 @@ def refuse_light_weights(weight: float, taken: int, who: str = "The rows") -> No
 
 
 def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
-    """Raise where the rows of a table are too large for the machine, before they are gathered.
+    """Raise NotSupportedError if three copies of the rows exceed the memory.
 
-    They become `times` rows, if these are more: the sum of weights, where rows are repeated. The error, which
-    says why they are gathered, is a NotSupportedError where three copies of them, of which one is in the
-    making, are more than its memory.
+    Parameters
+    ----------
+    blocks : Blocks
+    why : str
+        Reason that the rows are in memory, the beginning of a sentence.
+    times : float
+        Number of rows if they are repeated by their weights.
     """
     rows = max(blocks.table.nrows, times)
     columns = len(blocks.terms)

@@ -1,4 +1,4 @@
-"""Scores of the rows of a table under a rule, chunk by chunk, and the classes that are decided from them."""
+"""Scores of the rows of a table under a rule, chunk by chunk, and decisions on classes by scores and costs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules import rules
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.rules import IndependentRule, LinearRule, Rule
+from discrim.data.values import shown
 from discrim.design.blocks import Blocks
-from discrim.errors import MissingPredictionWarning, warn_user
+from discrim.errors import DataError, MissingPredictionWarning, warn_user
 from discrim.models.base.core_errors import named_errors
 from discrim.models.base.data_range import score_limit
-from discrim.models.base.reading import every_sparse_row
+from discrim.models.base.reading import every_sparse_row, listed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +54,46 @@ class Decision:
         if self.reject is not None:
             codes[(expected.min(axis=1) > self.reject) & (codes >= 0)] = n_classes
         return codes
+
+
+def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
+    """Return the misclassification costs (K, K), actual by predicted class, in the order of the classes.
+
+    Raises DataError for a wrong shape or label, a missing, infinite or negative cost, and if all are zero.
+    """
+    if costs is None:
+        return None
+    k = len(classes)
+    if isinstance(costs, pd.DataFrame):
+        for axis, what in ((costs.index, "rows"), (costs.columns, "columns")):
+            if len(axis) != k or set(axis) != set(classes):
+                raise DataError(
+                    f"The {what} of costs are {listed(axis)}; the classes are {listed(classes)}.",
+                    hint="Give the same.",
+                    classes=set(classes) ^ set(axis),
+                )
+        costs = costs.loc[classes, classes]
+    try:
+        values = np.asarray(costs, dtype=np.float64).copy()
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(
+            "costs is not numeric.", hint="Give the cost of assigning each class to each other."
+        ) from None
+    if values.shape != (k, k):
+        raise DataError(
+            f"costs has shape {values.shape}.", hint=f"Give {(k, k)} for {k} classes, actual by predicted."
+        )
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise DataError(
+            f"The cost of calling {shown(classes[i])} a {shown(classes[j])} is {values[i, j]:g}.",
+            hint="Give 0 or more.",
+            classes=(classes[i], classes[j]),
+        )
+    if not (values > 0).any():
+        raise DataError("Every cost is zero.", hint="Give the cost of some wrong label.")
+    return values
 
 
 def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
@@ -198,3 +240,24 @@ def score_frame(
         with np.errstate(invalid="ignore"):
             out[place] = values[:, 1] - values[:, 0]
     return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
+
+
+StoredUsedRows = tuple[Codes, SparseRows, Codes, Floats | None]
+"""Positions in the table, x (m, p), codes (m,) and weights (m,) or None."""
+
+
+def used_stored_rows(blocks: Blocks) -> Iterator[StoredUsedRows] | None:
+    """Iterate over the rows that a fit uses, as `used_rows` does; None if the columns are not sparse."""
+    found = every_sparse_row(blocks)
+    return None if found is None else _used_pieces(blocks, *found)
+
+
+def _used_pieces(blocks: Blocks, rows: SparseRows, missing: NDArray[np.bool_]) -> Iterator[StoredUsedRows]:
+    used = (blocks.codes >= 0) & ~missing
+    if blocks.weights is not None:
+        used &= blocks.weights > 0
+    positions = np.flatnonzero(used)
+    piece = max(2**21 // len(blocks.design.levels), 64)
+    for start in range(0, len(positions), piece):
+        own = positions[start : start + piece]
+        yield own, rows.rows(own), blocks.codes[own], None if blocks.weights is None else blocks.weights[own]

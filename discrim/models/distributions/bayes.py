@@ -27,7 +27,7 @@ from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
 from discrim.models.base.labels import distinct, labelled
 from discrim.models.base.reading import Data, Prior
-from discrim.models.base.scores import Decision
+from discrim.models.base.scores import Decision, cost_matrix
 from discrim.models.distributions.known_distributions import (
     KnownDistribution,
     known_distribution,
@@ -185,7 +185,7 @@ class BayesResults(Reported):
         self.columns = known.columns
         values = _shares(prior, self.classes)
         self._prior = pd.Series(values, index=self.classes, name="prior")
-        self._given_costs = reading.cost_matrix(costs, self.classes)
+        self._given_costs = cost_matrix(costs, self.classes)
         self._costs = 1 - np.eye(len(self.classes)) if self._given_costs is None else self._given_costs
 
     @property
@@ -266,7 +266,7 @@ class BayesResults(Reported):
         if reject is not None:
             reading.check_number("reject", reject, 0)
         scores, index = self._frame(data, prior)
-        given = self._given_costs if costs is None else reading.cost_matrix(costs, self.classes)
+        given = self._given_costs if costs is None else cost_matrix(costs, self.classes)
         return labelled(Decision(given, reject).codes(scores), self.classes, index)
 
     def predict_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:

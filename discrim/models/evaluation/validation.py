@@ -51,7 +51,7 @@ from discrim.inference.resampling import check_folds, deal, deal_groups, generat
 from discrim.models.base import reading
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.refits import moment_folds
-from discrim.models.base.scores import Decision, warn_impossible
+from discrim.models.base.scores import Decision, StoredUsedRows, used_stored_rows, warn_impossible
 from discrim.models.evaluation.absent_classes import rule_of_present
 
 IN_TURN = 2.0
@@ -175,9 +175,9 @@ def _warn_of_impossible(blocks: Blocks, rows: Codes) -> None:
         warn_impossible(len(rows), blocks.table.label(int(rows[0])))
 
 
-def _blocks_left_out(blocks: Blocks, *, stored: bool) -> Iterable[UsedRows | reading.StoredUsedRows]:
+def _blocks_left_out(blocks: Blocks, *, stored: bool) -> Iterable[UsedRows | StoredUsedRows]:
     """The rows of a fit that are used, by what is stored of them where the model takes that."""
-    of_stored = reading.used_stored_rows(blocks) if stored else None
+    of_stored = used_stored_rows(blocks) if stored else None
     return used_rows(blocks) if of_stored is None else of_stored
 
 
@@ -236,7 +236,7 @@ class LeftOutTable(_LeftOutScores):
         self._used = np.zeros(blocks.table.nrows, dtype=bool)
         self._done = 0
 
-    def add(self, block: UsedRows | reading.StoredUsedRows) -> None:
+    def add(self, block: UsedRows | StoredUsedRows) -> None:
         """Score the rows of the next block."""
         x: Any
         rows, x, codes, weights = block

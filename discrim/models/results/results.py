@@ -23,9 +23,9 @@ from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import CALIBRATOR, FittedModel, Gaps, Missing
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import distinct, value_or_nan
-from discrim.models.base.reading import Data, Prior, check_word, cost_matrix, is_number, prior_vector, told
+from discrim.models.base.reading import Data, Prior, check_word, is_number, prior_vector, told
 from discrim.models.base.refits import argument_defaults
-from discrim.models.base.scores import Decision, posterior_frame
+from discrim.models.base.scores import Decision, cost_matrix, posterior_frame
 from discrim.models.evaluation import assessment
 from discrim.models.evaluation.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.evaluation.validation import left_out_scores

@@ -32,12 +32,11 @@ from discrim.models.base.reading import (
     check_number,
     check_whole,
     check_word,
-    cost_matrix,
     is_wide,
     listed,
     usable_rows,
 )
-from discrim.models.base.scores import Decision, predicted_codes
+from discrim.models.base.scores import Decision, cost_matrix, predicted_codes
 from discrim.models.evaluation.calibrated import posterior_rule
 from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
 from discrim.models.results.new_rows import answered
