@@ -1,4 +1,4 @@
-"""Scores of the rows of a table under a rule, chunk by chunk, and decisions on classes by scores and costs."""
+"""Scores of the rows of a table under a rule, chunk by chunk, and decisions by scores and costs."""
 
 from __future__ import annotations
 
