@@ -325,7 +325,8 @@ def label_type(dtype: Any) -> LabelType | None:
     if isinstance(dtype, pd.CategoricalDtype):
         inner = label_type(dtype.categories.dtype)
         values = tuple(dtype.categories.tolist())
-        if inner is None or not all(_is_scalar(value) for value in values):
+        numbers = [value for value in values if not isinstance(value, str | int)]
+        if inner is None or not all(isinstance(value, float) and math.isfinite(value) for value in numbers):
             return None
         return LabelType(inner.dtype, values, bool(dtype.ordered))
     name = str(dtype)
@@ -345,10 +346,6 @@ def holds(dtype: str, labels: Sequence[Scalar]) -> bool:
     except (ArithmeticError, TypeError, ValueError):
         return False
     return bool(values == list(labels))
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 EXACT = 2.0**53

@@ -581,7 +581,12 @@ class WrittenLabels(Source):
         parts = self._inner.begun(columns)
         self._learn([name for name in typed if name not in self._known])
         for part in parts:
-            labels = {name: _of_type(part.data[name], self._known[name]) for name in typed}
+            labels = {}
+            for name in typed:
+                texts = part.data[name]
+                known = self._known[name]
+                positions = known.index.get_indexer(pd.Index(texts.astype(object).where(texts.notna(), None)))
+                labels[name] = known.iloc[positions].set_axis(texts.index)
             yield Part(part.data.assign(**labels) if labels else part.data, part.where)
 
     def _learn(self, columns: Sequence[str]) -> None:
@@ -599,12 +604,6 @@ class WrittenLabels(Source):
             missing = [None] * (len(texts) < len(seen[name]))
             values = pd.Series([*texts, *missing], index=[*texts, *missing], dtype=object)
             self._known[name] = with_type(values)
-
-
-def _of_type(texts: pd.Series, known: pd.Series) -> pd.Series:
-    """Texts as the labels that they are known for."""
-    places = known.index.get_indexer(pd.Index(texts.astype(object).where(texts.notna(), None)))
-    return known.iloc[places].set_axis(texts.index)
 
 
 def _content_of(column: pd.Series) -> Content | None:

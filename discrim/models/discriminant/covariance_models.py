@@ -78,9 +78,9 @@ class CovarianceOption:
 
     def read(self, value: Any) -> CovarianceModel:
         """Return the covariance model of a word, a specification or an estimator."""
-        if _is_estimator(value):
-            return EstimatorCovariance(value, text_of(value))
-        if isinstance(value, type) and callable(getattr(value, "fit", None)):
+        if callable(getattr(value, "fit", None)):
+            if not isinstance(value, type):
+                return EstimatorCovariance(value, text_of(value))
             raise DataError(
                 f"covariance={value.__name__} is a class.", hint=f"Write covariance={value.__name__}()."
             )
@@ -102,11 +102,6 @@ LINEAR = CovarianceOption(covariance_words("lda"), subspaces=(PrincipalComponent
 
 QUADRATIC = CovarianceOption(covariance_words("qda"))
 """What `covariance=` of `qda` takes."""
-
-
-def _is_estimator(value: Any) -> bool:
-    """Whether a value is an object with `fit(X)`."""
-    return callable(getattr(value, "fit", None)) and not isinstance(value, type)
 
 
 def read_covariance(

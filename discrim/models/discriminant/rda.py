@@ -577,7 +577,10 @@ def rda(
         rooted = rooted and components is None
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
     else:
-        blocks, stats = sample.of_moments("class", _by_rows(axes, chooses=chooses))
+        reason = CHOSEN_FROM_ROWS if chooses else None
+        if axes is not None and axes.needs_rows:
+            reason = needs_rows(axes.wanted)
+        blocks, stats = sample.of_moments("class", reason)
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
         raise DataError('"1se" takes the standard error of the splits, and folds is one.', hint="Give two.")
@@ -643,13 +646,6 @@ def _axes(
         )
     mixture = core.Regularized(pairs[0], regularized.parametrization, method)
     return SubspaceCovariance(mixture, wanted, subspace.standardize)
-
-
-def _by_rows(axes: SubspaceCovariance | None, *, chooses: bool) -> NeedsRows | None:
-    """Return the reason that moments are not enough, or None if they are."""
-    if axes is not None and axes.needs_rows:
-        return needs_rows(axes.wanted)
-    return CHOSEN_FROM_ROWS if chooses else None
 
 
 def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -> None:
