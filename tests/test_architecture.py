@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import connected_components
 
 import discrim
 from discrim.models.base.fit import ModelSpec
-from discrim.models.registry import BY_VERB, HOME, MODELS, SUMMARIES, resolve
+from discrim.models.registry import BY_VERB, HOME, MODELS, SUMMARIES, resolve, spec_of
 from tests.benchmarks.house import counted, walked
 from tests.support import ROOT
 
@@ -140,7 +140,7 @@ MODEL_ARROWS = {
 # Arrows of models that still run back, which become fewer until there is none.
 RUNNING_BACK: set[str] = set()
 
-# Imports inside functions and for type checkers that tie circles of files, which become fewer until none is.
+# Imports inside functions that tie circles of files.
 ARROWS_IN_CIRCLES = 0
 
 # Files that import by a text made elsewhere, once: the registry, and what finds a library that unpacks files.
@@ -356,7 +356,7 @@ if TYPE_CHECKING:
 
 
 def arrows() -> dict[tuple[str, str], bool]:
-    """Which of our files imports which of its own room; and whether none of these imports is at the top."""
+    """Which of our files imports which of its own room; and whether only inside functions."""
     files = {module_name(path) for path in MODULES}
     found: dict[tuple[str, str], bool] = {}
     for path in MODULES:
@@ -364,9 +364,9 @@ def arrows() -> dict[tuple[str, str], bool]:
         for each in imports_of(path):
             # ``from a import b`` is an import of a where b is no module.
             there = each.name if each.name in files else each.name.rpartition(".")[0]
-            if there in files - {here} and room(there) == room(here):
-                late = each.typing_only or each.in_function
-                found[here, there] = found.get((here, there), True) and late
+            # What is imported for type checkers only is not imported when the program runs.
+            if there in files - {here} and room(there) == room(here) and not each.typing_only:
+                found[here, there] = found.get((here, there), True) and each.in_function
     return found
 
 
@@ -459,26 +459,22 @@ def test_a_row_of_the_registry_says_what_there_is(model):
     assert issubclass(results, resolve(f"{first.results_module}:{first.results}"))
     assert ("prior" in signature.parameters) == model.posteriors
     assert ("weights" in signature.parameters) == model.weights
-    if model.spec_class:
-        spec = resolve(model.spec)
-        assert {*spec.chosen_options, *spec.search_options} <= set(signature.parameters)
-    for part in ("sections", "brief"):
-        sections = resolve(f"{model.summary}:{model.name}_{part}")
+    spec = spec_of(model)
+    assert {*spec.chosen_options, *spec.search_options} <= set(signature.parameters)
+    for sections in spec.summary():
         assert callable(sections) or all(callable(make) for make in sections.values())
+    assert spec.plots()
     if model.estimator is not None:
         assert resolve(model.estimator).verb is verb
 
 
-@pytest.mark.parametrize(
-    "model", [model for model in MODELS if model.spec_class], ids=lambda model: model.name
-)
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_a_row_of_the_registry_names_the_specification_of_its_model(model):
-    spec = resolve(model.spec)()
+    spec = spec_of(model)
     assert isinstance(spec, ModelSpec)
     assert (spec.name, spec.verb) == (model.name, model.verb)
     assert spec.results_class.__name__ == model.results
     assert spec.can_be_saved == model.can_be_saved
-    assert (type(spec).from_arrays is not ModelSpec.from_arrays) == model.can_be_saved
 
 
 @pytest.mark.parametrize("address", SUMMARIES.values())

@@ -12,7 +12,7 @@ from discrim import datasets
 from discrim.cli.output import check_place, write_output, write_to_file
 from discrim.cli.parsing import Parser, command_lines, help_width, one_of
 from discrim.errors import DataError
-from discrim.models.registry import MODELS, Row
+from discrim.models.registry import MODELS, ModelEntry
 
 MODEL_GROUP = "models"
 GROUPS = {
@@ -61,7 +61,7 @@ class Verb(NamedTuple):
     examples: tuple[str, ...]
 
 
-def _model(row: Row) -> Verb:
+def _model(row: ModelEntry) -> Verb:
     """The verb of a model."""
     name = row.verb.replace("_", "-")
     return Verb(

@@ -25,20 +25,7 @@ PlotKind = Literal[
 """Every kind of plot, for editors."""
 
 
-WITH_POSTERIORS: tuple[PlotKind, ...] = (
-    "regions",
-    "posteriors",
-    "partition",
-    "pairs",
-    "simplex",
-    "confusion",
-    "roc",
-    "calibration",
-)
-"""Kinds of plots of models with posteriors."""
-
-
-class Row(NamedTuple):
+class ModelEntry(NamedTuple):
     """One model.
 
     Attributes
@@ -50,15 +37,7 @@ class Row(NamedTuple):
     home : str
         The module of the results and of the model's `ModelSpec`, and of the verb unless `verb_home` is given.
     spec_class : str
-        The subclass of `ModelSpec`; empty for a model that is not fitted.
-    plots : tuple of str
-        Kinds of plots. The first that suits a fit is its default.
-    plots_in : str
-        Address of the list of plots of these kinds, below `discrim.models`.
-    shown : str
-        Module of its summary, where that is not the module of the results with "_summary": `<name>_sections`
-        and `<name>_brief`, tables of its sections by name, or functions of the results and their fit that
-        give them.
+        The subclass of `ModelSpec`, which has all that can wait until its module is imported.
     estimator : str or None
         Address of its estimator of scikit-learn; None of a model that is not fitted to rows.
     command : str or None
@@ -78,10 +57,7 @@ class Row(NamedTuple):
     verb: str
     results: str
     home: str
-    plots: tuple[PlotKind, ...]
-    plots_in: str
-    spec_class: str = ""
-    shown: str = ""
+    spec_class: str
     verb_home: str = ""
     estimator: str | None = None
     command: str | None = None
@@ -107,46 +83,17 @@ class Row(NamedTuple):
         return f"discrim.models.{self.home}"
 
     @property
-    def plot_list(self) -> str:
-        """Address of the list of plots."""
-        return f"discrim.models.{self.plots_in}"
-
-    @property
     def spec(self) -> str:
         """Address of the subclass of `ModelSpec`."""
         return f"{self.results_module}:{self.spec_class}"
 
-    @property
-    def summary(self) -> str:
-        """Module of the summary."""
-        return f"discrim.models.{self.shown or f'{self.home}_summary'}"
-
 
 MODELS = (
-    Row(
+    ModelEntry(
         "lda",
         "LDAResults",
         "discriminant.lda",
         spec_class="LDASpec",
-        shown="discriminant.normal_summary",
-        plots=(
-            "scores",
-            "biplot",
-            "territory",
-            "structure",
-            "scree",
-            "he",
-            "ellipses",
-            "qq",
-            *WITH_POSTERIORS,
-            "forest",
-            "odds_ratios",
-            "ranking",
-            "slopes",
-            "distances",
-            "path",
-        ),
-        plots_in="discriminant.plots:LDA_PLOTS",
         estimator="discrim.sklearn.normal:LDAClassifier",
         command="linear discriminant analysis: one covariance for all classes",
         examples=(
@@ -154,144 +101,94 @@ MODELS = (
             '"species ~ ." iris --errors loo,cv --seed 1 --plot iris.png',
         ),
     ),
-    Row(
+    ModelEntry(
         "qda",
         "QDAResults",
         "discriminant.qda",
         spec_class="QDASpec",
-        shown="discriminant.normal_summary",
-        plots=(*WITH_POSTERIORS, "ellipses", "qq", "log_determinants", "distances", "scree", "path", "axes"),
-        plots_in="discriminant.plots:QDA_PLOTS",
         estimator="discrim.sklearn.normal:QDAClassifier",
         command="quadratic discriminant analysis: a covariance for each class",
         examples=('"species ~ bill_length_mm + body_mass_g" penguins --prior equal',),
     ),
-    Row(
+    ModelEntry(
         "rda",
         "RDAResults",
         "discriminant.rda",
         spec_class="RDASpec",
-        shown="discriminant.normal_summary",
-        plots=(*WITH_POSTERIORS, "ellipses", "path"),
-        plots_in="discriminant.plots:RDA_PLOTS",
         estimator="discrim.sklearn.normal:RDAClassifier",
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
         examples=('"species ~ ." iris --alpha 0.5 --gamma 0.9',),
     ),
-    Row(
+    ModelEntry(
         "plda",
         "PLDAResults",
         "discriminant.plda",
         spec_class="PLDASpec",
-        plots=("trials", *WITH_POSTERIORS),
-        plots_in="discriminant.plots:PLDA_PLOTS",
         estimator="discrim.sklearn.normal:PLDAClassifier",
         command="probabilistic linear discriminant analysis: classes drawn at random",
         examples=('"cultivar ~ ." wine --components 2',),
     ),
-    Row(
+    ModelEntry(
         "location",
         "LocationResults",
         "discriminant.location",
         spec_class="LocationSpec",
-        plots=WITH_POSTERIORS,
-        plots_in="discriminant.plots:LOCATION_PLOTS",
         estimator="discrim.sklearn.normal:LocationClassifier",
         command="the location model: normal numbers within each combination of categories",
         examples=('"species ~ sex + island + bill_length_mm" penguins --smoothing 0.1',),
     ),
-    Row(
+    ModelEntry(
         "naive_bayes",
         "NaiveBayesResults",
         "naive_bayes.naive_bayes",
         spec_class="NaiveBayesSpec",
-        plots=(
-            "regions",
-            "table",
-            "posteriors",
-            "partition",
-            "pairs",
-            "simplex",
-            "confusion",
-            "roc",
-            "calibration",
-            "ellipses",
-            "density",
-        ),
-        plots_in="naive_bayes.plots:NAIVE_BAYES_PLOTS",
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
         command="naive Bayes: columns independent within classes",
         examples=('"species ~ ." iris --kernel petal_length,petal_width',),
     ),
-    Row(
+    ModelEntry(
         "shrunken_centroids",
         "ShrunkenCentroidsResults",
         "naive_bayes.shrunken_centroids",
         spec_class="ShrunkenCentroidsSpec",
-        shown="naive_bayes.shrunken_centroids",
-        plots=("centroids", "path", *WITH_POSTERIORS),
-        plots_in="naive_bayes.plots:SHRUNKEN_CENTROIDS_PLOTS",
         estimator="discrim.sklearn.geometric:ShrunkenCentroidsClassifier",
         command="nearest shrunken centroids: few of many columns, one spread each",
         examples=('"cultivar ~ ." wine --threshold 2',),
     ),
-    Row(
+    ModelEntry(
         "nearest_centroid",
         "NearestCentroidResults",
         "discriminant.nearest_centroid",
         spec_class="NearestCentroidSpec",
-        shown="discriminant.nearest_centroid",
-        plots=WITH_POSTERIORS,
-        plots_in="discriminant.plots:NEAREST_CENTROID_PLOTS",
         estimator="discrim.sklearn.geometric:NearestCentroidClassifier",
         command="nearest centroids: the class of the nearest mean",
         examples=('"species ~ ." iris',),
     ),
-    Row(
+    ModelEntry(
         "knn",
         "KNNResults",
         "neighbours.knn",
         spec_class="KNNSpec",
-        shown="neighbours.neighbours_summary",
-        plots=(*WITH_POSTERIORS, "path"),
-        plots_in="neighbours.plots:KNN_PLOTS",
         estimator="discrim.sklearn.geometric:KNNClassifier",
         command="k nearest neighbours: the class of most of the nearest rows",
         weights=False,
         examples=('"species ~ ." iris --k 5 --prior equal',),
     ),
-    Row(
+    ModelEntry(
         "kernel_density",
         "KernelDensityResults",
         "neighbours.kernel_density",
         spec_class="KernelDensitySpec",
-        shown="neighbours.neighbours_summary",
-        plots=(*WITH_POSTERIORS, "path"),
-        plots_in="neighbours.plots:KERNEL_DENSITY_PLOTS",
         estimator="discrim.sklearn.geometric:KernelDensityClassifier",
         command="kernel densities: the class with the largest density at a row",
         examples=('"species ~ petal_length + petal_width" iris --bandwidth 0.5',),
     ),
-    Row(
+    ModelEntry(
         "logistic",
         "LogisticResults",
         "regression.logistic_results",
         spec_class="LogisticSpec",
-        shown="regression.logistic_summary",
         verb_home="regression.logistic",
-        plots=(
-            "regions",
-            "forest",
-            "posteriors",
-            "partition",
-            "pairs",
-            "simplex",
-            "confusion",
-            "roc",
-            "calibration",
-            "odds_ratios",
-        ),
-        plots_in="regression.plots:LOGISTIC_PLOTS",
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         command="logistic regression: log odds linear in the columns",
         examples=(
@@ -300,124 +197,97 @@ MODELS = (
             '"species ~ ." iris --penalty "lasso(strength=0.05)"',
         ),
     ),
-    Row(
+    ModelEntry(
         "logistic",
         "PenalizedLogisticResults",
         "regression.penalized",
         spec_class="PenalizedLogisticSpec",
-        shown="regression.logistic_summary",
         verb_home="regression.logistic",
-        plots=("choice", "path", *WITH_POSTERIORS),
-        plots_in="regression.plots:PENALIZED_LOGISTIC_PLOTS",
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         name_in_files="penalized_logistic",
     ),
-    Row(
+    ModelEntry(
         "indicator",
         "IndicatorResults",
         "regression.indicator",
         spec_class="IndicatorSpec",
-        plots=("fitted", "regions", "partition", "pairs", "distances", "confusion", "roc"),
-        plots_in="regression.plots:INDICATOR_PLOTS",
         estimator="discrim.sklearn.regressions:IndicatorClassifier",
         command="least squares of the indicators of the classes",
         posteriors=False,
     ),
-    Row(
+    ModelEntry(
         "perceptron",
         "PerceptronResults",
         "hyperplanes.perceptron",
         spec_class="PerceptronSpec",
-        shown="hyperplanes.plane_summary",
-        plots=("history", "updates", "regions", "partition", "pairs", "distances", "confusion", "roc"),
-        plots_in="hyperplanes.plots:PERCEPTRON_PLOTS",
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
         command="Rosenblatt's perceptron: a separating line, learnt from its errors",
         posteriors=False,
         weights=False,
         examples=('"species ~ ." iris --seed 1 --sections header',),
     ),
-    Row(
+    ModelEntry(
         "hyperplane",
         "HyperplaneResults",
         "hyperplanes.hyperplane",
         spec_class="HyperplaneSpec",
-        shown="hyperplanes.plane_summary",
-        plots=("regions", "distances", "partition", "pairs", "confusion", "roc"),
-        plots_in="hyperplanes.plots:HYPERPLANE_PLOTS",
         estimator="discrim.sklearn.geometric:HyperplaneClassifier",
         command="the optimal separating hyperplane of two classes",
         posteriors=False,
         weights=False,
         examples=('"diagnosis ~ ." breast_cancer --sections header',),
     ),
-    Row(
+    ModelEntry(
         "fda",
         "FDAResults",
         "regression.fda",
         spec_class="FDASpec",
-        shown="regression.indicator_summary",
-        plots=("scores", *WITH_POSTERIORS, "territory"),
-        plots_in="regression.plots:FDA_PLOTS",
         estimator="discrim.sklearn.regressions:FDAClassifier",
         command="flexible discriminant analysis: any regression of scikit-learn as its engine",
         examples=('"species ~ ." iris --engine "KernelRidge(kernel=\'rbf\', gamma=0.1)"',),
         can_be_saved=False,
     ),
-    Row(
+    ModelEntry(
         "kernel_lda",
         "KernelLDAResults",
         "kernels.kernel_lda",
         spec_class="KernelLDASpec",
-        shown="kernels.kernel_lda",
-        plots=("scores", *WITH_POSTERIORS, "territory", "path", "importance"),
-        plots_in="kernels.plots:KERNEL_LDA_PLOTS",
         estimator="discrim.sklearn.regressions:KernelLDAClassifier",
         command="kernel discriminant analysis: curved discriminants, chosen by rows left out",
         examples=('"species ~ ." iris --kernel gaussian --width 2 --ridge 0.1',),
     ),
-    Row(
+    ModelEntry(
         "pls",
         "PLSResults",
         "projections.pls",
         spec_class="PLSSpec",
-        plots=("scores", "vip", "loadings", "s_plot", "stability", "path", *WITH_POSTERIORS),
-        plots_in="projections.plots:PLS_PLOTS",
         estimator="discrim.sklearn.projections:PLSClassifier",
         command="partial least squares: few directions that covary with the classes",
         examples=('"cultivar ~ ." wine --ncomp 2',),
     ),
-    Row(
+    ModelEntry(
         "sparse_lda",
         "SparseLDAResults",
         "projections.sparse_lda",
         spec_class="SparseLDASpec",
-        shown="projections.sparse_lda",
-        plots=("scores", "choice", "path", *WITH_POSTERIORS, "territory"),
-        plots_in="projections.plots:SPARSE_LDA_PLOTS",
         estimator="discrim.sklearn.projections:SparseLDAClassifier",
         command="sparse discriminant analysis: discriminants of few of many columns",
         examples=('"cultivar ~ ." wine --nonzero 3',),
     ),
-    Row(
+    ModelEntry(
         "mixture",
         "MixtureResults",
         "mixtures.mixture",
         spec_class="MixtureSpec",
-        shown="mixtures.mixture",
-        plots=(*WITH_POSTERIORS, "components", "path"),
-        plots_in="mixtures.plots:MIXTURE_PLOTS",
         estimator="discrim.sklearn.normal:MixtureClassifier",
         command="mixture discriminant analysis: each class a mixture of normals",
         examples=('"species ~ ." iris --components 2 --covariance pooled',),
     ),
-    Row(
+    ModelEntry(
         "bayes",
         "BayesResults",
         "distributions.bayes",
-        shown="distributions.bayes",
-        plots=("regions", "densities"),
-        plots_in="distributions.plots:BAYES_PLOTS",
+        spec_class="BayesSpec",
         weights=False,
         can_be_saved=False,
     ),
@@ -478,6 +348,11 @@ def summary_of(results: Any, *asked: Any) -> Any:
     return resolve(SUMMARIES[type(results).__name__])(results, *asked)
 
 
-def summary_part(model: str, which: str) -> Any:
-    """The sections of a model's summary ("sections"), or those of its short form ("brief")."""
-    return resolve(f"{BY_MODEL[model].summary}:{model}_{which}")
+def spec_of(model: ModelEntry) -> Any:
+    """Return the specification of a model, whose module is imported."""
+    return resolve(model.spec)()
+
+
+def plot_kinds(model: ModelEntry) -> tuple[PlotKind, ...]:
+    """Return the kinds of plots of a model, whose module is imported."""
+    return tuple(plot.kind for plot in spec_of(model).plots())

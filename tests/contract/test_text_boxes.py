@@ -20,8 +20,7 @@ from scipy import stats
 from sklearn.linear_model import Ridge
 
 import discrim
-from discrim.models.plots.pictured import plots_of
-from discrim.models.registry import BY_MODEL
+from discrim.models.registry import BY_MODEL, spec_of
 from discrim.penalty import Lasso
 from tests.pictures import text_faults
 
@@ -146,7 +145,7 @@ def cases() -> list[Any]:
         for model in MODELS if table != "big" else BIG:
             row = BY_MODEL[model.split()[0]]
             plots = [
-                plot for plot in plots_of(row.name) if DRAWN_OF.get((row.name, plot.kind), model) == model
+                plot for plot in spec_of(row).plots() if DRAWN_OF.get((row.name, plot.kind), model) == model
             ]
             for plot in plots:
                 if plot in seen or (table == "big" and plot.refits):

@@ -18,8 +18,8 @@ import pytest
 import discrim
 from discrim.core.neighbours.neighbours import METRICS, NORMS, ZERO_ONE
 from discrim.models.plots import judged
-from discrim.models.plots.pictured import Plot, plots_of
-from discrim.models.registry import MODELS, PlotKind
+from discrim.models.plots.pictured import Plot
+from discrim.models.registry import MODELS, PlotKind, plot_kinds
 from discrim.models.selection import choose, fold_plots, learning, planning, stepwise
 
 HERE = Path(__file__).parent
@@ -80,15 +80,10 @@ def test_the_script_of_a_user_runs(tmp_path, monkeypatch):
 
 
 def test_every_plot_is_of_a_kind_that_editors_know():
-    of_models = {kind for model in MODELS for kind in model.plots}
+    of_models = {kind for model in MODELS for kind in plot_kinds(model)}
     modules = (judged, choose, fold_plots, learning, planning, stepwise)
     others = {plot.kind for module in modules for plot in vars(module).values() if isinstance(plot, Plot)}
     assert of_models | others == {*typing.get_args(PlotKind)}
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_the_registry_names_the_plots_of_each_model_in_their_order(model):
-    assert [plot.kind for plot in plots_of(model.name)] == list(model.plots)
 
 
 def test_every_metric_of_a_norm_or_of_zeros_and_ones_is_one_that_editors_know():

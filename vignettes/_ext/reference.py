@@ -24,7 +24,7 @@ import discrim
 import discrim.sklearn
 from discrim import covariance, datasets, errors, penalty, subspace
 from discrim.models.base.available import Conditional
-from discrim.models.registry import MODELS, resolve
+from discrim.models.registry import MODELS, plot_kinds, resolve
 from discrim.models.results.results import ClassifierResults
 from discrim.report.result_table import ResultTable
 
@@ -308,7 +308,7 @@ def shared_names(kind: type) -> list[str]:
 def more_of(purpose: str, kind: type, shared: Iterable[str]) -> str:
     """What a purpose has beside its names: attributes of every fit, or the kinds of plots."""
     if purpose == "Plots":
-        kinds = [each for model in MODELS if model.results == kind.__name__ for each in model.plots]
+        kinds = [each for model in MODELS if model.results == kind.__name__ for each in plot_kinds(model)]
         there = set(re.findall(r"^### (\w+)$", GALLERY.read_text(encoding="utf-8"), re.MULTILINE))
         words = ", ".join(
             f"`{each} <../gallery.html#{each.replace('_', '-')}>`__" if each in there else f"``{each}``"

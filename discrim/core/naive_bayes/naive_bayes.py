@@ -618,7 +618,8 @@ def naive_bayes_of_tables(
     families = ((plan.families >= 0) & (plan.families <= 3)).all() and (plan.bandwidths >= 0).all()
     _check(bool(families), "its columns are of no kind that is known")
     words = plan.rule in FACTORS and plan.unseen in ("raise", "missing") and plan.method in ("moment", "mle")
-    _check(words and min(plan.laplace, plan.smoothing) >= 0, "its options are not those of naive Bayes")
+    _check(words, "its options are not those of naive Bayes")
+    _check(min(plan.laplace, plan.smoothing) >= 0, "its smoothing, or its laplace, is negative")
     # Tables take memory for each level: there are as many in all as the file has.
     sizes = tuple((k, size) for size in plan.sizes[plan.tables].tolist())
     _check(tuple(n.shape for n in level_counts) == sizes, "its tables do not fit its columns")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import pandas as pd
 
 from discrim.models.base.available import PublicAttributes
-from discrim.models.registry import BY_MODEL, summary_part
 from discrim.report.result_table import MAX_COLUMNS, as_result_table
 
 if TYPE_CHECKING:
     from os import PathLike
 
+    from discrim.models.base.fit import ModelSpec
     from discrim.report.grid import Format
     from discrim.report.tables import Parts, Summary
 
@@ -180,9 +180,10 @@ def shown_briefly(kind: type[T]) -> type[T]:
 class ShownModel(Shown):
     """Results of a model, shown as the short form of their summary."""
 
+    @property
     @abstractmethod
-    def _model(self) -> str:
-        """Name of the model in the registry."""
+    def _spec(self) -> ModelSpec[Any]:
+        """The specification of the model."""
 
     @abstractmethod
     def _title(self) -> str:
@@ -194,29 +195,30 @@ class ShownModel(Shown):
 
     def _verb(self) -> str:
         """Name of the verb that makes such fits."""
-        return BY_MODEL[self._model()].verb
+        return self._spec.verb
 
     @abstractmethod
     def _heading(self) -> str:
         """Title of the short form."""
 
-    def _parts(self, which: str, subject: Any = None) -> Parts:
+    def _parts(self, *, brief: bool, subject: Any = None) -> Parts:
         """Sections of the summary or of its short form, by name, computed where they are asked for."""
         from discrim.report.tables import Parts
 
-        sections = summary_part(self._model(), which)
+        whole, short = self._spec.summary()
+        sections = short if brief else whole
         shown = (self, subject or self._subject())
         if callable(sections):
             sections = sections(*shown)
         return (sections if isinstance(sections, Parts) else Parts(sections)).of(*shown)
 
     def _sections(self) -> Parts:
-        return self._parts("sections")
+        return self._parts(brief=False)
 
     def _brief(self) -> Summary:
         from discrim.report.tables import Summary
 
-        made = {name: make() for name, make in self._parts("brief").items()}
+        made = {name: make() for name, make in self._parts(brief=True).items()}
         return Summary(self._heading(), self._facts() | made).shortened()
 
     def _facts(self) -> dict[str, Any]:

@@ -325,8 +325,8 @@ class Refits(Generic[E]):
 class ModelSpec(Refits[E]):
     """One model: its name, rule, refits and file.
 
-    A subclass has to define `name`, `title`, `results_class` and, unless `can_be_saved` is false,
-    `constructor`. Every other attribute and method has a default. The estimates of a model have the
+    A subclass has to define `name`, `title`, `results_class`, `summary`, `plots` and, if files can store its
+    fits, `constructor`. Every other attribute and method has a default. The estimates of a model have the
     attributes `moments`, `prior` and `estimated_prior`, and the methods `rule`, `refit` and `left_out` unless
     the subclass overrides what calls them.
 
@@ -366,9 +366,6 @@ class ModelSpec(Refits[E]):
     search_options: ClassVar[tuple[str, ...]] = ()
     """Options that say how the rows choose; a refit that keeps the choice does without."""
 
-    can_be_saved: ClassVar[bool] = True
-    """Whether a file can store the fits."""
-
     constructor: ClassVar[Callable[..., Any]]
     """Function or class that makes the estimates from moments, a prior and what a file stores.
 
@@ -391,6 +388,11 @@ class ModelSpec(Refits[E]):
     """Whether every row near a class mean has a score, which is checked when a file is loaded."""
 
     search: Any = None
+
+    @property
+    def can_be_saved(self) -> bool:
+        """Whether a file can store the fits."""
+        return hasattr(self, "constructor")
 
     @property
     def verb(self) -> str:
@@ -443,6 +445,23 @@ class ModelSpec(Refits[E]):
     def posteriors_hint(self, fit: FittedModel[E]) -> str:
         """Return what to use instead of posteriors; empty if the model has them."""
         return ""
+
+    # ---- summary and plots
+
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary, and those of its short form.
+
+        Each is a `discrim.report.tables.Sections`, or a function of the results and their fit that returns
+        one.
+        """
+        raise NotImplementedError
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots, which `discrim.models.plots.pictured.plot` decorates.
+
+        The first that suits a fit is its default.
+        """
+        raise NotImplementedError
 
     # ---- scores of rows
 

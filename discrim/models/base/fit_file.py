@@ -41,7 +41,7 @@ from discrim.models.base.fit import CALIBRATOR, FittedModel, ModelSpec, Selectio
 from discrim.models.base.refits import as_json, read_options
 from discrim.models.base.stored import StoredEstimates, restore, stored_names
 from discrim.models.base.tensor_file import DamagedFileError, check_finite, damaged, write_file
-from discrim.models.registry import BY_MODEL, resolve
+from discrim.models.registry import BY_MODEL, spec_of
 
 OWN = "estimates."
 """Start of the names of buffers that are of one model; moments and prior are of all."""
@@ -197,7 +197,7 @@ def _spec_in_file(name: Any) -> ModelSpec[Any] | None:
     row = BY_MODEL.get(name) if isinstance(name, str) else None
     if row is None or not row.can_be_saved:
         return None
-    spec: ModelSpec[Any] = resolve(row.spec)()
+    spec: ModelSpec[Any] = spec_of(row)
     return spec
 
 

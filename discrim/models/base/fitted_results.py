@@ -9,7 +9,7 @@ import pandas as pd
 
 from discrim.models.base.available import PublicAttributes
 from discrim.models.base.displayed import ShownModel
-from discrim.models.base.fit import FittedModel
+from discrim.models.base.fit import FittedModel, ModelSpec
 
 
 class FittedResults(ShownModel):
@@ -61,8 +61,9 @@ class FittedResults(ShownModel):
         bare._fit = self._fit.without_rows()
         return bare
 
-    def _model(self) -> str:
-        return self._fit.spec.name
+    @property
+    def _spec(self) -> ModelSpec[Any]:
+        return self._fit.spec
 
     def _title(self) -> str:
         return self._fit.title

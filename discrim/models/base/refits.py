@@ -36,7 +36,7 @@ from discrim.models.base.reading import (
     used_sparse_rows,
     verb_options,
 )
-from discrim.models.registry import BY_MODEL, Row, resolve
+from discrim.models.registry import BY_MODEL, ModelEntry, resolve
 from discrim.penalty import PENALTIES
 from discrim.specification import Specification
 from discrim.subspace import FEATURES, PLS, SUBSPACES
@@ -110,13 +110,13 @@ def _held(number: Any, classes: pd.Index) -> Any:
     return dict(zip(classes, plain_value(number), strict=True))
 
 
-def argument_defaults(model: Row) -> dict[str, Any]:
+def argument_defaults(model: ModelEntry) -> dict[str, Any]:
     """The arguments of a verb, with their defaults."""
     parameters = inspect.signature(resolve(f"{model.module}:{model.verb}")).parameters
     return {name: each.default for name, each in parameters.items()}
 
 
-def default_options(model: Row) -> dict[str, Any]:
+def default_options(model: ModelEntry) -> dict[str, Any]:
     """The options of a verb, with their defaults."""
     return {name: value for name, value in argument_defaults(model).items() if name not in NOT_OPTIONS}
 

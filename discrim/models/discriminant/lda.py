@@ -497,6 +497,18 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     has_common_covariance = True
     constructor = staticmethod(fit_lda)
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.discriminant.normal_summary import lda_brief, lda_sections
+
+        return lda_sections, lda_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.discriminant.plots import LDA_PLOTS
+
+        return LDA_PLOTS
+
     def fit(
         self, estimates: LDAFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[LDAFit]:

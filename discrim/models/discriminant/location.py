@@ -339,6 +339,18 @@ class LocationSpec(ModelSpec[LocationFit]):
 
     search: tuple[float, ...] = ()
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.discriminant.location_summary import location_brief, location_sections
+
+        return location_sections, location_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.discriminant.plots import LOCATION_PLOTS
+
+        return LOCATION_PLOTS
+
     def likelihood_of(self, fit: FittedModel[LocationFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"

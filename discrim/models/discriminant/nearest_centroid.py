@@ -327,6 +327,16 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
     file_moments = "diagonal"
     allows_singular = True
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        return nearest_centroid_sections, nearest_centroid_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.discriminant.plots import NEAREST_CENTROID_PLOTS
+
+        return NEAREST_CENTROID_PLOTS
+
     def required_moments(self, fit: FittedModel[NearestCentroidFit]) -> Spread:
         """Return which moments a refit needs."""
         return "diagonal"

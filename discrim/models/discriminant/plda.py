@@ -585,6 +585,18 @@ class PLDASpec(ModelSpec[PLDAFit]):
     leave_one_out_cost = 1000
     constructor = PLDAFit
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.discriminant.plda_summary import plda_brief, plda_sections
+
+        return plda_sections, plda_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.discriminant.plots import PLDA_PLOTS
+
+        return PLDA_PLOTS
+
     def required_moments(self, fit: FittedModel[PLDAFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
         return None if fit.estimates.normalize else "pooled"

@@ -333,6 +333,18 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
     file_moments = "class"
     constructor = staticmethod(fit_qda)
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.discriminant.normal_summary import qda_brief, qda_sections
+
+        return qda_sections, qda_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.discriminant.plots import QDA_PLOTS
+
+        return QDA_PLOTS
+
     def rule(self, fit: FittedModel[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
         """Return the rule under a prior, if each class has the rows that the method needs."""
         check_closed_form(fit, method)

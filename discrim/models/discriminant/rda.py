@@ -842,6 +842,18 @@ class RDASpec(ModelSpec[RDAFit]):
 
     search: PairChoice | None = None
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.discriminant.normal_summary import rda_brief, rda_sections
+
+        return rda_sections, rda_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.discriminant.plots import RDA_PLOTS
+
+        return RDA_PLOTS
+
     def required_moments(self, fit: FittedModel[RDAFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None

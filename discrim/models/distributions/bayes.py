@@ -25,6 +25,7 @@ from discrim.inference.resampling import generator
 from discrim.models.base import reading
 from discrim.models.base.core_errors import named_errors
 from discrim.models.base.displayed import displayed
+from discrim.models.base.fit import ModelSpec
 from discrim.models.base.labels import distinct, labelled
 from discrim.models.base.reading import Data, Prior
 from discrim.models.base.scores import Decision, cost_matrix
@@ -526,14 +527,15 @@ class BayesResults(Reported):
             hint="Keep the call of bayes(), or densities.to_csv() of a table.",
         )
 
-    def _model(self) -> str:
-        return "bayes"
+    @property
+    def _spec(self) -> ModelSpec[Any]:
+        return BayesSpec()
 
     def _subject(self) -> KnownDistribution:
         return self._known
 
     def _title(self) -> str:
-        return "Bayes classifier of a known law"
+        return self._spec.title
 
     def _heading(self) -> str:
         return self._title()
@@ -550,6 +552,24 @@ class BayesResults(Reported):
 
 MIN_LISTED_PROBABILITY = 1e-6
 """Values of smaller probability are not listed in a summary."""
+
+
+class BayesSpec(ModelSpec[Any]):
+    """The Bayes classifier of a known distribution, which is not fitted."""
+
+    name = "bayes"
+    title = "Bayes classifier of a known law"
+    results_class = BayesResults
+
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        return bayes_sections, bayes_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first is the default."""
+        from discrim.models.distributions.plots import BAYES_PLOTS
+
+        return BAYES_PLOTS
 
 
 def bayes_sections(results: BayesResults, known: KnownDistribution) -> Sections:

@@ -366,6 +366,18 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
     results_class = HyperplaneResults
     constructor = HyperplaneFit
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.hyperplanes.plane_summary import hyperplane_brief, hyperplane_sections
+
+        return hyperplane_sections, hyperplane_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.hyperplanes.plots import HYPERPLANE_PLOTS
+
+        return HYPERPLANE_PLOTS
+
     def leave_one_out(self, fit: FittedModel[HyperplaneFit]) -> LeftOut:
         """Return the scores of rows outside the margin, any of which the plane does without.
 

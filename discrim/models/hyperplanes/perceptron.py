@@ -359,6 +359,18 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
     leave_one_out_cost = 1000
     constructor = PerceptronFit
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.hyperplanes.plane_summary import perceptron_brief, perceptron_sections
+
+        return perceptron_sections, perceptron_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.hyperplanes.plots import PERCEPTRON_PLOTS
+
+        return PERCEPTRON_PLOTS
+
     def leave_one_out(self, fit: FittedModel[PerceptronFit]) -> Floats:
         """Return the scores of rows by runs without each; missing if columns would be left out as well."""
         super().leave_one_out(fit)

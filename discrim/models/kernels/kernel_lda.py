@@ -475,6 +475,12 @@ class KernelLDAResults(VariateResults):
     _fit: FittedModel[KernelLDAFit | FeatureLDAFit]
 
     @property
+    def _loss_name(self) -> str:
+        """Name of the loss by which the kernel was chosen."""
+        names = {"squared": "squared error", "log_loss": "log loss", "error": "error rate"}
+        return names[self._fit.options["select"]]
+
+    @property
     def components(self) -> int | None:
         """Number of features, None where the kernel is that of all rows.
 
@@ -597,6 +603,16 @@ class KernelLDASpec(ModelSpec[Any]):
     # Distances are to the rows of the fit, which may be far from the class means.
     scores_class_means = False
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        return kernel_lda_sections, kernel_lda_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.kernels.plots import KERNEL_LDA_PLOTS
+
+        return KERNEL_LDA_PLOTS
+
     def fit(
         self, estimates: KernelLDAFit | FeatureLDAFit, rows: Blocks, arguments: Mapping[str, Any],
         **options: Any,
@@ -667,8 +683,6 @@ MOST_TRIED = 12
 
 INTERPOLATED = 0.999
 """Squared canonical correlation from which a fit is said to pass through its rows."""
-
-LOSSES = {"squared": "squared error", "log_loss": "log loss", "error": "error rate"}
 
 
 def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Sections:
@@ -755,7 +769,7 @@ def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> 
     }  # fmt: skip
     note = (
         f"The best {len(shown)} of {len(path)} that were tried, in their order, each with its best ridge. "
-        f"loss is the mean {LOSSES[fit.options['select']]} of left-out rows; its standard error assumes "
+        f"loss is the mean {results._loss_name} of left-out rows; its standard error assumes "
         "independent rows."
     )
     if (shown["by"] == "GCV").any():

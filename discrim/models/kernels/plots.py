@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discrim.models.kernels.kernel_lda import LOSSES
 from discrim.models.plots import spaces
 from discrim.models.plots.pictured import plot, was_chosen
 from discrim.models.plots.shared import WITH_POSTERIORS
@@ -43,7 +42,7 @@ def kernel_path(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
     axes.plot(chosen["width"], chosen["loss"], label=f"chosen{by_gcv}", **look)
     log_axis(axes, path["width"].to_numpy())
     axes.set_xlabel("Width of the kernel")
-    axes.set_ylabel(f"Mean {LOSSES[fit.options['select']]}, rows left out")
+    axes.set_ylabel(f"Mean {results._loss_name}, rows left out")
     axes.legend()
     set_title(axes, "Rows left out, by the width of the kernel")
     return axes

@@ -667,6 +667,16 @@ class MixtureSpec(ModelSpec[MixtureFit]):
 
     search: MixtureChoice | None = None
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        return mixture_sections, mixture_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.mixtures.plots import MIXTURE_PLOTS
+
+        return MIXTURE_PLOTS
+
     def fit(
         self, estimates: MixtureFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[MixtureFit]:

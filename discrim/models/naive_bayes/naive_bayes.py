@@ -787,6 +787,18 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     file_moments = "diagonal"
     allows_constant = True
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.naive_bayes.naive_bayes_summary import naive_bayes_brief, naive_bayes_sections
+
+        return naive_bayes_sections, naive_bayes_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.naive_bayes.plots import NAIVE_BAYES_PLOTS
+
+        return NAIVE_BAYES_PLOTS
+
     def fit(
         self, estimates: NaiveBayesFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[NaiveBayesFit]:

@@ -382,6 +382,16 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
 
     search: GridSearch | None = None
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        return shrunken_centroids_sections, shrunken_centroids_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.naive_bayes.plots import SHRUNKEN_CENTROIDS_PLOTS
+
+        return SHRUNKEN_CENTROIDS_PLOTS
+
     def required_moments(self, fit: FittedModel[ShrunkenFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None

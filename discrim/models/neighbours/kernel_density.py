@@ -430,6 +430,18 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
 
     search: BandwidthSearch | None = None
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.neighbours.neighbours_summary import kernel_density_brief, kernel_density_sections
+
+        return kernel_density_sections, kernel_density_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.neighbours.plots import KERNEL_DENSITY_PLOTS
+
+        return KERNEL_DENSITY_PLOTS
+
     def likelihood_of(self, fit: FittedModel[KernelDensityFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"

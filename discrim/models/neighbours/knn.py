@@ -417,6 +417,18 @@ class KNNSpec(ModelSpec[KNNFit]):
 
     search: tuple[int, ...] = ()
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.neighbours.neighbours_summary import knn_brief, knn_sections
+
+        return knn_sections, knn_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.neighbours.plots import KNN_PLOTS
+
+        return KNN_PLOTS
+
     def likelihood_of(self, fit: FittedModel[KNNFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"

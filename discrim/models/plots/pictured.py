@@ -23,7 +23,7 @@ from discrim.formula.grammar import expression
 from discrim.models.base.displayed import ShownModel
 from discrim.models.base.reading import Data, Structure, check_flag, check_word, listed, told
 from discrim.models.base.scores import finished_scores
-from discrim.models.registry import BY_MODEL, MODELS, PlotKind, resolve
+from discrim.models.registry import MODELS, PlotKind, plot_kinds
 
 if TYPE_CHECKING:
     from discrim.core.moments.moments import ClassMoments
@@ -172,12 +172,6 @@ def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PictureOpti
     return moments is not None and set(columns) <= set(fit.terms)
 
 
-def plots_of(model: str) -> tuple[Plot[..., Any], ...]:
-    """Return the plots of a model, by its name in the registry."""
-    plots: tuple[Plot[..., Any], ...] = resolve(BY_MODEL[model].plot_list)
-    return plots
-
-
 def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
     """Return the kinds of plots of a model; some need rows, two columns, or the like.
 
@@ -189,7 +183,7 @@ def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
     >>> kinds_of(discrim.knn("species ~ .", data=discrim.datasets.load_iris()))[:2]
     ('regions', 'posteriors')
     """
-    return tuple(plot.kind for plot in plots_of(results._model()) if refits or not plot.refits)
+    return tuple(plot.kind for plot in results._spec.plots() if refits or not plot.refits)
 
 
 def checked_names(option: str, given: Any) -> Any:
@@ -567,7 +561,7 @@ class Pictured(ShownModel):
             ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title,
             interactive=interactive or None, standardized=standardized or None, label=label,
         )  # fmt: skip
-        return draw_kind((self, self._subject()), plots_of(self._model()), kind, options)
+        return draw_kind((self, self._subject()), self._spec.plots(), kind, options)
 
     @abstractmethod
     def _is_plane(self) -> bool:
@@ -598,7 +592,7 @@ def draw_kind(
     by_kind = {each.kind: each for each in plots}
     if isinstance(kind, str) and kind not in by_kind and hasattr(shown[-1], "spec"):
         known = list(by_kind)
-        verbs = dict.fromkeys(f"{row.verb}()" for row in MODELS if kind in row.plots)
+        verbs = dict.fromkeys(f"{row.verb}()" for row in MODELS if kind in plot_kinds(row))
         if verbs:
             raise DataError(
                 f"kind={kind!r} is of fits of {', '.join(verbs)}, and this is one of "

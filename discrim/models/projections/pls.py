@@ -759,6 +759,18 @@ class PLSSpec(ModelSpec[PLSFit]):
     search: GridSearch | None = None
     row_groups: Codes | None = None
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.projections.pls_summary import pls_brief, pls_sections
+
+        return pls_sections, pls_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.projections.plots import PLS_PLOTS
+
+        return PLS_PLOTS
+
     def likelihood_of(self, fit: FittedModel[PLSFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"

@@ -27,7 +27,13 @@ from discrim.errors import CollinearError, DataError, UninformativeFitWarning, w
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FOLD_OPTIONS, FittedModel, Gaps, ModelSpec, scores_by_refits
+from discrim.models.base.fit import (
+    FOLD_OPTIONS,
+    FittedModel,
+    Gaps,
+    ModelSpec,
+    scores_by_refits,
+)
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import error_path, held_path
@@ -597,6 +603,16 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     allows_few_rows = True
 
     search: GridSearch | None = None
+
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        return sparse_lda_sections, sparse_lda_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.projections.plots import SPARSE_LDA_PLOTS
+
+        return SPARSE_LDA_PLOTS
 
     def required_moments(self, fit: FittedModel[SparseFit]) -> Spread | None:
         """Return which moments a refit needs; None if it needs the rows."""

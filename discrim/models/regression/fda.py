@@ -396,9 +396,20 @@ class FDASpec(ModelSpec[FlexibleFit]):
     name = "fda"
     title = "Flexible discriminant analysis"
     results_class = FDAResults
-    can_be_saved = False
 
     engine: Any = None
+
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.regression.indicator_summary import fda_brief, fda_sections
+
+        return fda_sections, fda_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.regression.plots import FDA_PLOTS
+
+        return FDA_PLOTS
 
     def likelihood_of(self, fit: FittedModel[FlexibleFit]) -> str:
         """Return whose likelihood `llf` is."""

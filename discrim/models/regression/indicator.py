@@ -383,6 +383,18 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     allows_constant = True
     allows_singular = True
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.regression.indicator_summary import indicator_brief, indicator_sections
+
+        return indicator_sections, indicator_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.regression.plots import INDICATOR_PLOTS
+
+        return INDICATOR_PLOTS
+
     def likelihood_of(self, fit: FittedModel[IndicatorFit]) -> str:
         """Return whose likelihood `llf` is."""
         return "none"

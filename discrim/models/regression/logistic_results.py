@@ -572,6 +572,18 @@ class LogisticSpec(ModelSpec[Any]):
     results_class = LogisticResults
     constructor: ClassVar[Callable[..., Any]] = staticmethod(logistic_of_search)
 
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.regression.logistic_summary import logistic_brief, logistic_sections
+
+        return logistic_sections, logistic_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.regression.plots import LOGISTIC_PLOTS
+
+        return LOGISTIC_PLOTS
+
     def likelihood_of(self, fit: FittedModel[Any]) -> str:
         """Return whose likelihood `llf` is."""
         return "class given row"

@@ -414,8 +414,12 @@ class PenalizedLogisticResults(LogisticResults):
         NotSupportedError
             The fit was loaded.
         """
+        return self._along().table.copy()
+
+    def _along(self) -> Path:
+        """The fits at all strengths, computed if they are not known."""
         fit: Any = self._fit
-        return fit_path(fit).table.copy()
+        return fit_path(fit)
 
     @property
     def prsquared(self) -> float:
@@ -531,6 +535,21 @@ class PenalizedLogisticSpec(LogisticSpec):
     allows_constant = True
 
     search: StrengthSearch | None = None
+
+    def summary(self) -> tuple[Any, Any]:
+        """Return the sections of the summary and those of its short form."""
+        from discrim.models.regression.logistic_summary import (
+            penalized_logistic_brief,
+            penalized_logistic_sections,
+        )
+
+        return penalized_logistic_sections, penalized_logistic_brief
+
+    def plots(self) -> tuple[Any, ...]:
+        """Return the plots; the first that suits a fit is its default."""
+        from discrim.models.regression.plots import PENALIZED_LOGISTIC_PLOTS
+
+        return PENALIZED_LOGISTIC_PLOTS
 
     @property
     def verb(self) -> str:

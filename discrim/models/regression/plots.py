@@ -15,7 +15,6 @@ from discrim.models.hyperplanes.plots import distances
 from discrim.models.plots import judged, planes, spaces
 from discrim.models.plots.pictured import needed_rows, numeric_columns, plot, was_chosen
 from discrim.models.plots.shared import POSTERIOR_PLOTS, WITH_POSTERIORS
-from discrim.models.regression.penalized import fit_path
 from discrim.report.plots.bars import count_above, draw_errors
 from discrim.report.plots.style import (
     SIGNS,
@@ -68,7 +67,7 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PictureOptions
 @plot("path", "coefficients along the strength of the penalty", data=False, colors=False)
 def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Coefficients of standardized columns along the strength."""
-    along = fit_path(fit)
+    along = results._along()
     betas = np.stack([ended.beta for ended in along.ends])[:, :, 1:]
     axes, _ = new_axes(options.ax)
     at = along.table["strength"].to_numpy()

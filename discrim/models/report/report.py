@@ -31,7 +31,7 @@ from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import check_flag, listed, told
 from discrim.models.base.refits import argument_defaults, options_of
 from discrim.models.evaluation.assessment import Counting, methods_to_judge, takes_long
-from discrim.models.plots.pictured import PictureOptions, drawn_rows, kinds_of, plots_of, pointed_rows
+from discrim.models.plots.pictured import PictureOptions, drawn_rows, kinds_of, pointed_rows
 from discrim.models.registry import BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts
 from discrim.report.page.page import PAGES, Chapter, Drawing, HtmlPage, Page, page_for
@@ -568,7 +568,7 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> 
     classes = ", ".join(clean(label) for label in results.classes[:6])
     if len(results.classes) > 6:
         classes += f" and {len(results.classes) - 6} more"
-    plots = {plot.kind: plot for plot in plots_of(results._model())}
+    plots = {plot.kind: plot for plot in results._spec.plots()}
     with Progress(min(len(gallery.kinds), gallery.drawn), "pictures") as progress:
         for number, name in enumerate(gallery.kinds):
             plot = plots[name]

@@ -429,8 +429,8 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
 
     def _facts(self) -> dict[str, Any]:
         # Without the rows nothing in a header takes a pass over them.
-        header: Any = self._parts("sections", self._fit.without_rows())["header"]()
-        return {"facts": facts(self._fit, header, argument_defaults(BY_MODEL[self._model()]))}
+        header: Any = self._parts(brief=False, subject=self._fit.without_rows())["header"]()
+        return {"facts": facts(self._fit, header, argument_defaults(BY_MODEL[self._spec.name]))}
 
     def _brief(self) -> Summary:
         brief = super()._brief()

@@ -16,7 +16,7 @@ from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.reading import Data, listed
 from discrim.models.base.refits import argument_defaults, options_of
 from discrim.models.moments.moments import Moments, Scatters, moments, of_fit
-from discrim.models.registry import BY_MODEL, Row, resolve
+from discrim.models.registry import BY_MODEL, ModelEntry, resolve
 
 MOMENTS = "moments"
 """Where the cache of a fit has the moments that it was made of by a batch."""
@@ -138,7 +138,7 @@ class Updating(FittedResults):
         else:
             rows = data
         text = fit.formula if formula is None else updated(formula, fit.formula)
-        row = BY_MODEL[results._model()]
+        row = BY_MODEL[results._spec.name]
         verb = resolve(f"{row.module}:{row.verb}")
         made = verb(text, rows, **given | changes)
         if data is None and fit.selection is not None:
@@ -212,7 +212,7 @@ class Updating(FittedResults):
 
 def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
     """What the verb gives of the rows of a fit and those of a batch, by their moments."""
-    row = BY_MODEL[results._model()]
+    row = BY_MODEL[results._spec.name]
     verb = resolve(f"{row.module}:{row.verb}")
     changes = dict(changes)
     if MOMENTS not in argument_defaults(row):
@@ -244,7 +244,7 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
 
 
 def _added(
-    fit: FittedModel[Any], row: Row, batch: Data, levels: Sequence[Any] | None, **reading: Any
+    fit: FittedModel[Any], row: ModelEntry, batch: Data, levels: Sequence[Any] | None, **reading: Any
 ) -> Moments:
     """The moments of the rows of a fit and those of a batch, with the classes of both in order."""
     before = replace(_moments_so_far(fit, row), _levels_given=False)
@@ -272,7 +272,7 @@ def _added(
     return before._with_classes(tuple(order)) + more._with_classes(tuple(order))
 
 
-def _moments_so_far(fit: FittedModel[Any], row: Row) -> Moments:
+def _moments_so_far(fit: FittedModel[Any], row: ModelEntry) -> Moments:
     """The moments that a fit is of: held since the last batch, its numbers, or of a pass over its rows."""
     if MOMENTS in fit.cache:
         held: Moments = fit.cache[MOMENTS]

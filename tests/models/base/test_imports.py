@@ -40,8 +40,8 @@ def others(modules: set[str]) -> list[str]:
     """Those that are of another model than LDA, or of comparisons of models."""
     rooms = {row.module.rpartition(".")[0] for row in MODELS} - {ROOM}
     rooms |= {room.replace("discrim.models", "discrim.core") for room in rooms} | {"discrim.models.selection"}
-    own = {LDA.module, LDA.results_module, LDA.summary}
-    verbs = {name for row in MODELS for name in (row.module, row.results_module, row.summary)} - own
+    own = {LDA.module, LDA.results_module}
+    verbs = {name for row in MODELS for name in (row.module, row.results_module)} - own
     numbers = ROOM.replace("discrim.models", "discrim.core")
     return sorted(
         name

@@ -254,12 +254,14 @@ def test_what_fits_on_axes_lack_is_told_with_the_option():
     assert "error_rates" in str(caught.value)
 
 
-@pytest.mark.parametrize("part", [{"structure": "diagonal"}, {"standardize": True}, {"components": 5}])
+@pytest.mark.parametrize(
+    "part", [{"inner": {"class": "DiagonalCovariance"}}, {"standardized": True}, {"count": 5}]
+)
 def test_a_file_whose_parts_contradict_the_axes_is_refused(tmp_path, part):
     path = tmp_path / "fit"
     qda("species ~ .", IRIS, ncomp=2).save(path)
     parts = parts_of(path.read_bytes())
-    parts.about["options"] |= part
+    parts.about["estimates"]["covariance_model"] |= part
     path.write_bytes(file_of(parts))
     with pytest.raises(DataError) as caught:
         discrim.load(path)

@@ -448,7 +448,7 @@ def test_a_file_of_columns_that_do_not_vary_is_read(tmp_path):
     [
         ("threshold", -1.0),
         ("threshold", float("inf")),
-        ("threshold", 2),
+        ("threshold", "2"),
         ("offset", -0.5),
         ("offset", "mean"),
     ],
@@ -458,7 +458,7 @@ def test_a_file_with_another_threshold_or_offset_is_refused(tmp_path, key, value
     shrunken_centroids("species ~ .", IRIS, threshold=1.0).save(path)
     header, body = store.parts(path.read_bytes())
     described = json.loads(header["__metadata__"]["fit"])
-    described["options"][key] = value
+    described["estimates"][key] = value
     header["__metadata__"]["fit"] = json.dumps(described)
     with pytest.raises(DataError, match=f"its (option '{key}'|{key}) is|holds inf, which is no finite"):
         discrim.load(store.written(path, header, body))

@@ -12,7 +12,6 @@ import pytest
 
 import discrim
 from discrim.errors import DataError, MissingPackageError, NotSupportedError
-from discrim.models.plots.pictured import plots_of
 from discrim.models.registry import MODELS
 from discrim.report.plots.interactive import DASHES, SYMBOLS
 from discrim.report.plots.style import LINES, MARKERS
@@ -97,7 +96,7 @@ def test_every_model_has_the_figures_that_its_kinds_promise(verb):
     data = rows.assign(species=rows.species.astype(str))
     terms = "petal_length + petal_width" if verb == "hyperplane" else "sepal_length + sepal_width"
     fit = getattr(discrim, verb)(f"species ~ {terms}", data, **OPTIONS.get(verb, {}))
-    kinds = [plot.kind for plot in plots_of(fit._model()) if "interactive" in plot.options]
+    kinds = [plot.kind for plot in fit._spec.plots() if "interactive" in plot.options]
     assert "pairs" in kinds
     for kind in set(kinds) - {"simplex"}:
         assert len(told(fit.plot(kind, interactive=True))) == len(data), kind
