@@ -57,6 +57,8 @@ class CoreError(DiscrimError):
     values : dict
     """
 
+    reason: str
+
     def __init__(
         self,
         reason: str,
