@@ -130,11 +130,7 @@ class CovariateAdjustedCovariance(CovarianceModel):
 
     def for_columns(self, keep: Codes) -> CovarianceModel:
         """Return the covariance model for some of the columns, of which fewer or none may be covariates."""
-        return self.with_covariates(int((keep < self.covariates).sum()))
-
-    def with_covariates(self, covariates: int) -> CovarianceModel:
-        """Return the covariance model with another number of covariates, which may be zero."""
-        return CovariateAdjustedCovariance(covariates) if covariates else FullCovariance()
+        return adjusted_model(int((keep < self.covariates).sum()))
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """The covariance of the residuals with this divisor."""
@@ -176,6 +172,11 @@ class CovariateAdjustedCovariance(CovarianceModel):
         logdet = covariance.divided_by(moments.total / float(fitted.divisors[0])).logdet
         columns = moments.columns(np.arange(self.covariates, moments.n_columns))
         return gaussian.log_likelihood(columns, np.full(moments.n_classes, logdet), fitted.log_prior)
+
+
+def adjusted_model(covariates: int) -> CovarianceModel:
+    """Return the covariance model with a number of covariates, which may be zero."""
+    return CovariateAdjustedCovariance(covariates) if covariates else FullCovariance()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

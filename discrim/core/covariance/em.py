@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import LEAST_PART
 from discrim.core.covariance.model import (
-    CovarianceModel,
     CovarianceTraits,
     FullCovariance,
     NormalClasses,
@@ -382,10 +381,6 @@ class IncompleteEMCovariance(EMCovariance):
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Return the log-likelihood of class and observed values."""
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
-
-    def check_reduced_axes(self) -> None:
-        """Raise NotSupportedError: the maximum with fewer axes is not known."""
-        CovarianceModel.check_reduced_axes(self)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Raise NotSupportedError: each row would take a search."""

@@ -167,6 +167,9 @@ class CovarianceTraits:
         Means and covariances are moments of complete observations, and have their sampling distribution.
     is_maximum_likelihood : bool
         It maximizes the likelihood among the models of its class, except for the divisor.
+    has_reduced_likelihood : bool
+        The maximum of the likelihood is known if the means lie on fewer canonical axes. Axes that are left
+        out add to the covariance, which a restricted covariance does not allow.
     has_standard_errors : bool
         Coefficients of a linear rule have standard errors.
     is_robust : bool
@@ -187,6 +190,7 @@ class CovarianceTraits:
     is_plain_full: bool = False
     is_moment_estimate: bool = True
     is_maximum_likelihood: bool = False
+    has_reduced_likelihood: bool = False
     has_standard_errors: bool = False
     is_robust: bool = False
     uses_incomplete_rows: bool = False
@@ -244,10 +248,6 @@ class CovarianceModel(ABC):
 
     def for_class(self, k: int | None) -> CovarianceModel:
         """Return the model of class k alone, or of the pooled covariance."""
-        return self
-
-    def with_covariates(self, covariates: int) -> CovarianceModel:
-        """Return the model with another number of covariates, if it has any."""
         return self
 
     @property
@@ -391,11 +391,6 @@ class CovarianceModel(ABC):
         logdets = [c.divided_by(r).logdet for c, r in zip(fitted.covariances, ratios, strict=True)]
         return gaussian.log_likelihood(moments, np.broadcast_to(logdets, moments.n_classes), fitted.log_prior)
 
-    def check_reduced_axes(self) -> None:
-        """Raise NotSupportedError if the log-likelihood exists for all canonical axes only."""
-        # At the maximum the axes left out add to the covariance, which is then no longer of its kind.
-        raise CoreNotSupportedError("reduced_likelihood")
-
     # ---- files
 
     def as_stored(self) -> Self:
@@ -477,6 +472,7 @@ class FullCovariance(CovarianceModel):
         is_full=True,
         is_plain_full=True,
         is_maximum_likelihood=True,
+        has_reduced_likelihood=True,
         has_standard_errors=True,
         allows_subspace=True,
     )
@@ -494,9 +490,6 @@ class FullCovariance(CovarianceModel):
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Variances and covariances."""
         return n_covariances * n_columns * (n_columns + 1) // 2
-
-    def check_reduced_axes(self) -> None:
-        """The rank-constrained maximum is known."""
 
 
 def full_left_out(fitted: NormalClasses) -> FullLeftOut:

@@ -42,7 +42,6 @@ import scipy
 from discrim.core.covariance import student
 from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.model import (
-    CovarianceModel,
     CovarianceTraits,
     FullCovariance,
     NormalClasses,
@@ -540,10 +539,6 @@ class StudentTCovariance(RobustCovariance):
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Return the log-likelihood of class and row under t distributions, at its maximum."""
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
-
-    def check_reduced_axes(self) -> None:
-        """Raise NotSupportedError: the maximum with fewer axes is not known."""
-        CovarianceModel.check_reduced_axes(self)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return missing scores, which take a search for each row."""

@@ -426,8 +426,9 @@ class LDAFit(NormalFit):
         Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
         """
         reduced = self.reduced() is not None
-        if reduced and self.covariance_model.traits.is_maximum_likelihood:
-            self.covariance_model.check_reduced_axes()
+        traits = self.covariance_model.traits
+        if reduced and traits.is_maximum_likelihood and not traits.has_reduced_likelihood:
+            raise CoreNotSupportedError("reduced_likelihood")
         full = self.covariance_model.log_likelihood(self.classes(logs_of_prior(self.prior)))
         if not reduced:
             return full

@@ -281,6 +281,8 @@ def fit_rda(
     parametrization: Parametrization = "esl",
     method: str = "moment",
     estimated_prior: bool = True,
+    cv: int | str | None = None,
+    select: str = "min",
     standardize: bool = False,
     within_axes: SubspaceCovariance | None = None,
 ) -> RDAFit:
@@ -291,18 +293,9 @@ def fit_rda(
     if within_axes is not None:
         found = within_axes.estimate(moments, divisors_by_class(moments.counts, method))
         covariances = found.covariances * (moments.n_classes // len(found.covariances))
-        return RDAFit(
-            found.moments,
-            prior,
-            estimated_prior,
-            alpha,
-            gamma,
-            parametrization,
-            method,
-            covariances,
-            standardize=standardize,
-            within_axes=found.covariance_model.subspace or within_axes,
-        )
+        parts = alpha, gamma, parametrization, method, covariances, cv, select, standardize
+        axes = found.covariance_model.subspace or within_axes
+        return RDAFit(found.moments, prior, estimated_prior, *parts, within_axes=axes)
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
     # In the units that the identity is meant in.
@@ -323,17 +316,8 @@ def fit_rda(
     multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
     mixed = _thin if moments.spread == "thin class" else _full
     covariances = mixed(in_unit, *multiples)
-    return RDAFit(
-        moments,
-        prior,
-        estimated_prior,
-        alpha,
-        gamma,
-        parametrization,
-        method,
-        covariances,
-        standardize=standardize,
-    )
+    own = cv, select, standardize
+    return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances, *own)
 
 
 @dataclass(frozen=True, slots=True)

@@ -316,10 +316,6 @@ DESCRIPTIONS: Mapping[str, tuple[str, str] | Callable[[Mapping[str, Any]], tuple
         "metric={metric!r} gives no distance between some rows: {cause}.",
         "Leave such rows out, or take another metric.",
     ),
-    "no_estimates_to_save": (
-        "A fit of separated classes has no estimates that could be saved.",
-        "Leave out columns.",
-    ),
     "nothing_to_calibrate": (
         "No row that was left out has a class and a score, so that there is nothing to calibrate by.",
         'Use the posteriors as they are, with method="plugin".',

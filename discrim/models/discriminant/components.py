@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.adjusted import adjusted_model
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.covariance.model import CovarianceModel
 from discrim.core.covariance.projected import (
@@ -260,8 +261,8 @@ def recode(fit: FittedModel[Any], blocks: Blocks) -> tuple[FittedModel[Any], Blo
     if subspace is not None and subspace.indicators is not None:
         blocks, names = with_level_indicators(blocks)
         covariance_model = replace(subspace, indicators=tuple(term in names for term in blocks.terms))
-    else:
-        covariance_model = covariance_model.with_covariates(blocks.covariates)
+    elif covariance_model.covariates:
+        covariance_model = adjusted_model(blocks.covariates)
     return replace(fit, estimates=replace(fit.estimates, covariance_model=covariance_model)), blocks
 
 

@@ -131,7 +131,7 @@ class PairChoice:
         within_axes = None
         if self.axes is not None:
             within_axes = replace(self.axes, inner=core.Regularized(pair, self.parametrization, self.method))
-        fit = fit_rda(
+        return fit_rda(
             moments,
             self.prior,
             alpha=pair.alpha,
@@ -139,10 +139,11 @@ class PairChoice:
             parametrization=self.parametrization,
             method=self.method,
             estimated_prior=self.estimated_prior,
+            cv=self.cv,
+            select=self.select,
             standardize=self.standardize,
             within_axes=within_axes,
         )
-        return replace(fit, cv=self.cv, select=self.select)
 
     def chosen_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
         """The fit of the pair, or of the number of axes, that is chosen, and the path, as of `choose`."""

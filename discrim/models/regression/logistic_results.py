@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self, overload
 import numpy as np
 import pandas as pd
 
-from discrim.core.errors import CoreNotSupportedError
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import normal_sf
 from discrim.core.regression.logistic import LogisticFit, logistic_of_search
@@ -623,7 +622,9 @@ class LogisticSpec(ModelSpec[Any]):
     def to_arrays(self, estimates: Any) -> StoredEstimates:
         """Return what a file stores, if the search has found estimates."""
         if isinstance(estimates, LogisticFit) and not estimates.newton.converged:
-            raise CoreNotSupportedError("no_estimates_to_save")
+            raise NotSupportedError(
+                "A fit of separated classes has no estimates that could be saved.", hint="Leave out columns."
+            )
         return super().to_arrays(estimates)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
