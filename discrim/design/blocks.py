@@ -1,9 +1,10 @@
-"""The rows of a fit, with the class and the frequency weight of each, as a run of blocks that fit the cache.
+"""The rows of a fit with their classes and frequency weights, in blocks that fit the processor cache.
 
-A table in memory is a source of one part, itself; rows of other sources are in `discrim.design.source_rows`.
-A block is columns side by side: its x (m, p) is the transposed view of a buffer (p, m), the layout both of
-tables and of the products taken of it. The buffer is used again for the next block, so that a pass needs no
-more memory than one block.
+`Blocks` combines a `Design` with `Rows`, and iterating over it computes the design matrix block by block.
+Rows of a table in memory are `TableRows`; `discrim.design.source_rows` has the rows of other sources, which
+are read in parts. The matrix x (m, p) of a block is the transposed view of a buffer (p, m), because tables
+are stored and products computed by column. The buffer is reused for the next block, so that a pass needs the
+memory of one block.
 """
 
 from __future__ import annotations
@@ -35,33 +36,33 @@ from discrim.formula.design import Design
 T = TypeVar("T")
 
 BLOCK_NUMBERS = 2**18
-"""Numbers in a block: 2 MiB of float64."""
+"""Number of values in a block: 2 MiB of float64."""
 
 BLOCK_ROWS = (1024, 8192)
-"""Fewest and most rows of a block."""
+"""Minimum and maximum number of rows of a block."""
 
 EVEN_ROWS = 64
-"""What the rows of a block are a multiple of: products round the odd rows at the end in their own way."""
+"""Divisor of the number of rows of a block, because BLAS rounds the remainder rows differently."""
 
 LONG_ROWS = 4096
 LONG_NUMBERS = 2**22
-"""Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
+"""Rows of a block that is read in place, and its maximum number of values: short runs are read slowly."""
 
 SHORT_RUN = 32
-"""Rows between those left out from which on they are moved together."""
+"""Number of rows between two dropped rows above which they are moved in one run."""
 
 SPARSE_NUMBERS = 2**21
-"""Most numbers of a block that sparse columns are written out to, where its rows are not too few."""
+"""Maximum number of values in a block of sparse columns, unless it would have too few rows."""
 
 
 class Block(NamedTuple):
-    """Rows of a design, good until the next block is asked for.
+    """Rows of a design matrix, valid until the next block is computed.
 
     Attributes
     ----------
     x : (m, p) float64
     codes : (m,) int
-        Class of each row; -1 where it is not known (prediction only).
+        Class of each row; -1 if it is unknown (prediction only).
     weights : (m,) float64 or None
     """
 
@@ -71,19 +72,19 @@ class Block(NamedTuple):
 
 
 class Rows(ABC):
-    """Rows with what is known of them: their classes, weights, and which are excluded whatever they hold.
+    """Rows of a table or a source, with their classes and weights.
 
-    The defaults are those of a table in memory, which is its own one part.
+    The methods that are not abstract are those of a table in memory, which has one part.
 
     Attributes
     ----------
     table : Table
-        The table, or what stands for it where rows come from a source.
+        The table, or its stand-in if the rows come from a source.
     codes : (n,) int or None
-        Class of each row, -1 where it is missing; None where nobody has asked a source for it.
+        Class of each row, -1 if it is missing; None if they have not been read from a source.
     weights : (n,) float or None
     excluded : (n,) bool or None
-        Rows that are missing whatever they hold, as with a level that the fit has not seen.
+        Rows that count as missing, for example because of a level that is not in the fit.
     """
 
     __slots__ = ()
@@ -100,35 +101,35 @@ class Rows(ABC):
 
     @abstractmethod
     def codes_among(self, levels: tuple[Any, ...]) -> Codes:
-        """Class (n,) of each row as a position in levels, -1 where it is missing."""
+        """Return the class (n,) of each row as a position in `levels`, -1 if it is missing."""
 
     @abstractmethod
     def all_weights(self) -> Floats | None:
         """Weights (n,) of the rows."""
 
     @abstractmethod
-    def known(self, columns: int) -> int:
-        """Rows whose class is known; of a source no fewer than these, as far as it tells before a pass."""
+    def n_labelled(self, columns: int) -> int:
+        """Number of labelled rows; for a source an upper bound, as they are counted while they are read."""
 
     @abstractmethod
     def class_counts(self) -> Codes | None:
-        """Rows of each class up to the last that has one; None where only a pass over a source tells."""
+        """Count the rows of each class, up to the last with any; None if that takes a pass over a source."""
 
     @abstractmethod
     def has_whole_weights(self) -> bool:
-        """Whether the weights of rows whose class is known are whole numbers; of a source, after a pass."""
+        """Return whether the weights of labelled rows are whole numbers; for a source after a pass."""
 
     @abstractmethod
     def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """The parts in order, with the columns of a design and, if asked, its classes and weights."""
+        """Iterate over the parts with the columns of a design and, if `classed`, with classes and weights."""
 
     @abstractmethod
     def weight_column(self, used: Collection[str]) -> str | None:
-        """The column that holds the weights, none of those that are used otherwise; None where none does."""
+        """Return the name of an unused column that contains the weights; None if there is none."""
 
     @property
     def read_from(self) -> str:
-        """What the rows are read from part by part, in words; empty of a table in memory."""
+        """Description of the source that is read part by part; "" for a table in memory."""
         return ""
 
     @property
@@ -137,29 +138,29 @@ class Rows(ABC):
         return True
 
     @property
-    def at_hand(self) -> float:
-        """Number of rows in memory; infinite where they are read anew for each pass."""
+    def rows_in_memory(self) -> float:
+        """Number of rows in memory; infinite if each pass reads the rows again."""
         return self.table.nrows
 
     def with_classes(self, levels: tuple[Any, ...]) -> Rows:
-        """Rows whose classes and weights a pass need not read."""
+        """Return the rows with classes and weights in memory."""
         return self
 
     def unweighted(self) -> Rows:
-        """The same rows, each counted once."""
+        """Return the same rows without weights."""
         return self.with_weights(None)
 
     def read_as(self, design: Design) -> Rows:
-        """Rows whose response is read by another design, where it is not read yet."""
+        """Return rows whose response is read by another design, if it has not been read."""
         return self
 
-    def uncounted(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Which columns of counts a pass has to look at; those of a table are looked at here."""
+    def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the columns of counts that a pass has to validate. Those of a table are validated here."""
         refuse_values(self.table, names, counts=True)
         return ()
 
-    def passes(self, folds: int) -> list[range]:
-        """The folds whose rows one pass serves: of a table, where a pass takes a fold alone, each its own."""
+    def folds_by_pass(self, folds: int) -> list[range]:
+        """Return the folds that each pass over the rows serves: for a table one fold."""
         return [range(fold, fold + 1) for fold in range(folds)]
 
     def need_table(self, before: str, after: str, *, hint: str) -> None:
@@ -168,7 +169,7 @@ class Rows(ABC):
             raise NotSupportedError(f"{before}{self.read_from}{after}", hint=hint)
 
     def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
-        """Apply a task to blocks of these rows; on workers, to each part, and merge the results."""
+        """Apply a task to blocks of these rows, or on workers to each part, and merge the results."""
         return task(blocks)
 
     def map_reduce_stored(
@@ -178,11 +179,11 @@ class Rows(ABC):
         return StoredValue(task(blocks))
 
     def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
-        """Integers (n,) that a task gives, one for each row of blocks."""
+        """Return the integers (n,) that a task computes, one for each row of the blocks."""
         return task(blocks)
 
     def copied(self, blocks: Blocks, most: int) -> Iterable[Block]:
-        """Blocks, or copies of them where they hold no more numbers, so that no pass makes these again."""
+        """Return copies of the blocks if they have at most `most` values, else the blocks themselves."""
         if self.table.nrows * max(len(blocks.terms), 1) > most:
             return blocks
         return [
@@ -191,15 +192,15 @@ class Rows(ABC):
         ]
 
     def with_codes(self, codes: Codes) -> Self:
-        """The same rows in other classes."""
+        """Return the same rows with other classes."""
         return self._with(codes=codes)
 
     def with_weights(self, weights: Floats | None) -> Self:
-        """The same rows with other weights."""
+        """Return the same rows with other weights."""
         return self._with(weights=weights)
 
     def excluding(self, excluded: Mask | None) -> Self:
-        """The same rows, of which these are excluded."""
+        """Return the same rows with another mask of excluded rows."""
         return self._with(excluded=excluded)
 
     def _with(self, **change: Any) -> Self:
@@ -210,16 +211,16 @@ class Rows(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows(Rows):
-    """Rows of a table in memory, or of a part of others.
+    """Rows of a table in memory, or of one part of a source.
 
     Attributes
     ----------
     has_unseen : bool or None
-        Whether some row has a level that the fit has not seen; None where nobody has looked.
+        Whether some row has a level that is not in the fit; None if this has not been determined.
     start : int
-        Rows before the part.
+        Number of rows before the part.
     where : str or None
-        The file that it is of.
+        Path of the file that the part is read from.
     fitted : bool
         Whether a model is fitted to the rows. Rows that the fit does not use (without a class, or with a
         weight that is not positive) may then have levels that the fit has not seen; these are missing values.
@@ -236,7 +237,7 @@ class TableRows(Rows):
 
     @property
     def unused(self) -> Mask | None:
-        """Rows (n,) that the fit to these rows does not use, whatever they hold; None if there is none."""
+        """Mask (n,) of the rows without a class or a positive weight, if a model is fitted; None if empty."""
         if not self.fitted:
             return None
         unused = self.codes < 0 if self.weights is None else (self.codes < 0) | ~(self.weights > 0)
@@ -255,24 +256,24 @@ class TableRows(Rows):
         """Weights (n,) of the rows."""
         return self.weights
 
-    def known(self, columns: int) -> int:
-        """Rows whose class is known."""
+    def n_labelled(self, columns: int) -> int:
+        """Number of labelled rows."""
         return int((self.codes >= 0).sum())
 
     def class_counts(self) -> Codes:
-        """Rows of each class up to the last that has one."""
+        """Count the rows of each class, up to the last with any."""
         return np.bincount(self.codes[self.codes >= 0])
 
     def has_whole_weights(self) -> bool:
-        """Whether the weights of rows whose class is known are whole numbers."""
+        """Return whether the weights of labelled rows are whole numbers."""
         return not has_fractions(self.codes, self.weights)
 
     def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """The rows, as their one part."""
+        """Yield the rows as one part."""
         yield self
 
     def weight_column(self, used: Collection[str]) -> str | None:
-        """The first column whose values are the weights."""
+        """Return the name of the first unused column whose values are the weights."""
         for name in self.table.names:
             if name in used:
                 continue
@@ -284,16 +285,16 @@ class TableRows(Rows):
 
 
 NO_ROWS = TableRows(Table(pd.DataFrame(index=pd.RangeIndex(0))), np.zeros(0, dtype=np.intp))
-"""Rows of a table that has none."""
+"""Rows of an empty table."""
 
 
 def has_fractions(codes: Codes, weights: Floats | None) -> bool:
-    """Whether a row whose class is known has a weight that is no whole number."""
+    """Return whether a labelled row has a weight that is not a whole number."""
     return weights is not None and bool((weights[(codes >= 0) & (weights > 0)] % 1 != 0).any())
 
 
 Watcher = Callable[[slice, NDArray[np.float64], NDArray[np.bool_] | None], None]
-"""What is shown each block with all its rows: their place, x, and which miss a value (None: none does)."""
+"""Called with each block: the slice of its rows, x, and the mask of rows with a missing value or None."""
 
 _Filled = tuple[
     int, NDArray[np.float64], NDArray[np.bool_] | None, NDArray[np.intp], NDArray[np.float64] | None
@@ -302,35 +303,33 @@ _Filled = tuple[
 
 @dataclass(slots=True, eq=False)
 class Blocks:
-    """The rows of a table that a fit uses, block by block.
+    """The rows of a table or source in a design; iteration yields the rows that a fit uses, block by block.
 
     Attributes
     ----------
     rows : Rows
-        A table in memory, or what its rows are read from part by part, with the class and weight of each.
+        Rows of a table in memory or of a source, with classes and weights.
     functions : mapping of str to callable
         The user's functions that the formula calls.
     keep : tuple of int, optional
-        Positions of the design's columns that are used; all without it.
+        Positions of the columns of the design that are used; by default all.
     unseen : bool
-        Whether a level of new rows that the fit has not seen is a missing value, and no error.
+        Whether a level of new rows that is not in the fit is a missing value instead of an error.
     unit : (p,) float64, optional
-        What the columns of x are divided by.
+        Divisors of the columns of x.
     constant, collinear : tuple of str
-        Columns that the formula names and the fit has left out: they have one value in all rows, or others
-        determine them.
+        Columns of the formula that the fit dropped because they are constant or depend on others.
     dropped : int
-        Rows left out because a value is missing; known after a full pass. Rows with a weight of zero are not
-        counted.
+        Number of rows with a positive weight that were dropped for a missing value; set by a full pass.
     partial : bool
-        Whether a row with a missing value is used, for prediction, by the columns that are not made of it.
+        Whether rows with a missing value are used in prediction, by their other columns.
     incomplete : bool
-        Whether such rows are used by the fit too, so that only those without class or weight are left out;
-        `partial` is true then.
+        Whether the fit uses such rows, too, so that it drops only rows without class or weight; implies
+        `partial`.
     counts : tuple of str
-        Columns that have to hold counts, where a pass over the rows is to see to it.
+        Columns that a pass has to validate as counts.
     column_range : ColumnRange, optional
-        Range that the columns of x are checked against; None for the rows of a fit, which define it.
+        Range of valid values in the columns of x; None for the rows of a fit, which define it.
     """
 
     design: Design
@@ -349,17 +348,17 @@ class Blocks:
 
     @property
     def table(self) -> Table:
-        """The table, or what stands for it where rows are read part by part."""
+        """The table, or its stand-in if the rows come from a source."""
         return self.rows.table
 
     @property
     def codes(self) -> NDArray[np.intp]:
-        """Class (n,) of each row of the table, -1 where it is missing; of a source, read when asked for."""
+        """Class (n,) of each row, -1 if it is missing; read from a source at the first access."""
         return self.rows.codes_among(self.design.levels)
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Weights (n,) of the rows, or None; of a source they are read when asked for."""
+        """Weights (n,) of the rows, or None; read from a source at the first access."""
         return self.rows.all_weights()
 
     @property
@@ -368,9 +367,9 @@ class Blocks:
         return self.rows.weighted
 
     @property
-    def known(self) -> int:
-        """Rows whose class is known; of a source no fewer than these, as far as it tells before a pass."""
-        return self.rows.known(len(self.design.terms))
+    def n_labelled(self) -> int:
+        """Number of labelled rows; for a source an upper bound, as they are counted while they are read."""
+        return self.rows.n_labelled(len(self.design.terms))
 
     @property
     def is_local(self) -> bool:
@@ -386,32 +385,32 @@ class Blocks:
         return None if self.rows.is_local else partial(self.rows.map_reduce, self)
 
     def with_codes(self, codes: NDArray[np.intp]) -> Blocks:
-        """The blocks with each row (n,) in another class; -1 leaves it out."""
+        """Return blocks with other classes (n,); -1 drops a row."""
         return replace(self, rows=self.rows.with_codes(codes))
 
     def with_weights(self, weights: NDArray[np.float64] | None) -> Blocks:
-        """The blocks with other weights (n,) of the rows; zero leaves a row out."""
+        """Return blocks with other weights (n,); zero drops a row."""
         return replace(self, rows=self.rows.with_weights(weights))
 
     def with_classes(self) -> Blocks:
-        """The blocks with the class and the weight of each row, which no pass need then read."""
+        """Return blocks with classes and weights in memory."""
         return replace(self, rows=self.rows.with_classes(self.design.levels))
 
     def with_counts(self, names: tuple[str, ...]) -> Blocks:
-        """The blocks whose columns of counts are looked at: of a table now, of a source as it is read."""
-        return replace(self, counts=self.rows.uncounted(names))
+        """Validate columns of counts: of a table now, of a source when it is read."""
+        return replace(self, counts=self.rows.unchecked_counts(names))
 
     def n_dropped(self, used: Mask) -> int:
-        """Number of rows of the table that are not used (n,), without those that have a weight of zero."""
+        """Return the number of rows outside the mask `used` (n,) whose weight is not zero."""
         weights = self.weights
         return int((~used).sum() if weights is None else (~used & (weights != 0)).sum())
 
     def unweighted(self) -> Blocks:
-        """The blocks with each row counted once."""
+        """Return blocks without weights."""
         return replace(self, rows=self.rows.unweighted())
 
     def classes(self, keep: NDArray[np.intp]) -> Blocks:
-        """The blocks of some of the classes, by position; rows of others are of none."""
+        """Select classes by position; rows of other classes become unlabelled."""
         levels = self.design.levels
         rows = self.rows
         if rows.codes is not None:
@@ -429,30 +428,27 @@ class Blocks:
 
     @property
     def covariates(self) -> int:
-        """How many columns of x, the first, are covariates of the others."""
+        """Number of columns of x, the first ones, that are covariates."""
         return len(set(self.design.covariates).intersection(self.terms))
 
     def columns(self, keep: Collection[int]) -> Blocks:
-        """The blocks of some of the columns, by position."""
+        """Select columns by position."""
         used = range(len(self.design.terms)) if self.keep is None else self.keep
         design, positions = design_of_columns(self.design, {used[j] for j in keep})
         return replace(self, design=design, keep=positions)
 
     def __iter__(self) -> Iterator[Block]:
-        """Rows of the fit; one with a missing response, weight, or value is left out and counted."""
+        """Iterate over the rows of the fit; those with a missing response, weight or value are dropped."""
         left_out: list[int] = []
         return map(partial(self._used, None, left_out, _RowsKept()), self._filled(left_out))
 
     def shown_to(self, see: Watcher | None) -> Iterator[Block]:
-        """Rows of the fit, as of iteration, of which each block with all its rows is shown first.
-
-        What is shown is what `every_row` gives.
-        """
+        """Iterate over the rows of the fit, and call `see` first with all rows of each block."""
         left_out: list[int] = []
         return map(partial(self._used, see, left_out, _RowsKept()), self._filled(left_out))
 
     def _used(self, see: Watcher | None, left_out: list[int], space: _RowsKept, filled: _Filled) -> Block:
-        """The rows of a block that a fit uses; how many are left out is added to a list."""
+        """Return the rows of a block that a fit uses, and append the number of dropped rows to a list."""
         start, x, missing, codes, weights = filled
         if see is not None:
             see(slice(start, start + len(x)), x, missing)
@@ -472,15 +468,15 @@ class Blocks:
     def every_row(
         self, *, checked: bool = True
     ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_] | None]]:
-        """All rows, for prediction: their place, x, and which hold a missing value (None: none does).
+        """Iterate over all rows: their slice, x, and the mask of rows with a missing value or None.
 
-        Unchecked rows are left to `missing`, if a score of them is not finite or is large.
+        If not `checked`, the caller checks rows with large or infinite scores by `missing`.
         """
         for start, x, missing, *_ in self._filled(checked=checked, classed=False):
             yield slice(start, start + len(x)), x, missing
 
     def missing(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
-        """Return which rows (m,) of an unchecked block miss a value; infinite and far values are refused."""
+        """Return the mask (m,) of rows with a missing value; raise DataError for infinite or far values."""
         refuse_infinite(self.terms, self.table, x, np.arange(start, start + len(x)))
         if self.column_range is not None:
             self.column_range.check(x, start, self.terms, self.table)
@@ -516,7 +512,7 @@ class Blocks:
         map_reduce(self, _refuse_missing, lambda a, b: None)
 
     def without_rows(self) -> Blocks:
-        """How rows are read, without those that there are."""
+        """Return blocks with the same design and no rows."""
         bare = without_rows(
             self.design, self.functions, weighted=self.weighted, keep=self.keep,
             left_out=(self.constant, self.collinear), dropped=self.dropped,
@@ -524,33 +520,33 @@ class Blocks:
         return replace(bare, partial=self.partial, incomplete=self.incomplete, unit=self.unit)
 
     def of_table(self, table: Table) -> Blocks:
-        """Rows of a table, whose classes are not known, as these blocks read them."""
+        """Return unlabelled rows of another table in the same design."""
         return replace(self, rows=self._compared(TableRows(table, np.full(table.nrows, -1))))
 
     def _compared(self, part: TableRows) -> TableRows:
-        """A part that knows its rows with levels that the fit has not seen, where these are to be missing."""
+        """Return a part with its unseen levels marked, if these are to be missing values."""
         if not self.unseen or part.has_unseen is not None:
             return part
         rows = unseen_rows(self.design, part.table, self.functions, partial=self.partial)
-        # Of rows that are used in part, the columns that are made of such a level are missing alone.
+        # With `partial` only the columns of such a level are missing.
         return replace(part, has_unseen=rows is not None, excluded=None if self.partial else rows)
 
     def _filled(
         self, left_out: list[int] | None = None, *, checked: bool = True, classed: bool = True
     ) -> Iterator[_Filled]:
-        """First row, x, which rows miss a value (None: none does), codes and weights, block by block."""
-        # Chained, as generators within each other would all be gone through again for each block.
+        """Iterate over first row, x, mask of missing values or None, codes and weights of each block."""
+        # Chained, because each level of nested generators costs time for each block.
         parts = self._parts(left_out, classed)
         return chain.from_iterable(map(partial(self._blocks_of, checked=checked), parts))
 
     def _parts(self, left_out: list[int] | None, classed: bool) -> Iterator[TableRows]:
-        """The parts; after the last one, `dropped` is the sum of what the pass has put into the list."""
+        """Iterate over the parts, and set `dropped` to the sum of the list at the end."""
         yield from self.rows.parts(self.design, classed=classed)
         if left_out is not None:
             self.dropped = sum(left_out)
 
     def _blocks_of(self, part: TableRows, checked: bool = True) -> Iterator[_Filled]:
-        """The blocks of one part, as of `_filled`; errors name the file that it is of."""
+        """Iterate over the blocks of one part, as `_filled` does; errors name its file."""
         with nullcontext() if part.where is None else naming_file(part.where):
             part = self._compared(part)
             design = self.design
@@ -603,7 +599,7 @@ class Blocks:
 
 
 def _has_finite_sum(x: NDArray[np.float64]) -> bool:
-    # It finds NaN and inf alike; of rows whose own sum overflows a closer look is taken.
+    # Not finite if a value is NaN or infinite. If the sum overflows, the caller looks at each value.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.einsum("ij->", x)))
 
@@ -652,15 +648,15 @@ def _refuse_missing_in_part(blocks: Blocks, part: TableRows) -> None:
 
 
 def _rows_a_block(p: int, n: int, most: int, *, in_place: bool, sparse: bool) -> int:
-    """Rows of a block of p columns of n rows; in place, it is a view of the table's memory."""
+    """Return the number of rows of a block of p columns; `in_place` if it is a view of the table's memory."""
     m = min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), most)
     m = min(max(m, BLOCK_ROWS[0]), BLOCK_ROWS[1])
     if in_place:
         m = max(m, min(LONG_ROWS, LONG_NUMBERS // p, n // 4))
     elif sparse:
-        # Sparse tables are wide, and the fewest rows of a block would not be few numbers.
+        # Sparse tables are wide, so that even the minimum number of rows would have many values.
         m = min(m, max(SPARSE_NUMBERS // max(p, 1), EVEN_ROWS))
-    # An odd multiple: columns a power of two apart share a few lines of the cache, and are turned slowly.
+    # An odd multiple: columns a power of two apart share cache lines and are transposed slowly.
     return (m - m % EVEN_ROWS) | EVEN_ROWS if m > EVEN_ROWS else m
 
 
@@ -670,7 +666,7 @@ def of_arrays(
     levels: tuple[Any, ...],
     weights: NDArray[np.float64] | None = None,
 ) -> Blocks:
-    """Rows x (n, p) that were read before, or are made of others, as the rows of a table without names."""
+    """Return blocks of a matrix x (n, p) with codes (n,) and weights (n,), as a table without names."""
     table = Table(pd.DataFrame(x))
     design = Design("", "", (), table.names, table.names, levels, True, None, ())
     return Blocks(design, TableRows(table, codes, weights))
@@ -685,20 +681,20 @@ def without_rows(
     left_out: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
     dropped: int = 0,
 ) -> Blocks:
-    """What is left of blocks whose rows are gone: enough to read new ones."""
+    """Return blocks of a design without rows, which suffice to read new rows."""
     rows = NO_ROWS.with_weights(np.zeros(0) if weighted else None)
     constant, collinear = left_out
     return Blocks(design, rows, functions or {}, keep, dropped, constant=constant, collinear=collinear)
 
 
 class _RowsKept:
-    """Memory for the rows of a block that are used where some are not, which serves block after block."""
+    """Buffer for the used rows of blocks with dropped rows, reused from block to block."""
 
     def __init__(self) -> None:
         self._numbers = np.empty(0)
 
     def kept(self, columns: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The columns of (p, m) to keep (m,), run by run where few are left out: numbers move together."""
+        """Select columns of (p, m) by a mask (m,); if few are dropped, by copying the runs between them."""
         stops = np.flatnonzero(~kept).tolist()
         shape = len(columns), len(kept) - len(stops)
         if self._numbers.size < math.prod(shape):
@@ -714,14 +710,14 @@ class _RowsKept:
 
 
 WEIGHT_SUMS = (1e-280, 1e110)
-"""Smallest and largest sum of weights: tests take squares of the sum, times others, and divide by it."""
+"""Smallest and largest sum of weights, because tests multiply its square and divide by it."""
 
 
 def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
-    """Frequency weights (n,) from a column name or a vector; a missing weight is NaN, with a warning.
+    """Return the frequency weights (n,) of a column or a vector; a missing weight is NaN, with a warning.
 
-    A DataError tells of a wrong length, a negative or infinite weight, no positive weight at all in a whole
-    table, or a sum of weights that is out of range.
+    Raises DataError for a wrong length, a negative or infinite weight, no positive weight in a whole table,
+    and a sum of weights that is out of range.
     """
     if weights is None:
         return None
@@ -799,7 +795,7 @@ def learnt_rows(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np
 
 
 def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
-    """A vector as doubles; text, times and complex numbers count no rows."""
+    """Return a vector as float64; raise DataError for text, times and complex numbers."""
     labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
     values = weights if labelled else np.asarray(weights)
     if values.ndim != 1:

@@ -155,14 +155,14 @@ class SourceRows(Rows):
         """The rows with classes and weights, read now: in the midst of a pass another may not be possible."""
         return replace(self, codes=self.codes_among(levels), weights=self.all_weights())
 
-    def known(self, columns: int) -> int:
-        """Rows whose class is known, or no fewer than these, as far as the source tells before a pass."""
+    def n_labelled(self, columns: int) -> int:
+        """Upper bound of the number of labelled rows before a pass over the source."""
         if self.codes is not None:
             return int((self.codes >= 0).sum())
         return MANY_ROWS if self.table.source.nrows is None and columns < MANY_ROWS else self.table.nrows
 
     def class_counts(self) -> None:
-        """None: only a pass tells."""
+        """Return None, because only a pass over the source counts the classes."""
 
     def has_whole_weights(self) -> bool:
         """Whether the weights that passes have met are whole numbers."""
@@ -191,7 +191,7 @@ class SourceRows(Rows):
                 excluded=None if self.excluded is None else self.excluded[place],
             )
 
-    def uncounted(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """All of the columns."""
         return names
 
@@ -201,15 +201,15 @@ class SourceRows(Rows):
         return self.table.source.what
 
     @property
-    def at_hand(self) -> float:
-        """Infinite: rows are read anew for each pass."""
+    def rows_in_memory(self) -> float:
+        """Infinite, because each pass reads the rows again."""
         return np.inf
 
     def weight_column(self, used: Collection[str]) -> str | None:
         """The column that was named."""
         return self.reader.column
 
-    def passes(self, folds: int) -> list[range]:
+    def folds_by_pass(self, folds: int) -> list[range]:
         """All folds in one pass."""
         return [range(folds)]
 

@@ -700,9 +700,9 @@ def without_constants_if_wide(blocks: Blocks) -> Blocks:
 
     For checks of the number of columns before the rows are read.
     """
-    known = blocks.known
+    n_rows = blocks.n_labelled
     p = len(blocks.terms)
-    if not known or known - len(blocks.design.levels) >= p:
+    if not n_rows or n_rows - len(blocks.design.levels) >= p:
         return blocks
     moments = class_moments(blocks, "diagonal")
     return without_constants(blocks, moments)[0] if moments.total else blocks
@@ -710,7 +710,7 @@ def without_constants_if_wide(blocks: Blocks) -> Blocks:
 
 def is_wide(blocks: Blocks) -> bool:
     """Return whether there are fewer rows than columns."""
-    return blocks.known < len(blocks.terms)
+    return blocks.n_labelled < len(blocks.terms)
 
 
 def few_rows_hint(rows: int) -> str:
@@ -729,11 +729,11 @@ def refuse_few_rows(blocks: Blocks, hint: str | None = None) -> None:
     hint : str, optional
         What the verb supports instead; by default the alternatives of lda().
     """
-    known = blocks.known
+    n_rows = blocks.n_labelled
     p = len(blocks.terms)
     k = len(blocks.design.levels)
-    if known and known - k < p:
-        _refuse_wide(known, k, blocks.terms, hint)
+    if n_rows and n_rows - k < p:
+        _refuse_wide(n_rows, k, blocks.terms, hint)
 
 
 def refuse_no_freedom(

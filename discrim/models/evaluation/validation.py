@@ -423,7 +423,7 @@ def kept_fold_scores(
         _score(known, blocks, dealt, out, progress)
     else:
         # What takes long is to fit again, and rules may be large: of few folds at a time.
-        for some in blocks.rows.passes(folds):
+        for some in blocks.rows.folds_by_pass(folds):
             rules = []
             for fold in some:
                 rules.append(_rule_without(fits[fold], blocks, dealt, fold, nested=nested))

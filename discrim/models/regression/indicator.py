@@ -203,7 +203,7 @@ def indicator(
     if sample.has_rows:
         blocks = reading.without_constants_if_wide(sample.read())
         if collinear == "raise":
-            _refuse_few(blocks.known, blocks.terms)
+            _refuse_few(blocks.n_labelled, blocks.terms)
         blocks, stats = reading.usable_rows(blocks, "pooled", na_action)
     else:
         blocks, stats = sample.of_moments("pooled")

@@ -178,7 +178,7 @@ def logistic(
     )
     reading.check_word("collinear", collinear, Collinear)
     if collinear == "raise":
-        logistic_search.refuse_no_freedom_left(blocks.known, blocks.terms, bias_reduction=bias_reduction)
+        logistic_search.refuse_no_freedom_left(blocks.n_labelled, blocks.terms, bias_reduction=bias_reduction)
     logistic_search.refuse_many_levels(blocks)
     if na_action == "raise":
         blocks.refuse_missing()

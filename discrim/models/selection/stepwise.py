@@ -412,7 +412,7 @@ def _selected(
     if choice.by_moments is not None:
         anew = term_choice.anew_by_moments(fit, blocks, parts, choice.by_moments, what)
     way = "calls" if anew is None else "moments"
-    few = blocks.rows.at_hand * len(blocks.terms) <= FEW_VALUES[way]
+    few = blocks.rows.rows_in_memory * len(blocks.terms) <= FEW_VALUES[way]
     quick = few and choice.by_moments is not None and fit.refits.required_moments(fit) is not None
     if anew is None:
         on_rows = partial(on_rows, list(blocks.design.levels), blocks.table.data)

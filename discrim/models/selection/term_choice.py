@@ -514,7 +514,7 @@ def anew_by_moments(
     refits = fit.refits
     required = refits.required_moments(fit)
     # Half of the rows, of two folds, have a scatter that is a root still.
-    few = blocks.known - len(fit.classes) <= 2 * len(blocks.terms)
+    few = blocks.n_labelled - len(fit.classes) <= 2 * len(blocks.terms)
     if required not in ("pooled", "class") or few or refits.informative(fit) or refits.choice(fit):
         return None
     numbers: Any = fit.estimates
