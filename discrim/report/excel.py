@@ -17,7 +17,7 @@ import pandas as pd
 from discrim.core.numerics.atomic_write import atomic_write, validate_output_path
 from discrim.errors import missing_package
 from discrim.report.grid import (
-    LABELS,
+    LABEL_WIDTHS,
     Pairs,
     Part,
     SummaryContent,
@@ -159,7 +159,7 @@ def _fill_sheet(
         labels = [line[j] for line in lines[: N_MEASURED if j < left else top] if len(line) > 1]
         width = max(display_width(str(label or "")) for label in [*labels, ""])
         letter = sheet.cell(1, j + 1).column_letter
-        sheet.column_dimensions[letter].width = min(max(width, 10), LABELS[1]) + 2
+        sheet.column_dimensions[letter].width = min(max(width, 10), LABEL_WIDTHS[1]) + 2
 
 
 def _sheets_of(parts: Mapping[str, Part]) -> list[_Sheet]:

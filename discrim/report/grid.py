@@ -1,7 +1,8 @@
-"""Tables as a reader wants them: sections of a summary, as grids of texts that every rendering is made of.
+"""Sections of a summary, and grids of their formatted texts, from which every table format is written.
 
-Numbers have as many digits as they need, in columns that line up, and labels are cut to a bounded width where
-nothing that tells them apart is lost.
+The first half formats numbers and labels: a column has as many digits as its numbers need, and labels are cut
+to a bounded width as long as they stay distinct. The second half defines `Section` and `Pairs`, which the
+modules of the models create, and `grid_of`, which the modules of the table formats call.
 """
 
 from __future__ import annotations
@@ -19,36 +20,36 @@ from discrim.core.numerics.arrays import Floats
 
 Format = Literal["general", "count", "p", "tail", "z", "share", "ratio", "text"]
 
-SIGNIFICANT = 5
+SIGNIFICANT_DIGITS = 5
 """Significant digits of the largest number of a column."""
 
-SMALLEST = 3
-"""Significant digits that the smallest number of a column should keep, where the width allows it."""
+MIN_DIGITS = 3
+"""Significant digits that the smallest number of a column keeps, if the width allows it."""
 
-RATIO = 4
-"""Significant digits of a ratio; those of one column may lie powers of ten apart."""
+RATIO_DIGITS = 4
+"""Significant digits of a ratio; the ratios of a column may differ by powers of ten."""
 
-WIDEST = 9
-"""Digits of a fixed-point number; beyond, the column turns to powers of ten."""
+MAX_FIXED_DIGITS = 9
+"""Largest number of digits of a fixed-point number; columns with more use exponents."""
 
-DIGITS = 15
-"""Digits of a double that decimal numbers keep: no number shows more."""
+MAX_DIGITS = 15
+"""Decimal digits that float64 represents; no number is shown with more."""
 
-EXACT = 1e-12
-"""Relative error within which a number is its shorter form: a mean of 5.006 has three decimals, not four."""
+EXACT_TOLERANCE = 1e-12
+"""Relative error up to which a shorter text is exact: a mean of 5.006 has three decimals, not four."""
 
-LABEL = 30
-"""Display width of a label before it is cut in its middle."""
+LABEL_WIDTH = 30
+"""Display width above which a label is shortened in its middle."""
 
-LONGEST_LABEL = 46
-"""The same, where a shorter form would not tell two labels apart; row and column label fit one line."""
+MAX_LABEL_WIDTH = 46
+"""Display width of labels that are equal if they are shorter; a row label and a column fit one line."""
 
-LABELS = (LABEL, LONGEST_LABEL)
-"""Display widths of labels in lines of a hundred columns."""
+LABEL_WIDTHS = (LABEL_WIDTH, MAX_LABEL_WIDTH)
+"""The two widths of labels in a line of a hundred columns; see `short_labels`."""
 
 
 def display_width(text: str) -> int:
-    """Columns of a terminal that a text takes: two for wide characters, none for combining marks."""
+    """Return the width of a text on a terminal: wide characters count two, combining marks zero."""
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 
@@ -61,7 +62,7 @@ def _character_width(c: str) -> int:
 
 
 def clean(label: Any) -> str:
-    r"""A label as one line of text, control and direction characters written out.
+    r"""Return a label as one line of text, with control and direction characters as escapes.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def clean(label: Any) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """A text cut in its middle to a display width."""
+    """Return a text whose middle is replaced by an ellipsis if it exceeds a display width."""
     if display_width(text) <= width:
         return text
     head = tail = 0
@@ -98,7 +99,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def p_text(p: float) -> str:
-    """A p-value, never zero: 0.0213, 7.3e-22, <1e-300.
+    """Return the text of a p-value, which is never zero.
 
     Examples
     --------
@@ -113,9 +114,20 @@ def p_text(p: float) -> str:
 
 
 def column_texts(values: Sequence[Any], form: Format, error: float = math.inf) -> list[str]:
-    """Texts of a column, with the same number of decimals and no more than its numbers have.
+    """Format a column with the same number of decimals, and no more than its numbers have.
 
-    The error is the largest rounding error of a general number.
+    Parameters
+    ----------
+    values : sequence
+        The column.
+    form : Format
+        The kind of its numbers.
+    error : float
+        Largest rounding error of a general number.
+
+    Returns
+    -------
+    list of str
 
     Examples
     --------
@@ -131,19 +143,19 @@ def column_texts(values: Sequence[Any], form: Format, error: float = math.inf) -
     if form == "text":
         return ["" if _missing(v) else clean(v) for v in values]
     numbers = list(map(as_float, values))
-    if form in _ALONE:
-        return [_ALONE[form](x) for x in numbers]
+    if form in _SINGLE_FORMATS:
+        return [_SINGLE_FORMATS[form](x) for x in numbers]
     sizes = [abs(x) for x in numbers if math.isfinite(x)]
     if form == "count" and all(x == round(x) for x in sizes):
         return [_fixed(x, 0) for x in numbers]
-    if form == "z" and max(sizes, default=0.0) < 10.0 ** (WIDEST - 2):
+    if form == "z" and max(sizes, default=0.0) < 10.0 ** (MAX_FIXED_DIGITS - 2):
         return [_fixed(x, 2) for x in numbers]
     decimals = _decimals(numbers, error)
-    return _texts(numbers, decimals) if decimals >= 0 else _powers(numbers, error)
+    return _texts(numbers, decimals) if decimals >= 0 else _exponent_texts(numbers, error)
 
 
 def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
-    """Texts of several columns of one kind of number, such as covariances: one number of decimals for all.
+    """Format columns of comparable numbers, such as covariances, with one number of decimals for all.
 
     Examples
     --------
@@ -156,14 +168,22 @@ def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
 
 
 def suits_decimals(numbers: Sequence[float]) -> bool:
-    """Whether numbers of one kind are better shown with decimals than as powers of ten."""
+    """Return whether comparable numbers are shown with decimals and not with exponents."""
     return _decimals(numbers) >= 0
 
 
 def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[list[str]]:
-    """Texts of rows of unlike sizes: decimals by row where one number of them does not suit all.
+    """Format rows of different magnitudes, with decimals for each row unless one number of them suits all.
 
-    Errors are the largest rounding error in each row, which numbers of more than 15 digits miss.
+    Parameters
+    ----------
+    rows : sequence of sequence of float
+    errors : sequence of float
+        Largest rounding error in each row; numbers with more than 15 digits exceed it.
+
+    Returns
+    -------
+    list of list of str
 
     Examples
     --------
@@ -176,16 +196,16 @@ def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[
     least = min(decimals, default=0)
     most = max(decimals, default=0)
     tops = [_exponent(abs(x)) for row in rows for x in row if math.isfinite(x) and x != 0]
-    if 0 <= most - 2 <= least and max([*tops, 0]) + 1 + most <= WIDEST:
+    if 0 <= most - 2 <= least and max([*tops, 0]) + 1 + most <= MAX_FIXED_DIGITS:
         decimals = [most] * len(decimals)
     return [
-        _texts(row, d) if d >= 0 else _powers(row, error)
+        _texts(row, d) if d >= 0 else _exponent_texts(row, error)
         for row, d, error in zip(rows, decimals, errors, strict=True)
     ]
 
 
 def ratio_texts(rows: Sequence[Sequence[float]]) -> list[list[str]]:
-    """Texts of ratios and their limits: the same decimals in a row, where these leave each its digits.
+    """Format ratios and their limits, with the same decimals in a row if all keep enough digits.
 
     Examples
     --------
@@ -196,47 +216,49 @@ def ratio_texts(rows: Sequence[Sequence[float]]) -> list[list[str]]:
     for row in rows:
         sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
         top, low = (_exponent(size(sizes)) for size in (max, min)) if sizes else (0, 0)
-        # A ratio near one has digits enough to stand apart from its limits.
+        # A ratio near one gets enough digits to differ from its limits.
         apart = _exponent(max(sizes) - min(sizes)) if sizes and max(sizes) > min(sizes) else top
-        decimals = max(RATIO - 1 - top, SMALLEST - 1 - low, SMALLEST - 2 - apart, 0)
-        fits = max(top, 0) + 1 + decimals <= WIDEST and len(sizes) == len(row)
+        decimals = max(RATIO_DIGITS - 1 - top, MIN_DIGITS - 1 - low, MIN_DIGITS - 2 - apart, 0)
+        fits = max(top, 0) + 1 + decimals <= MAX_FIXED_DIGITS and len(sizes) == len(row)
         texts.append([_fixed(x, decimals) if fits else _ratio(x) for x in row])
     return texts
 
 
 def _ratio(x: float) -> str:
-    return f"{x:#.{RATIO}g}".removesuffix(".")
+    return f"{x:#.{RATIO_DIGITS}g}".removesuffix(".")
 
 
 def _row_decimals(row: Sequence[float], error: float) -> int:
-    """Decimals of the numbers of a row; -1 where powers of ten suit them."""
+    """Return the number of decimals of a row, -1 for exponents."""
     sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
     top = _exponent(max(sizes))
     low = _exponent(min(sizes))
-    digits = SIGNIFICANT if math.isinf(error) else SMALLEST
-    # No number but zero shows as zero.
-    decimals = max(_needed(error), digits - 1 - top, -low, 0)
-    decimals = min(decimals, DIGITS - 1 - top)
-    if top < -4 or decimals < -low or (decimals <= 0 and top >= WIDEST - 2):
+    digits = SIGNIFICANT_DIGITS if math.isinf(error) else MIN_DIGITS
+    # Only zero is shown as zero.
+    decimals = max(_decimals_for(error), digits - 1 - top, -low, 0)
+    decimals = min(decimals, MAX_DIGITS - 1 - top)
+    if top < -4 or decimals < -low or (decimals <= 0 and top >= MAX_FIXED_DIGITS - 2):
         return -1
-    return _fewest(sizes, decimals, error)
+    return _min_decimals(sizes, decimals, error)
 
 
-def _powers(numbers: Sequence[float], error: float) -> list[str]:
-    """Powers of ten, with the digits that the largest number needs."""
+def _exponent_texts(numbers: Sequence[float], error: float) -> list[str]:
+    """Format numbers with exponents, and the digits that the largest one needs."""
     top = _exponent(max(abs(x) for x in numbers if math.isfinite(x) and x != 0))
-    return _texts(numbers, -1, min(max(SIGNIFICANT - 1, _needed(error) + top), DIGITS - 1), error)
+    return _texts(
+        numbers, -1, min(max(SIGNIFICANT_DIGITS - 1, _decimals_for(error) + top), MAX_DIGITS - 1), error
+    )
 
 
-def _needed(error: float) -> int:
-    """Decimals that keep a rounding error."""
-    return math.ceil(-math.log10(2 * error) - EXACT) if 0 < error < math.inf else -DIGITS
+def _decimals_for(error: float) -> int:
+    """Return the number of decimals that a rounding error requires."""
+    return math.ceil(-math.log10(2 * error) - EXACT_TOLERANCE) if 0 < error < math.inf else -MAX_DIGITS
 
 
 def point_aligned(texts: Sequence[str]) -> list[str]:
-    """Numbers of different decimals, filled with blanks on the right until their points line up.
+    """Pad numbers on the right, so that their decimal points are aligned.
 
     Examples
     --------
@@ -251,8 +273,18 @@ def point_aligned(texts: Sequence[str]) -> list[str]:
     ]
 
 
-def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABELS) -> list[str]:
-    """Labels as lines of bounded width; what tells two labels apart is not cut away.
+def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABEL_WIDTHS) -> list[str]:
+    """Return labels shortened to a display width, and still distinct.
+
+    Parameters
+    ----------
+    labels : sequence
+    widths : (int, int)
+        Display width, and the larger width that is used if labels would become equal.
+
+    Returns
+    -------
+    list of str
 
     Examples
     --------
@@ -270,7 +302,7 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABELS) -> lis
     fulls: dict[str, set[str]] = {}
     for text, short in zip(texts, cut, strict=True):
         fulls.setdefault(short, set()).add(text)
-    # Last resort: the label's place, as R makes names unique by a number.
+    # Labels that are still equal get their position, as in make.unique of R.
     return [
         short if len(fulls[short]) == 1 else f"{shorten(text, widths[1] - 1 - len(str(i)))}~{i}"
         for i, (text, short) in enumerate(zip(texts, cut, strict=True), start=1)
@@ -278,7 +310,7 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABELS) -> lis
 
 
 def fold(text: str, width: int) -> list[str]:
-    """A text in lines of a display width, broken at blanks where there are any.
+    """Fold a text into lines of a display width, at blanks if possible.
 
     Examples
     --------
@@ -306,7 +338,7 @@ def fold(text: str, width: int) -> list[str]:
 
 
 def _pieces(word: str, width: int) -> list[str]:
-    """A word cut wherever it fills a display width, in one pass: words may be very long."""
+    """Split a word into pieces of a display width, in one pass because words may be very long."""
     if display_width(word) <= width:
         return [word]
     pieces = []
@@ -323,26 +355,26 @@ def _pieces(word: str, width: int) -> list[str]:
 
 
 def _decimals(numbers: Sequence[float], error: float = math.inf) -> int:
-    """Decimals that suit numbers printed under one another; -1 where powers of ten do."""
+    """Return the number of decimals of a column, -1 for exponents."""
     sizes = [abs(x) for x in numbers if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
     top = _exponent(max(sizes))
     low = _exponent(min(sizes))
     whole = max(top, 0) + 1
-    most = SMALLEST - 1 - low
-    decimals = max(0, SIGNIFICANT - 1 - top, min(most, WIDEST - whole))
-    needed = min(_needed(error), DIGITS - whole)
-    large = top >= WIDEST - 2 or whole + decimals > WIDEST or most > decimals + 2
+    most = MIN_DIGITS - 1 - low
+    decimals = max(0, SIGNIFICANT_DIGITS - 1 - top, min(most, MAX_FIXED_DIGITS - whole))
+    needed = min(_decimals_for(error), MAX_DIGITS - whole)
+    large = top >= MAX_FIXED_DIGITS - 2 or whole + decimals > MAX_FIXED_DIGITS or most > decimals + 2
     if top < -4 or (large and needed <= decimals):
         return -1
-    return _fewest(sizes, max(decimals, needed), error)
+    return _min_decimals(sizes, max(decimals, needed), error)
 
 
-def _fewest(sizes: Sequence[float], decimals: int, error: float) -> int:
-    """Decimals up to so many that show numbers as they are, or so many."""
-    # From the last one down, since most numbers need it.
-    while decimals > 0 and all(_is(x, f"{x:.{decimals - 1}f}", error) for x in sizes):
+def _min_decimals(sizes: Sequence[float], decimals: int, error: float) -> int:
+    """Return the smallest number of decimals, up to `decimals`, that shows all numbers exactly."""
+    # Most numbers need all decimals, so the search starts there.
+    while decimals > 0 and all(_is_exact(x, f"{x:.{decimals - 1}f}", error) for x in sizes):
         decimals -= 1
     return decimals
 
@@ -351,18 +383,20 @@ def _exponent(size: float) -> int:
     return math.floor(math.log10(size))
 
 
-def _is(x: float, text: str, error: float = math.inf) -> bool:
-    # Of numbers whose rounding is multiplied, the last digits count too.
-    return abs(float(text) - x) <= min(EXACT * abs(x), error / 100)
+def _is_exact(x: float, text: str, error: float = math.inf) -> bool:
+    # If the rounding error of a number is multiplied by large factors, its last digits matter.
+    return abs(float(text) - x) <= min(EXACT_TOLERANCE * abs(x), error / 100)
 
 
 def _texts(
-    numbers: Sequence[float], decimals: int, most: int = SIGNIFICANT - 1, error: float = math.inf
+    numbers: Sequence[float], decimals: int, most: int = SIGNIFICANT_DIGITS - 1, error: float = math.inf
 ) -> list[str]:
     if decimals >= 0:
         return [_fixed(x, decimals) for x in numbers]
     finite = [x for x in numbers if math.isfinite(x)]
-    digits = next(d for d in range(most + 1) if d == most or all(_is(x, f"{x:.{d}e}", error) for x in finite))
+    digits = next(
+        d for d in range(most + 1) if d == most or all(_is_exact(x, f"{x:.{d}e}", error) for x in finite)
+    )
     texts = [f"{abs(x) if x == 0 else x:.{digits}e}" for x in numbers]
     # Exponents get the same number of digits, so that the decimal points are aligned.
     n_digits = max((len(text.partition("e")[2]) for text in texts), default=0)
@@ -378,17 +412,17 @@ def _fixed(x: float, decimals: int) -> str:
     return text.removeprefix("-") if not text.strip("-0.") else text
 
 
-_ALONE: Mapping[Format, Callable[[float], str]] = {
+_SINGLE_FORMATS: Mapping[Format, Callable[[float], str]] = {
     "p": lambda p: "<0.001" if p < 0.001 else f"{p:.3f}",
     "tail": p_text,
     "share": lambda x: f"{x:.1e}" if 0 < abs(x) < 0.00005 else _fixed(x, 4),
     "ratio": _ratio,
 }
-"""Formats in which the text of a number does not depend on the others."""
+"""Formats of numbers whose text does not depend on the other numbers of the column."""
 
 
 def as_float(value: Any) -> float:
-    """A cell as a number, a missing one as nan."""
+    """Return a cell as a float; missing cells are nan."""
     return value if type(value) is float else math.nan if _missing(value) else float(value)
 
 
@@ -398,37 +432,42 @@ def _missing(value: Any) -> bool:
 
 # ---- sections and their grids
 
-FORMULA = 500
-"""Columns of a title that are shown: a formula of two thousand terms would hide what follows it."""
+MAX_TITLE_WIDTH = 500
+"""Display width of a title, because a formula of two thousand terms would fill the screen."""
 
 ROWS = (40, 24, 8)
 COLUMNS = (30, 16, 4)
-"""Rows, columns of a table that are shown; of a longer one, so many first and last, and a note."""
+"""Number of rows (columns) up to which a table is shown whole; else the numbers of first and last ones."""
 
-MOST_CELLS = 240
+MAX_CELLS = 240
 FEW_ROWS = (20, 12, 4)
 FEW_COLUMNS = (8, 5, 1)
-"""The same of a table of more cells among several tables, so that none hides the others."""
+"""As `ROWS` and `COLUMNS`, for a table of more than `MAX_CELLS` cells that is one of several."""
 
-MOST_WEIGHED = 31
-"""Rows up to which a table is whole among others where its rows have a worth; half of them are shown of a
-longer one, and a third where they stand in groups."""
+MAX_RANKED_ROWS = 31
+"""Rows up to which a table with ranked rows is whole if it is one of several. Of a longer one half of them
+are shown, and a third if they are in groups."""
 
 LIMITS = {"low", "high"}
 BROOMS_LIMITS = {"conf_low", "conf_high"}
 ESTIMATES = {"coef", "estimate", "difference", "debiased", "se", "std_error", *LIMITS, *BROOMS_LIMITS}
-"""Limits, and columns that have as many decimals as the limits of their row."""
+"""Columns with as many decimals as the confidence limits of their row."""
 
 INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]", "aic": "AIC", "bic": "BIC"}
-"""How a rendering heads the columns that every table names alike, as statsmodels does."""
+"""Headings of columns that all tables name alike, as in statsmodels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Columns with labels, of which a DataFrame is made where one is asked for.
+    """A labelled table that becomes a DataFrame only if one is needed.
 
-    The values are an array (n, m), or m columns. The index holds the labels (n,) of the rows, whose levels
-    have names where these are tuples.
+    Attributes
+    ----------
+    values : (n, m) array or sequence of m columns
+    index : (n,) labels of the rows
+    names : (m,) labels of the columns
+    levels : tuple
+        Names of the levels of row labels that are tuples.
     """
 
     values: Floats | Sequence[Any]
@@ -453,7 +492,7 @@ class Columns:
 
 
 def frame_of(table: pd.DataFrame | Columns) -> pd.DataFrame:
-    """The table of a section as a DataFrame, which may share numbers and labels with it."""
+    """Return the table of a section as a DataFrame, which may share memory with the section."""
     return table.frame if isinstance(table, Columns) else table
 
 
@@ -464,36 +503,37 @@ class Section:
     Attributes
     ----------
     table : DataFrame or Columns
-        Full precision. A row index of two levels prints in groups.
+        Numbers at full precision. Rows with an index of two levels are printed in groups.
     formats : format, or mapping of column to format
-        Columns that a mapping leaves out are "general".
+        Columns that are not in the mapping are "general".
     row_formats : mapping of row label to format
-        For rows that hold another kind of number than the rest.
+        Formats of rows with another kind of number than the other rows.
     headings : mapping of column to text
-        What a rendering writes above a column in the place of its name.
+        Headings of columns that are not headed by their names.
     shared : bool
-        One number of decimals for all "general" columns, not one for each.
+        Whether all "general" columns have the same number of decimals.
     triangle : bool
-        Show the upper triangle of a symmetric table only; columns before those of the triangle are whole.
+        Whether only the upper triangle of a symmetric table is shown. Columns before those of the triangle
+        are shown whole.
     errors : (n,) or (n, m) float, optional
-        The largest rounding error of "general" numbers in each row, or cell, where rows are of unlike
-        sizes. Estimates with standard errors or limits have one without being asked.
+        Largest rounding error of "general" numbers in each row, or cell, if rows have different magnitudes.
+        For estimates with standard errors or limits it follows from these.
     column_errors : mapping of column to float
-        The same in columns.
+        Largest rounding error in each column.
     source : str
-        The expression that gives the table in full.
+        The expression that returns the full table.
     shown : (str, Section), optional
-        Name of a table, and the section of it, that renderings show in the place of this one.
+        Name and section of another table that is shown instead of this one.
     worth : (str, (n,) float), optional
-        A number of each row, and its name: among other sections a long table has the rows where it is
-        largest, and those where it is missing at their end.
+        Name of a criterion, and its value for each row. If a long table is one of several, the rows with the
+        largest values are shown, and below them the rows without a value.
     last : int, optional
-        Columns at the end for which a text leaves out others, where the line has no room for all of them and
-        the section stands among others; by default lines go on below.
+        Number of columns at the end that a text keeps if the line is too narrow for all columns and the
+        section is one of several. By default the other columns are continued below.
     among : int
-        Rows up to which the table is whole among other sections; 0 where it stands alone.
+        Number of rows up to which the table is whole if it is one of several; 0 if it is the only one.
     more : str
-        The expression that shows more of it where it is shortened.
+        The expression that shows more of a shortened table.
     most_columns : (int, int, int)
         Number of columns up to which all are shown if the table stands alone, and the numbers of first and
         last columns shown of a wider one.
@@ -552,7 +592,7 @@ class HeaderItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The header of a summary: entries, two in a line, and a note below them."""
+    """The header of a summary: labels with values, two in a line, and a note below them."""
 
     title: str
     items: Sequence[HeaderItem]
@@ -564,7 +604,7 @@ class Pairs:
 
     @property
     def table(self) -> pd.DataFrame:
-        """Label -> value, at full precision."""
+        """The values at full precision, indexed by the labels."""
         values = pd.Series([item.value for item in self.items], dtype=object)
         return pd.DataFrame({"value": values.to_numpy()}, index=[item.label for item in self.items])
 
@@ -588,9 +628,22 @@ class SummaryContent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table as texts: what every rendering is made of. Stubs are the labels of the rows.
+    """A table as texts, from which every format is written.
 
-    Stubs within a group start with two blanks; cells may end in blanks that bring points in line.
+    Attributes
+    ----------
+    headers : list of str
+        Headings of the columns; empty if there are none.
+    stubs : list of str
+        Labels of the rows, indented by two blanks within a group.
+    cells : list of list of str
+        Texts, which may end in blanks that align the decimal points.
+    notes : list of str
+        Lines below the table.
+    triangle : bool
+        Whether cells below the diagonal are blank.
+    aligns : str
+        Alignments of the columns, "l" or "r", repeated as often as needed.
     """
 
     headers: list[str]
@@ -601,18 +654,26 @@ class Grid:
     aligns: str = "r"
 
 
-def among(part: Part, more: str = "", most: int = MOST_WEIGHED) -> Part:
-    """A part that stands among others; `more` is the expression that shows more of it."""
+def among(part: Part, more: str = "", most: int = MAX_RANKED_ROWS) -> Part:
+    """Return a part as one of several, with at most `most` rows; `more` is the expression that shows more."""
     if isinstance(part, Pairs):
         return part
     shown = part.shown and (part.shown[0], replace(part.shown[1], among=most, more=more))
     return replace(part, among=most, more=more, shown=shown)
 
 
-def grid_of(part: Part, labels: tuple[int, int] = LABELS) -> Grid:
-    """A section's grid, or the header's: labels with values, two of them a row.
+def grid_of(part: Part, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
+    """Return the grid of a section, or of a header, whose rows are two labels with their values.
 
-    Of labels there is the display width, and the width of those that a shorter form would not tell apart.
+    Parameters
+    ----------
+    part : Section or Pairs
+    labels : (int, int)
+        Display widths of labels; see `short_labels`.
+
+    Returns
+    -------
+    Grid
     """
     if isinstance(part, Section):
         return _grid(part.shown[1] if part.shown else part, labels)
@@ -625,17 +686,17 @@ def grid_of(part: Part, labels: tuple[int, int] = LABELS) -> Grid:
 
 
 def heading(part: Part) -> str:
-    """The title as one line of text; a formula, or a label in a title, may be long."""
+    """Return the title of a part as one line of bounded width."""
     shown = part.shown[1] if isinstance(part, Section) and part.shown else part
-    return shorten(clean(shown.title), FORMULA)
+    return shorten(clean(shown.title), MAX_TITLE_WIDTH)
 
 
 def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
-    """Label and text of each item, of bounded width."""
+    """Return the label and the text of each entry, with bounded width."""
     return [
         (
-            shorten(clean(item.label), LABELS[1]),
-            shorten(clean(item.printed), LABELS[1]),
+            shorten(clean(item.label), LABEL_WIDTHS[1]),
+            shorten(clean(item.printed), LABEL_WIDTHS[1]),
         )
         for item in pairs.items
     ]
@@ -645,21 +706,21 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     table, (n, m) = section.table, section.table.shape
     if not n * m:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
-    rows, columns = _places(section, ROWS, section.most_columns)
+    rows, columns = _shown_positions(section, ROWS, section.most_columns)
     whole = rows, columns
     if section.among and section.worth is not None:
-        rows = _weighed(section.worth[1], frame_of(table).index, section.among)
-    elif section.among and n * m > MOST_CELLS:
-        rows, columns = _places(section, FEW_ROWS if n <= ROWS[0] else ROWS, FEW_COLUMNS)
+        rows = _top_rows(section.worth[1], frame_of(table).index, section.among)
+    elif section.among and n * m > MAX_CELLS:
+        rows, columns = _shown_positions(section, FEW_ROWS if n <= ROWS[0] else ROWS, FEW_COLUMNS)
     shown = [i for i in rows if i >= 0], [j for j in columns if j >= 0]
-    # A table that is shown whole is not copied.
+    # A table that is shown whole need not be copied.
     if (len(shown[0]), len(shown[1])) != (n, m):
         table = frame_of(table).iloc[shown]
     table = _columns_of(table)
-    before = _before(section)
+    before = _n_columns_before_triangle(section)
     errors = _errors_of(section)
     errors = errors[shown[0]] if errors.ndim == 1 else errors[np.ix_(*shown)]
-    lines = _lines(section, table, errors, labels[1])
+    lines = _cell_texts(section, table, errors, labels[1])
     headers = short_labels([section.headings.get(column, column) for column in table.names], labels)
     if section.triangle:
         lines = [
@@ -689,16 +750,22 @@ def _errors_of(section: Section) -> Floats:
 
 
 def every_text(part: Part) -> list[list[str]]:
-    """Texts of all cells of a table, also of those that renderings leave out; none of a table not shown."""
+    """Return the texts of all cells of a table, also of those that are not shown.
+
+    The list is empty if another table is shown instead.
+    """
     if isinstance(part, Pairs):
         return [[item.printed] for item in part.items]
     if part.shown or not math.prod(part.table.shape):
         return []
-    return _lines(part, _columns_of(part.table), _errors_of(part), LONGEST_LABEL)
+    return _cell_texts(part, _columns_of(part.table), _errors_of(part), MAX_LABEL_WIDTH)
 
 
-def _weighed(worth: Floats, index: pd.Index, most: int) -> list[int]:
-    """Positions of the rows of the largest worth, the largest first in each group, then of those without."""
+def _top_rows(worth: Floats, index: pd.Index, most: int) -> list[int]:
+    """Return the positions of the rows with the largest values of a criterion, then of those without a value.
+
+    Within groups the rows are in descending order.
+    """
     least = np.nan_to_num(-worth, nan=np.inf)
     n = len(worth)
     if n <= most:
@@ -709,23 +776,23 @@ def _weighed(worth: Floats, index: pd.Index, most: int) -> list[int]:
     return [*rows.tolist(), *np.flatnonzero(np.isnan(worth)).tolist()]
 
 
-def _before(section: Section) -> int:
-    """Columns before those of a triangle."""
+def _n_columns_before_triangle(section: Section) -> int:
+    """Return the number of columns before the triangle."""
     return section.table.shape[1] - section.table.shape[0] if section.triangle else 0
 
 
-def _places(
+def _shown_positions(
     section: Section, most_rows: tuple[int, int, int], most_columns: tuple[int, int, int]
 ) -> tuple[list[int], list[int]]:
-    """Positions of the rows and of the columns shown, -1 where some are left out."""
-    before = _before(section)
+    """Return the positions of the rows and of the columns shown, with -1 in place of those left out."""
+    before = _n_columns_before_triangle(section)
     rows = _positions(section.table.shape[0], most_columns if section.triangle else most_rows)
     columns = _positions(section.table.shape[1] - before, most_columns)
     return rows, [*range(before), *(j + before if j >= 0 else j for j in columns)]
 
 
 def _positions(count: int, sizes: tuple[int, int, int]) -> list[int]:
-    """Positions of the rows or columns shown, -1 where some are left out."""
+    """Return the positions of the rows or columns shown, with -1 in place of those left out."""
     most, head, tail = sizes
     return list(range(count)) if count <= most else [*range(head), -1, *range(count - tail, count)]
 
@@ -748,8 +815,8 @@ def _notes(section: Section, rows: list[int], columns: list[int], more: bool) ->
     return notes
 
 
-def _lines(section: Section, part: Columns, errors: Floats, longest: int) -> list[list[str]]:
-    """Texts of the cells of a part of the table, line by line."""
+def _cell_texts(section: Section, part: Columns, errors: Floats, longest: int) -> list[list[str]]:
+    """Return the texts of the cells of some rows and columns of a table, row by row."""
     labels = part.index if section.row_formats else [None] * len(part.index)
     special = [section.row_formats.get(label) for label in labels]
     columns = part.values
@@ -761,7 +828,7 @@ def _lines(section: Section, part: Columns, errors: Floats, longest: int) -> lis
     within = [section.column_errors.get(column, math.inf) for column in names]
     texts = [column_texts(*column) for column in zip(plain, forms, within, strict=True)]
     kept = np.array([form is None for form in special], dtype=bool)
-    for j, column in _together(section, names, forms, plain, errors[kept]).items():
+    for j, column in _texts_across_columns(section, names, forms, plain, errors[kept]).items():
         texts[j] = column
     for j, column in enumerate(texts):
         texts[j] = [shorten(text, longest) for text in column] if forms[j] == "text" else column
@@ -776,10 +843,10 @@ def _lines(section: Section, part: Columns, errors: Floats, longest: int) -> lis
     return [list(line) for line in zip(*texts, strict=True)]
 
 
-def _together(
+def _texts_across_columns(
     section: Section, names: list[Any], forms: list[Format], plain: list[list[Any]], errors: Floats
 ) -> dict[int, list[str]]:
-    """Texts of the columns, by position, whose decimals do not follow from one column alone."""
+    """Return the texts, by position, of the columns whose decimals depend on other columns."""
     general = [j for j, form in enumerate(forms) if form == "general"]
     ratios = [j for j, form in enumerate(forms) if form == "ratio"]
     if section.shared:
@@ -790,7 +857,7 @@ def _together(
     if held >= LIMITS or held >= BROOMS_LIMITS:
         general = [j for j in general if names[j] in ESTIMATES]
         rows = _rows(plain, general)
-        errors = np.fmin(errors, _spreads(rows, [names[j] for j in general]) / 200)
+        errors = np.fmin(errors, _standard_errors(rows, [names[j] for j in general]) / 200)
         return _by_row(general, row_texts(rows, errors.tolist()))
     if errors.ndim == 2:
         alone = {j: row_texts([[as_float(x)] for x in plain[j]], errors[:, j].tolist()) for j in general}
@@ -800,8 +867,8 @@ def _together(
     return _by_row(general, row_texts(_rows(plain, general), errors.tolist()))
 
 
-def _spreads(rows: list[list[float]], names: list[Any]) -> Floats:
-    """Standard errors of estimates, or what stands for them, infinite where there are none."""
+def _standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
+    """Return the standard error of each row, or a quarter of its interval; infinite if it has neither."""
     short = {"std_error": "se", "conf_low": "low", "conf_high": "high"}
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
     columns = dict(zip((short.get(name, name) for name in names), values.T, strict=True))
@@ -821,7 +888,7 @@ def _by_row(chosen: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
 def _with_stubs(
     table: Columns, lines: list[list[str]], gap: int, labels: tuple[int, int]
 ) -> tuple[list[str], list[list[str]]]:
-    """Row labels and rows, in groups where the index has two levels; a mark where rows are left out."""
+    """Return row labels and rows, with a line for each group and an ellipsis for rows that are left out."""
     ends = list(table.index)
     grouped = len(table.levels) == 2
     stubs = short_labels([end[-1] for end in ends] if table.levels else ends, labels)

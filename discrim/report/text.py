@@ -11,7 +11,7 @@ from typing import Any
 
 from discrim.errors import DataError
 from discrim.report.grid import (
-    LABELS,
+    LABEL_WIDTHS,
     Grid,
     Pairs,
     Section,
@@ -115,7 +115,7 @@ def _note_width(lines: Sequence[str], width: int) -> int:
 
 def _section_lines(section: Section, width: int) -> list[str]:
     # The label of a row and one column must fit the line.
-    labels = min(LABELS[0], width // 3), min(LABELS[1], width // 2 - 4)
+    labels = min(LABEL_WIDTHS[0], width // 3), min(LABEL_WIDTHS[1], width // 2 - 4)
     grid = _shortened_to_line(grid_of(section, labels), section, width)
     lines = fold(heading(section), width)
     for low, high in column_ranges(grid, width) if grid.cells else []:

@@ -25,8 +25,8 @@ from discrim.models.base.reading import listed
 from discrim.models.evaluation.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
 from discrim.models.evaluation.validation import LEFT_OUT_KEPT_AS, prior_of_rest
 from discrim.report.grid import (
-    DIGITS,
-    LABEL,
+    LABEL_WIDTH,
+    MAX_DIGITS,
     Columns,
     HeaderItem,
     Pairs,
@@ -186,7 +186,7 @@ def instead_of(fit: FittedModel[Any], heading: str, source: str) -> Section | No
 
 def are_many(terms: pd.Index) -> bool:
     """Whether a summary has a row a column, and leaves to their names what is columns by columns."""
-    return len(terms) > MOST_ABREAST or sum(2 + min(len(str(term)), LABEL) for term in terms) > ROOM
+    return len(terms) > MOST_ABREAST or sum(2 + min(len(str(term)), LABEL_WIDTH) for term in terms) > ROOM
 
 
 def worth(moments: ClassMoments, more: int = 0) -> tuple[str, Floats]:
@@ -413,7 +413,7 @@ def holds_note(what: str, table: Floats | pd.DataFrame, sizes: Floats, within: f
     values = np.abs(np.asarray(table, dtype=np.float64))
     largest = np.where(np.isfinite(values), values, 0.0).max(axis=1, initial=0.0)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        shown = 0.5 * 10.0 ** (np.floor(np.log10(largest)) - DIGITS + 1)
+        shown = 0.5 * 10.0 ** (np.floor(np.log10(largest)) - MAX_DIGITS + 1)
         missed = float(np.nansum(shown * sizes))
     if missed > within:
         held = f"give {what} within {missed:.0g} only" if missed < 1 else f"do not give {what}"
