@@ -30,11 +30,11 @@ from discrim.models.base.displayed import displayed, shown_briefly
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.reading import Data, NaAction, listed, with_keyword_hints
-from discrim.models.results import geometry
+from discrim.models.results import geometry, headers
 from discrim.models.results.geometry import SeparatingLines
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.result_table import as_result_table
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections, Summary
 
 SAID = {
     "complete": "A hyperplane lies between classes, with every row on its own side.",
@@ -368,8 +368,6 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
 
     def summary(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
-        from discrim.models.hyperplanes.plane_summary import hyperplane_brief, hyperplane_sections
-
         return hyperplane_sections, hyperplane_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -404,3 +402,62 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         """Return the shapes of the arrays of a file."""
         rows = dict.fromkeys(("plane.support", "plane.multipliers"), (-1,))
         return {"origin": (p,), "plane.coef": (p,), **rows}
+
+
+MOST_SUPPORT = 30
+"""Support points that a summary prints."""
+
+
+def _classes(results: HyperplaneResults, fit: FittedModel[Any]) -> Section:
+    table = pd.DataFrame({"share": results.prior, "rows": results.counts})
+    return Section("Classes", table, {"share": "share", "rows": "count"}, source="fit.counts")
+
+
+def _header(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Pairs:
+    boundary = results.boundary()
+    items = [
+        *headers.row_items(fit),
+        *headers.size_items(fit),
+        HeaderItem("Margin", results.margin, f"{results.margin:.6g}", key="margin", brief="margin"),
+        HeaderItem("Support points", len(fit.estimates.plane.support)),
+        HeaderItem("KKT residual", results.kkt, f"{results.kkt:.1e}"),
+        HeaderItem("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
+        *headers.error_items(fit),
+    ]
+    return headers.header(fit, items)
+
+
+def _coefficients(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
+    estimates = pd.concat([pd.Series({"constant": results.intercept}), results.coef])
+    table = pd.DataFrame({"coef": estimates, "of length one": estimates * results.margin})
+    title = f"Plane, positive on the side of {results.classes[1]}"
+    sizes = headers.score_sizes(fit.estimates.moments)
+    note = "With coef the support points have the values 1 and -1; with length one, values are distances. "
+    note += headers.holds_note("values", table[["coef"]], sizes, headers.SCORES)
+    errors = np.outer(headers.coefficient_errors(sizes, headers.SCORES), [1.0, results.margin])
+    return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")
+
+
+def _support(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
+    positions = results._support_positions()[:MOST_SUPPORT]
+    columns = {
+        "class": fit.labels_of(fit.design_rows).iloc[positions].astype(str).to_numpy(),
+        "multiplier": fit.estimates.plane.multipliers[:MOST_SUPPORT],
+        "distance": results.boundary().distance().iloc[positions].to_numpy(),
+    }
+    table = pd.DataFrame(columns, index=results.support[:MOST_SUPPORT])
+    left = len(fit.estimates.plane.support) - len(table)
+    note = f"{left} more support points: fit.multipliers." if left else ""
+    return Section(
+        "Support points", table, {"class": "text"}, note=note, source="fit.support, fit.multipliers"
+    )
+
+
+hyperplane_brief: Sections = {"classes": _classes, "coefficients": _coefficients}
+"""The short form: the plane."""
+
+
+def hyperplane_sections(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Sections:
+    """Sections of a separating hyperplane, in their order."""
+    support: Sections = {"support": _support} if fit.has_rows else {}
+    return {"header": _header, **hyperplane_brief, **support}

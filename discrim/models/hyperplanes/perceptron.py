@@ -27,8 +27,10 @@ from discrim.models.base.reading import (
     verb_options,
     with_keyword_hints,
 )
-from discrim.models.results import geometry
+from discrim.models.results import geometry, headers
 from discrim.models.results.geometry import SeparatingLines
+from discrim.report.grid import HeaderItem, Pairs, Section
+from discrim.report.tables import Sections
 
 LARGEST = 1e150
 """Size of a column up to which products of rows with coefficients, which are sums of rows, are doubles."""
@@ -361,8 +363,6 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
 
     def summary(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
-        from discrim.models.hyperplanes.plane_summary import perceptron_brief, perceptron_sections
-
         return perceptron_sections, perceptron_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -394,3 +394,75 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         planes = k - (k == 2)
         coefficients = dict.fromkeys(("coef", "start"), (p + 1, planes))
         return {**coefficients, "planes": (planes, 7), "history": (-1, 4), "losses": (-1,)}
+
+
+MOST_STARTED = 6
+"""Numbers of a start that a summary prints."""
+
+
+def _header(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pairs:
+    seed = fit.estimates.seed
+    start = fit.estimates.start
+    order = "of the table" if seed is None else f"shuffled, seed {seed}"
+    begun = []
+    if start is not None:
+        planes = ["(" + ", ".join(f"{number:g}" for number in plane) + ")" for plane in start.T]
+        text = "; ".join(planes) if start.size <= MOST_STARTED else "given: see fit.start"
+        begun = [HeaderItem("Start", start.tolist(), text)]
+    items = [
+        *headers.row_items(fit),
+        *headers.size_items(fit),
+        HeaderItem("Order of rows", order),
+        HeaderItem("Step", fit.estimates.step, f"{fit.estimates.step:g}"),
+        *begun,
+        HeaderItem("Separable", results.separable, "yes" if results.separable else "no"),
+        HeaderItem("Converged", results.converged, "yes" if results.converged else "no"),
+        HeaderItem("Updates", results.updates),
+        headers.error_item(fit, "apparent"),
+    ]
+    said = []
+    if len(results.classes) > 2:
+        said.append(
+            "There is a plane for each class against the rest; the class of the largest value is predicted."
+        )
+    if not results.converged:
+        counted = "" if results.nobs <= COUNTED else " among those that were counted"
+        said.append(f"Where the updates did not end, the plane with the fewest errors is kept{counted}.")
+    return Pairs(results.formula, items, " ".join(said))
+
+
+def _classes(results: PerceptronResults, fit: FittedModel[Any]) -> Section:
+    table = pd.DataFrame({"share": results.prior, "rows": results.counts})
+    return Section("Classes", table, {"share": "share", "rows": "count"}, source="fit.counts")
+
+
+def _planes(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
+    table = results.planes.rename_axis(index=None)
+    for name in ("separable", "converged"):
+        table[name] = table[name].map({True: "yes", False: "no"})
+    formats: dict[Any, Any] = dict.fromkeys(["passes", "updates", "errors"], "count")
+    formats |= {"separable": "text", "converged": "text", "bound": "text", "margin": "general"}
+    table["bound"] = ["none" if np.isnan(bound) else f"{bound:.4g}" for bound in table["bound"]]
+    note = (
+        "bound is Novikoff's bound on the updates, (R/m)^2, which exists if a plane separates the classes. "
+        "margin is the smallest distance from the plane, negative if an observation is on the wrong side."
+    )
+    return Section("Planes", table, formats, note=note, source="fit.planes, fit.history")
+
+
+def _coefficients(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
+    table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
+    moments = fit.estimates.moments
+    within = 1e-4 * headers.score_spread(moments, results.coef.to_numpy())
+    errors = headers.coefficient_errors(headers.score_sizes(moments), within)
+    title = "Coefficients, positive on the side of the class"
+    shown = table.rename_axis(index=None, columns=None)
+    return Section(title, shown, errors=errors, source="fit.coef, fit.intercept")
+
+
+perceptron_brief: Sections = {"planes": _planes, "coefficients": _coefficients}
+"""The short form: how the planes were found, and their coefficients."""
+
+
+perceptron_sections: Sections = {"header": _header, "classes": _classes, **perceptron_brief}
+"""Sections of a perceptron, in their order."""

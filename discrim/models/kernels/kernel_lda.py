@@ -45,8 +45,7 @@ from discrim.models.kernels.feature_lda import (
     refitted_by_plan,
     refitted_with_features,
 )
-from discrim.models.regression.fda import VariateResults
-from discrim.models.regression.indicator_summary import variate_axes, variate_centroids, variate_classes
+from discrim.models.regression.fda import VariateResults, variate_axes, variate_centroids, variate_classes
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections

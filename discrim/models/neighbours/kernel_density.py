@@ -28,8 +28,11 @@ from discrim.models.base.fit import FittedModel, Gaps, ModelSpec
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import error_path, held_path, largest_as_good
 from discrim.models.base.scores import posterior_frame
+from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.tables import Sections
 
 TRIED = np.geomspace(0.15, 6.0, 30)
 """Bandwidths that are tried unless others are given, over the normal one."""
@@ -432,8 +435,6 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
 
     def summary(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
-        from discrim.models.neighbours.neighbours_summary import kernel_density_brief, kernel_density_sections
-
         return kernel_density_sections, kernel_density_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -473,3 +474,64 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
     def marginal_rule(self, estimates: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of some columns, the others integrated out."""
         return core.kernel_marginal(estimates, log_prior, method, keep)
+
+
+METRICS = {"mahalanobis": "covariance", "diagonal": "variances", "euclidean": "none: units of the columns"}
+
+
+def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Sections:
+    """Sections of kernel densities, in their order."""
+    parts: Sections = {"header": _header, "classes": _classes}
+    return parts if fit.path is None else parts | {"path": _path_section}
+
+
+def _header(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Pairs:
+    numbers = fit.estimates
+    whose = "" if results.metric == "euclidean" else ", pooled" if numbers.common else " of each class"
+    metric = f"{METRICS[results.metric]}{whose}"
+    chosen = {"given": "given", "normal": "the normal rule", "chosen": "rows left out"}[numbers.rule_of_radii]
+    brief = "" if numbers.rule_of_radii == "given" else "bandwidth by"
+    items: list[HeaderItem] = [
+        *headers.row_items(fit),
+        HeaderItem("Kernel", results.kernel),
+        HeaderItem("Metric", metric),
+        HeaderItem("Bandwidth by", chosen, brief=brief, options=("bandwidth",)),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        *headers.error_items(fit),
+    ]
+    note = "Bandwidths are radii in the metric."
+    if results.kernel != "normal":
+        note += " An observation that no kernel reaches has no class."
+    if fit.path is not None:
+        note += (
+            " The leave-one-out error is optimistic, because it chose the bandwidth: see error_rates(['cv'])."
+        )
+    return headers.header(fit, items, note)
+
+
+def _classes(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "bandwidth": results.bandwidth})
+    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.bandwidth")
+
+
+def _path_section(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
+    path = results.path
+    chosen = results.bandwidth.iloc[0]
+    tried = path["bandwidth"]
+    table = path.set_index(tried.map("{:.4g}".format))[["error", "se", "llf"]].rename_axis(None)
+    table["chosen"] = np.where(np.isclose(tried, chosen), "*", "")
+    note = "llf is the log-likelihood of left-out rows, given their classes."
+    if many := path.attrs["equal_rows"]:
+        rows = f"{many:g} of {results.counts.sum():g} rows"
+        note += f" {rows} are equal to others, and equal rows are left out together."
+    if len(tried) > 1 and chosen in (tried.iloc[0], tried.iloc[-1]):
+        which = "largest" if chosen == tried.iloc[-1] else "smallest"
+        note += f" The chosen bandwidth is the {which} that was tried: see grid=."
+    formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
+    title = "Left-out error and likelihood, by bandwidth"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+
+
+kernel_density_brief: Sections = {"classes": _classes}
+"""The short form, below what the bandwidths were chosen by."""

@@ -28,7 +28,10 @@ from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, PriorInRefits
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import error_path, held_path, largest_as_good
+from discrim.models.results import headers
 from discrim.models.results.results import ClassifierResults
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.tables import Sections
 
 MOST_NEIGHBOURS = 50
 """The largest k that is tried, unless a grid says otherwise."""
@@ -419,8 +422,6 @@ class KNNSpec(ModelSpec[KNNFit]):
 
     def summary(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
-        from discrim.models.neighbours.neighbours_summary import knn_brief, knn_sections
-
         return knn_sections, knn_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -475,3 +476,67 @@ class KNNSpec(ModelSpec[KNNFit]):
         """Return the shapes of the arrays of a file."""
         space = {"space.origin": (p,), "space.unit": (p,), "space.within": (p, p)}
         return {"points": (-1, p), "codes": (-1,), **space}
+
+
+MOST_STEPS = 20
+"""Numbers of neighbours whose error the summary shows."""
+
+
+def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
+    """Sections of nearest neighbours, in their order."""
+    parts: Sections = {"header": _header, "classes": _classes}
+    return parts if fit.path is None else parts | {"path": _path_section}
+
+
+def _header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
+    scale = HeaderItem("Columns divided by", "SD, all rows" if fit.estimates.scale else "nothing")
+    if results.metric == "mahalanobis":
+        scale = HeaderItem("Covariance", "pooled, 1/(N-K)")
+    items: list[HeaderItem] = [
+        *headers.row_items(fit),
+        HeaderItem("Neighbours k", results.k, brief="neighbours k", options=("k",)),
+        headers.chosen_item(fit, "leave-one-out"),
+        HeaderItem("Metric", results.metric),
+        scale,
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        *headers.error_items(fit),
+    ]
+    note = (
+        "All neighbours at the distance of the k-th count; ties of posteriors go to the class of the nearest "
+        "neighbour, then to the larger prior."
+    )
+    if fit.path is not None:
+        note += " The leave-one-out error is optimistic, because k was chosen by it: see error_rates(['cv'])."
+    return headers.header(fit, items, note)
+
+
+def _classes(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
+    vote = fit.estimates.weights(fit.estimates.prior)
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "vote": vote})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count"}
+    headings = {"vote": "weight of a vote"}
+    return Section("Classes", table, formats, headings=headings, source="fit.prior, fit.counts, fit.tidy()")
+
+
+def _path_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
+    path = results.path
+    chosen = path["k"] == results.k
+    steps = np.unique(np.linspace(0, len(path) - 1, min(MOST_STEPS, len(path))).round().astype(int))
+    shown = path.loc[np.union1d(steps, np.flatnonzero(chosen))]
+    table = shown.set_index("k").rename_axis(index=None)
+    table["chosen"] = np.where(table.index == results.k, "*", "")
+    formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
+    at_an_end = ""
+    tried = path["k"]
+    if len(tried) > 1 and results.k == tried.iloc[-1] < results.nobs - 1:
+        at_an_end = " The chosen k is the largest that was tried; larger ones may be better: see grid=."
+    elif len(tried) > 1 and results.k == tried.iloc[0] > 1:
+        at_an_end = " The chosen k is the smallest that was tried; smaller ones may be better: see grid=."
+    note = f"{len(shown)} of {len(path)} are shown; the largest k of least error is chosen.{at_an_end}"
+    title = "Leave-one-out error by k"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+
+
+knn_brief: Sections = {"classes": _classes}
+"""The short form, below how many neighbours and by which metric."""

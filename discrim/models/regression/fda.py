@@ -25,9 +25,19 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
-from discrim.models.base.reading import Data, NaAction, Prior, text_of, verb_options, warn_of_tied_axes
+from discrim.models.base.reading import (
+    Data,
+    NaAction,
+    Prior,
+    text_of,
+    verb_options,
+    warn_of_tied_axes,
+)
 from discrim.models.base.scores import frame_of_rows
+from discrim.models.results import headers
 from discrim.models.results.results import ClassifierResults, ClassMeans
+from discrim.report.grid import Pairs, Section, clean, shorten
+from discrim.report.tables import Sections
 
 MOST = 1.0 - 1e-12
 """Squared canonical correlation from which the scores count as predicted without error."""
@@ -401,8 +411,6 @@ class FDASpec(ModelSpec[FlexibleFit]):
 
     def summary(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
-        from discrim.models.regression.indicator_summary import fda_brief, fda_sections
-
         return fda_sections, fda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -440,3 +448,56 @@ class FDASpec(ModelSpec[FlexibleFit]):
     def leave_one_out(self, fit: FittedModel[FlexibleFit]) -> LeftOut:
         """Return missing scores, so that each row is left out by a refit."""
         return scores_by_refits(fit, "takes a fit of the engine a row")
+
+
+def _header(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:
+    items = [
+        *headers.row_items(fit),
+        headers.prior_item(fit),
+        *headers.size_items(fit),
+        headers.error_item(fit, "apparent"),
+    ]
+    note = (
+        f"Engine: {shorten(clean(text_of(results.engine)), 80)}. The apparent error is optimistic: see "
+        "error_rates(['cv'])."
+    )
+    return Pairs(results.formula, items, note)
+
+
+def variate_classes(results: VariateResults, fit: FittedModel[Any]) -> Section:
+    """The classes with prior and rows."""
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts}).rename_axis(index=None)
+    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
+
+
+def variate_axes(results: VariateResults, fit: FittedModel[Any]) -> Section:
+    """The axes with their correlations and shares."""
+    table = pd.DataFrame({"squared correlation": results.values, "share": results.explained})
+    formats: dict[Any, Any] = {"squared correlation": "share", "share": "share"}
+    return Section("Axes", table, formats, source="fit.values, fit.explained")
+
+
+def variate_scores(results: VariateResults, fit: FittedModel[Any]) -> Section:
+    """Optimal scores of the classes."""
+    scores = results.scores.rename_axis(index=None)
+    return Section("Optimal scores of the classes", scores, source="fit.scores")
+
+
+def variate_centroids(results: VariateResults, fit: FittedModel[Any]) -> Section:
+    """Centroids of the classes."""
+    centroids = results.centroids.rename_axis(index=None)
+    return Section("Centroids among the variates", centroids, source="fit.centroids")
+
+
+fda_sections: Sections = {
+    "header": _header,
+    "classes": variate_classes,
+    "axes": variate_axes,
+    "scores": variate_scores,
+    "centroids": variate_centroids,
+}
+"""Sections of a flexible discriminant analysis, in their order."""
+
+
+fda_brief: Sections = {"classes": variate_classes, "axes": variate_axes, "centroids": variate_centroids}
+"""The short form: classes, axes and centroids."""

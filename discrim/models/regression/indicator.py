@@ -13,7 +13,7 @@ from discrim.core.covariance.covariance import dependencies
 from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_of_moments
 from discrim.design.levels import Unseen
 from discrim.design.rows import used_rows
-from discrim.errors import CollinearError
+from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.manova import regression_table, t_table
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
@@ -21,14 +21,15 @@ from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, PriorInRefits
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term, with_broom_names
-from discrim.models.base.reading import Collinear, Data, NaAction, verb_options
+from discrim.models.base.reading import Collinear, Data, NaAction, listed, verb_options
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import Sample
 from discrim.models.regression.logistic_search import OVER_ALL, without_collinear
+from discrim.models.results import headers
 from discrim.models.results.geometry import LinearGeometry, ValuesOnly
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.report.grid import Section
-from discrim.report.tables import summarize
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.tables import Sections, summarize
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
@@ -385,8 +386,6 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
 
     def summary(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
-        from discrim.models.regression.indicator_summary import indicator_brief, indicator_sections
-
         return indicator_sections, indicator_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -414,3 +413,107 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     def drops_columns(self, fit: FittedModel[IndicatorFit]) -> bool:
         """Return whether each refit drops collinear columns again."""
         return bool(fit.options["collinear"] == "drop")
+
+
+FITTED = 0.0001
+"""How far a fitted value by printed coefficients may be from the fit's."""
+
+
+def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
+    masked = list(results.masked) if fit.has_rows else []
+    number: Any = len(masked) if fit.has_rows else "not available"
+    items = [
+        *headers.row_items(fit),
+        HeaderItem("Residual df", results.df_resid, f"{results.df_resid:.10g}"),
+        HeaderItem("Masked classes", number, str(number or "none")),
+        *headers.size_items(fit),
+        *headers.error_items(fit),
+    ]
+    said = [headers.dropped_note(fit, "over all rows")]
+    if masked:
+        said.append(
+            f"Masked: {listed(masked)}. For no observation is the fitted value of this class the largest; "
+            "try poly() in the formula, or lda()."
+        )
+    few = []
+    if fit.has_rows:
+        few_won = results.classes[_own_rows_won(results) < 0.5 * results.counts]
+        few = [label for label in few_won if label not in masked]
+    if few:
+        said.append(
+            f"Less than half of their own observations won: {listed(few)}. The class is nearly masked, or "
+            "overlaps others; compare with lda()."
+        )
+    return headers.header(fit, items, " ".join(said).strip())
+
+
+def _own_rows_won(results: IndicatorResults) -> pd.Series:
+    return pd.Series(np.diagonal(results.confusion()), index=results.classes)
+
+
+def _classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+    table = pd.DataFrame({"share": results.prior, "rows": results.counts})
+    formats: dict[Any, Any] = {"share": "share", "rows": "count"}
+    try:
+        table["given to it"] = results.confusion().sum(axis=0)
+        table["own rows won"] = _own_rows_won(results)
+        formats |= {"given to it": "count", "own rows won": "count"}
+    except NotSupportedError:
+        pass
+    return Section("Classes", table.rename_axis(index=None), formats, source="fit.counts, fit.confusion()")
+
+
+def _regressions(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+    table = results.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
+    title = f"Regressions, F on {len(results.terms)} and {results.df_resid:.10g} degrees of freedom"
+    formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
+    exact = results.classes[fit.estimates.fitted_exactly()]
+    note = ""
+    if len(exact):
+        note = f"Fitted without error: {listed(exact)}. Their standard errors and tests are rounding errors."
+    headings = {"p": "P > F"}
+    return Section(title, table, formats, headings=headings, note=note, source="fit.regressions()")
+
+
+def _coefficients(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+    table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
+    table = table.rename_axis(index=None, columns=None)
+    errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), FITTED)
+    return Section("Coefficients", table, errors=errors, source="fit.coef, fit.intercept")
+
+
+def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+    table = results.coefficients()
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "p": "p"}
+    headings = INTERVAL | {"p": "P>|t|"}
+    sizes = headers.score_sizes(fit.estimates.moments)
+    note = (
+        "Standard errors of least squares assume errors of one variance, and t normal ones; the errors of "
+        "indicators are neither. "
+    )
+    coef = table["coef"].unstack("class", sort=False)
+    note += headers.holds_note("fitted values", coef, sizes, FITTED)
+    errors = np.tile(headers.coefficient_errors(sizes, FITTED), len(results.classes))
+    if not results.df_resid > 0:
+        note += " They are missing because no residual degrees of freedom are left."
+    source = "fit.coefficients()"
+    return Section("Coefficients", table, formats, headings=headings, errors=errors, note=note, source=source)
+
+
+indicator_sections: Sections = {
+    "header": _header,
+    "classes": _classes,
+    "regressions": _regressions,
+    "coefficients": _tests,
+}
+"""Sections of a regression of class indicators, in their order."""
+
+
+def _counted_classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+    """The classes, without what passes over a source of tables."""
+    read_anew = fit.has_rows and fit.design_rows.rows.read_from
+    return (headers.classes_section if read_anew else _classes)(results, fit)
+
+
+indicator_brief: Sections = {"classes": _counted_classes, "coefficients": _coefficients}
+"""The short form: classes and coefficients."""

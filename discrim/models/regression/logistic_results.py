@@ -28,9 +28,14 @@ from discrim.models.base.stored import StoredEstimates
 from discrim.models.hyperplanes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
 from discrim.models.regression.logistic_influence import RowInfluence, has_maximum_of_rows
+from discrim.models.regression.logistic_search import parts_of
+from discrim.models.regression.logistic_tests import estimator_note, type_note
 from discrim.models.regression.marginal_effects import AveragedAt, marginal_effects
+from discrim.models.results import headers
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, p_text
+from discrim.report.tables import Sections
 
 
 class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, ClassifierResults):
@@ -573,8 +578,6 @@ class LogisticSpec(ModelSpec[Any]):
 
     def summary(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
-        from discrim.models.regression.logistic_summary import logistic_brief, logistic_sections
-
         return logistic_sections, logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -632,3 +635,101 @@ class LogisticSpec(ModelSpec[Any]):
         size = (k - 1) * (p + 1)
         squares = dict.fromkeys(("newton.information", "robust.root"), (size, size))
         return {"newton.coef": (p + 1, k - 1), **squares}
+
+
+MOST_TESTED = 12
+"""Terms up to which a summary tests each of them."""
+
+
+def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sections:
+    """Sections of a logistic regression, in their order."""
+    parts: Sections = {
+        "header": _header,
+        "classes": headers.classes_section,
+        "log_odds": _log_odds,
+        "odds_ratios": _odds_ratios,
+    }
+    # One term has the test of the whole model, in the header; each of many takes a search of its own.
+    if fit.has_rows and fit.estimates.newton.converged and 1 < len(parts_of(fit.design_rows)) <= MOST_TESTED:
+        parts["lr_terms"] = _lr_terms
+    return parts
+
+
+def _params(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+    params = results.params.rename_axis(index=None, columns=None)
+    errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), headers.SCORES)
+    return Section(f"Log odds against {results.reference}", params, errors=errors, source="fit.params")
+
+
+logistic_brief: Sections = {"classes": headers.classes_section, "params": _params}
+"""The short form: classes and coefficients."""
+
+
+def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
+    test = results.lr_test()
+    numbers = fit.estimates
+    method = "bias reduced (Firth)" if numbers.bias_reduction else "maximum likelihood"
+    robust = []
+    if results.cov_type != "nonrobust":
+        robust = [HeaderItem("Standard errors", results.cov_type, estimator_note(numbers.robust))]
+    items: list[HeaderItem] = [
+        *headers.row_items(fit),
+        HeaderItem("Log-likelihood", results.llf, f"{results.llf:.2f}"),
+        HeaderItem("LL, constants only", results.llnull, f"{results.llnull:.2f}"),
+        HeaderItem(
+            "Pseudo R-squared",
+            results.prsquared,
+            f"{results.prsquared:.4f}",
+            "pseudo_r_squared",
+            "pseudo R-squared",
+        ),
+        HeaderItem(f"LR chi-square({test.df:.0f})", test.statistic, f"{test.statistic:.2f}"),
+        HeaderItem("P > chi-square", test.pvalue, p_text(test.pvalue)),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        HeaderItem("AIC", results.aic, f"{results.aic:.2f}"),
+        HeaderItem("BIC", results.bic, f"{results.bic:.2f}"),
+        HeaderItem("Estimates", method),
+        HeaderItem("Steps", numbers.newton.steps),
+        *robust,
+        headers.error_item(fit, "apparent"),
+    ]
+    note = "" if numbers.newton.converged else results.separation.message
+    return Pairs(results.formula, items, f"{headers.dropped_note(fit, 'over all rows')} {note}".strip())
+
+
+def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+    table = results.log_odds()
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
+    sizes = headers.score_sizes(fit.estimates.moments)
+    return Section(
+        f"Log odds against {results.reference}",
+        table,
+        formats,
+        headings=INTERVAL | {"p": "P>|z|"},
+        errors=np.tile(headers.coefficient_errors(sizes, headers.SCORES), len(table) // len(sizes)),
+        note=headers.holds_note("log odds", results.params, sizes, headers.SCORES),
+        source="fit.log_odds()",
+    )
+
+
+def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+    penalized = "Penalized likelihood ratios. " if fit.estimates.bias_reduction else ""
+    note = f"{penalized}{type_note(fit.design_rows)}"
+    if results.cov_type != "nonrobust":
+        note += f' They do not use {results.cov_type} standard errors: see wald_test(by="term").'
+    formats: dict[Any, Any] = {"statistic": "z", "df": "count", "p": "tail"}
+    try:
+        table = results.lr_test(by="term")
+    except DataError as error:
+        # One test that was not found is no reason to show nothing of the fit.
+        table = pd.DataFrame(columns=list(formats))
+        note = f"Not tested. {error}"
+    return Section("Likelihood ratio by term", table, formats, note=note, source='fit.lr_test(by="term")')
+
+
+def _odds_ratios(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+    table = results.odds_ratios()
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "ratio")
+    title = "Odds ratios for one unit of a column"
+    return Section(title, table, formats, headings=INTERVAL, source="fit.odds_ratios()")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, Self
 
@@ -35,9 +35,12 @@ from discrim.models.base.reading import Collinear, Separation
 from discrim.models.evaluation.tuning import TuningFolds, refuse_none_judged, used_splits
 from discrim.models.regression.logistic_results import LogisticResults, LogisticSpec
 from discrim.models.regression.logistic_search import refuse_many_coefficients
+from discrim.models.results import headers
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.penalty import AnyPenalty
+from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.tables import Sections
 
 
 class Penalty(NamedTuple):
@@ -538,11 +541,6 @@ class PenalizedLogisticSpec(LogisticSpec):
 
     def summary(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
-        from discrim.models.regression.logistic_summary import (
-            penalized_logistic_brief,
-            penalized_logistic_sections,
-        )
-
         return penalized_logistic_sections, penalized_logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -590,3 +588,137 @@ class PenalizedLogisticSpec(LogisticSpec):
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays of a file."""
         return {"beta": (1 if k == 2 else k, p + 1)}
+
+
+MOST_TERMS = 40
+"""Terms that the summary shows."""
+
+
+BRIEF = 10
+"""Terms that the short form shows."""
+
+
+NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
+
+
+def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Sections:
+    """Sections of a penalized logistic regression, in their order."""
+    parts: Sections = {"header": _header, "classes": headers.classes_section}
+    parts["params"] = _params
+    if len(results.classes) > 2:
+        parts["class_params"] = partial(_params, by_class=True)
+    if fit.path is not None:
+        parts["path"] = _strength_path
+    return parts
+
+
+def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
+    numbers = results._numbers
+    penalty = results.penalty
+    by_path = fit.path is not None
+    search = fit.spec.search
+    chosen = "not in the file" if fit.loaded else "given"
+    if by_path:
+        chosen = (
+            f"{search.folds.description}, {'one SE' if search.penalty.select == '1se' else 'least deviance'}"
+        )
+    of = "log odds of two classes" if len(results.classes) == 2 else "symmetric, by class"
+    every = numbers.beta[:, 1:].size
+    nonzero = numbers.nonzero()
+    items: list[HeaderItem] = [
+        *headers.row_items(fit),
+        HeaderItem("Penalty", penalty.name, NAMES[penalty.name]),
+        HeaderItem(
+            "Strength (lambda)", penalty.strength, f"{penalty.strength:.4g}", brief="strength (lambda)"
+        ),
+        HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if by_path else ""),
+        HeaderItem("L1 ratio (alpha)", penalty.l1_ratio, f"{penalty.l1_ratio:g}"),
+        HeaderItem("Parametrization", of),
+        HeaderItem(
+            "Coefficients not zero", nonzero, f"{nonzero} of {every}", "n_nonzero", "coefficients not zero"
+        ),
+        HeaderItem(
+            "Deviance explained",
+            results.prsquared,
+            f"{results.prsquared:.4f}",
+            "deviance_explained",
+            "deviance explained",
+        ),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        HeaderItem("Steps", numbers.steps),
+        headers.error_item(fit, "apparent"),
+    ]
+    note = (
+        "The coefficients of columns divided by their standard deviations (divisor N) are penalized, "
+        "and constants are not; those shown are in the columns' own units. KKT conditions hold to "
+        f"{numbers.violation:.0e} of the strength. There are no standard errors: see the help."
+    )
+    if by_path:
+        note += (
+            " The apparent error is optimistic: the same rows chose the strength. error_rates(['cv']) "
+            "chooses it anew in each fold."
+        )
+    return Pairs(results.formula, items, note)
+
+
+def _params(
+    results: PenalizedLogisticResults,
+    fit: FittedModel[Any],
+    most: int = MOST_TERMS,
+    *,
+    by_class: bool = False,
+) -> Section:
+    """The coefficients of the constant and of the largest terms."""
+    selected = results.selected
+    every = len(results.terms)
+    heading = f"Log odds against {results.reference}"
+    table = results.params
+    source = "fit.params"
+    notes = ["Largest first, of standardized columns."]
+    if by_class:
+        heading = "Coefficients by class, symmetric parametrization"
+        table = results.class_params
+        source = "fit.class_params"
+        notes.append("The penalty is on these; their differences are the log odds.")
+    if len(selected) > most:
+        notes.append(f"And {len(selected) - most} more: fit.params.")
+    if every > len(selected):
+        zero = f"{every - len(selected)} of {every} terms"
+        notes.append(f"{zero} have no part: all their coefficients are zero.")
+    sizes = headers.score_sizes(fit.estimates.moments)
+    # The constant comes first whatever a column is called.
+    places = np.append(0, 1 + results.terms.get_indexer(selected[:most])).astype(np.intp)
+    shown = table.iloc[places].rename_axis(index=None, columns=None)
+    errors = headers.coefficient_errors(sizes, headers.SCORES)[places]
+    notes.append(headers.holds_note("log odds", shown, sizes[places], headers.SCORES))
+    return Section(heading, shown, errors=errors, note=" ".join(notes), source=source)
+
+
+def _strength_path(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Section:
+    table = headers.path_table(results.path, results.penalty.strength)
+    formats: dict[Any, Any] = {
+        "df": "count", "explained": "share", "deviance": "share", "se": "share", "error": "share",
+        "chosen": "text",
+    }  # fmt: skip
+    note = "deviance is the mean of -2 ln P(class) of left-out rows."
+    if results.penalty.strength == results.path["strength"].iloc[-1]:
+        note += (
+            " The chosen strength is the smallest that was tried; a smaller one may be better: give the "
+            "penalty a grid=."
+        )
+    return Section(
+        "Left-out deviance, by strength",
+        table,
+        formats,
+        headings=INTERVAL | {"df": "not zero"},
+        note=note,
+        source="fit.path",
+    )
+
+
+penalized_logistic_brief: Sections = {
+    "classes": headers.classes_section,
+    "params": partial(_params, most=BRIEF),
+}
+"""The short form: classes, and the first of the coefficients."""
