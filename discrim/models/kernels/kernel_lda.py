@@ -739,7 +739,6 @@ def _axes(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
         return variate_axes(results, fit)
     columns = {"squared correlation": results.values, "share": results.explained}
     table = pd.DataFrame(columns).assign(predicted=fit.estimates.predicted())
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     note = (
         "Squared correlation: the mean product of class scores and fitted values, which the ridge lowers. "
         "Predicted: the share of the variance of the class scores that leave-one-out fits predict, with "
@@ -750,7 +749,7 @@ def _axes(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
             " The fit nearly interpolates the rows: variates and centroids are in units of the small spread "
             "that is left within classes, and do not tell how far apart the classes are."
         )
-    return Section("Axes", table, formats, note=note, source="fit.values, fit.explained")
+    return Section("Axes", table, "share", note=note, source="fit.values, fit.explained")
 
 
 def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:

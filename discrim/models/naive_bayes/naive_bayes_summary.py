@@ -117,14 +117,13 @@ def _moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
 
 def _tables(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     table = pd.concat({term: shares.T for term, shares in results.tables.items()})
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     note = (
         "A probability of 0 rules the class out, whatever else is seen; see laplace=."
         if not results.laplace and (table == 0).any(axis=None)
         else ""
     )
     named = table.set_axis(table.index.set_names([None, None])).rename_axis(columns=None)
-    return Section("Levels within classes, P(level | class)", named, formats, note=note, source="fit.tables")
+    return Section("Levels within classes, P(level | class)", named, "share", note=note, source="fit.tables")
 
 
 def _bandwidths(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
@@ -137,7 +136,7 @@ def _available(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> S
     return Section(
         "Rows that have each column",
         table,
-        dict.fromkeys(table.columns, "count"),
+        "count",
         note="Each column is fitted to the rows in which it is not missing.",
         source="fit.available",
     )
@@ -145,7 +144,6 @@ def _available(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> S
 
 def _multinomial(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     table = results.multinomial.T.rename_axis(index=None, columns=None)
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     return Section(
-        "Counts within classes, multinomial probabilities", table, formats, source="fit.multinomial"
+        "Counts within classes, multinomial probabilities", table, "share", source="fit.multinomial"
     )

@@ -161,28 +161,27 @@ def choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[
     able = fit.components if fit.decides != "lda" else fit.spread_components()
     fit = fit.with_components(max(able, 1))
     refuse_few(fit, 1)
-    path = tried_components(blocks, fit, search.folds)
-    tried = path[path["components"].isin(component_grid(search, len(path)))].reset_index(drop=True)
+    tried = _tried(tried_components(blocks, fit, search.folds), search, "components")
+    return fit.with_components(int(search.good(tried).min())), tried
+
+
+def _tried(path: pd.DataFrame, search: GridSearch, components: str) -> pd.DataFrame:
+    """Return the lines of a path whose numbers of components are to be tried; DataError if none is."""
+    tried = path[path.iloc[:, 0].isin(component_grid(search, len(path)))].reset_index(drop=True)
     if not len(tried):
         raise DataError(
-            f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} components "
+            f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} {components} "
             "at most.",
             hint="Give such numbers.",
         )
-    return fit.with_components(int(search.good(tried).min())), tried
+    return tried
 
 
 def _choose_orthogonal(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
     ladder = _ladder(fit, fit.moments, max(component_grid(search)))
     refuse_few(ladder[0] if ladder else fit, fit.predictive + 1)
     path = _tried_orthogonal(blocks, fit, ladder, search.folds)
-    tried = path[path["orthogonal"].isin(component_grid(search, len(path)))].reset_index(drop=True)
-    if not len(tried):
-        raise DataError(
-            f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} orthogonal "
-            "components at most.",
-            hint="Give such numbers.",
-        )
+    tried = _tried(path, search, "orthogonal components")
     return ladder[int(search.good(tried).min()) - 1], tried
 
 

@@ -97,7 +97,7 @@ def _components(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
     return Section(
         "Shares of the squares of columns and of indicators that components explain",
         table,
-        dict.fromkeys(table.columns, "share"),
+        "share",
         headings=headings,
         source="fit.r2()",
     )

@@ -484,7 +484,7 @@ def _coefficients(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> 
 
 def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     table = results.coefficients()
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "p": "p"}
+    formats: dict[Any, Any] = {"t": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|t|"}
     sizes = headers.score_sizes(fit.estimates.moments)
     note = (

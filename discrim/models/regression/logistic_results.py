@@ -700,12 +700,11 @@ def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
 
 def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     table = results.log_odds()
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
     sizes = headers.score_sizes(fit.estimates.moments)
     return Section(
         f"Log odds against {results.reference}",
         table,
-        formats,
+        {"z": "z", "p": "p"},
         headings=INTERVAL | {"p": "P>|z|"},
         errors=np.tile(headers.coefficient_errors(sizes, headers.SCORES), len(table) // len(sizes)),
         note=headers.holds_note("log odds", results.params, sizes, headers.SCORES),
@@ -729,7 +728,5 @@ def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
 
 
 def _odds_ratios(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
-    table = results.odds_ratios()
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "ratio")
     title = "Odds ratios for one unit of a column"
-    return Section(title, table, formats, headings=INTERVAL, source="fit.odds_ratios()")
+    return Section(title, results.odds_ratios(), "ratio", headings=INTERVAL, source="fit.odds_ratios()")

@@ -555,11 +555,11 @@ class ChooseResults(ChosenAnew):
 
     def _candidates(self) -> Section:
         table = self.table.drop(columns=["se", "seconds"]).rename_axis(None)
-        formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+        formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"simplicity": "count"}
         return Section(
             "Losses of rows outside their folds",
             table,
-            formats | {"simplicity": "count"},
+            formats,
             headings={"se_difference": "its se", "log_loss": "log loss"},
             note=(
                 "The standard error of a difference assumes independent observations"
@@ -570,11 +570,10 @@ class ChooseResults(ChosenAnew):
         )
 
     def _of_choice(self) -> Section:
-        table = self.corrected().rename_axis(None)
         return Section(
             "Losses of the choice",
-            table,
-            dict.fromkeys(table.columns, "share"),
+            self.corrected().rename_axis(None),
+            "share",
             headings=INTERVAL,
             note=(
                 f"corrected: in each of {REPLICATES} bootstrap samples the rows drawn choose a model, and "

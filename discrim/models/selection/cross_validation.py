@@ -788,12 +788,11 @@ def _choice_note(cv: CrossValidation) -> str:
 
 
 def _measures(cv: CrossValidation) -> Section:
-    table = cv.table()
     rows = "groups" if cv._clusters is not None else "rows"
     return Section(
         "Losses on rows left out",
-        table.rename_axis(None),
-        dict.fromkeys(table.columns, "share"),
+        cv.table().rename_axis(None),
+        "share",
         headings=INTERVAL | {"se_folds": "of folds", "se_corrected": "corrected"},
         note=(
             f"Standard error and interval are of the {rows}, for the rules as they are. The standard "
