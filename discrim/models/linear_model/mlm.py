@@ -787,7 +787,7 @@ def manova(
         table = _of_one_class(formula, data, method, levels, rows)
     if permutations is None:
         return table
-    exchange = Exchange.asked(permutations, seed, within, groups)
+    exchange = Exchange.read(permutations, seed, within, groups)
     permuted = rows_to_permute(formula, data, **rows)
     return with_permutations(table, permuted, kind, exchange, None if alone is not None else term)
 

@@ -57,23 +57,33 @@ def in_square_units(squares: Any, unit: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldRows:
-    """What tests were made of, and how rows exchange places; it stays in its process, and in no pickle."""
+class TestedRows:
+    """Rows, distances and permutations of tests; a pickle leaves them behind.
+
+    Attributes
+    ----------
+    rows : ModelRows
+    space : RowSpace
+        Distances of the rows.
+    exchange : Exchange
+    is_available : bool
+        False in results that were unpickled, which have no rows.
+    """
 
     rows: ModelRows
     space: RowSpace
     exchange: Exchange
-    there: bool = True
+    is_available: bool = True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return HeldRows, (None, None, None, False)
+        return TestedRows, (None, None, None, False)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> HeldRows:
+    def __deepcopy__(self, memo: dict[int, Any]) -> TestedRows:
         return with_rows_copied(self, memo)
 
-    def needed(self, what: str) -> HeldRows:
-        """These, or a NotSupportedError where they were left behind in a pickle."""
-        if not self.there:
+    def require(self, what: str) -> TestedRows:
+        """Return the rows; raise NotSupportedError if the results were unpickled without them."""
+        if not self.is_available:
             raise NotSupportedError(
                 f"{what} needs the rows, which a result that was unpickled does not have.",
                 hint="Call permanova() again.",
@@ -113,7 +123,7 @@ class PermanovaResults(Shown):
     def __init__(
         self, rows: ModelRows, space: RowSpace, unit: float, distance: str, kind: TestType, exchange: Exchange
     ) -> None:
-        self._held = HeldRows(rows, space, exchange)
+        self._tested_rows = TestedRows(rows, space, exchange)
         self._unit = unit
         self._kind = kind
         self._total = space.total
@@ -124,14 +134,14 @@ class PermanovaResults(Shown):
         self.distance = distance
         self.seed = exchange.seed
         self.terms = pd.Index(rows.model.labels)
-        self.nobs = len(rows.places)
+        self.nobs = len(rows.positions)
         self.df_resid = directions.df
         self.labellings = found.labellings()
         self.exact = self.labellings <= exchange.permutations + 1
         orders = found.drawn(exchange.permutations, exchange.seed)
         self._tests = core.permuted_terms(space, directions, orders, exchange.permutations)
         self._df = [len(at) for at in directions.terms]
-        self._fixed = rows.fixed(found)
+        self._fixed = rows.unchanged_terms(found)
         index = pd.RangeIndex(1, len(self._tests.drawn) + 1, name="permutation")
         self.permuted = pd.DataFrame(self._tests.drawn, index=index, columns=self.terms)
 
@@ -181,11 +191,11 @@ class PermanovaResults(Shown):
         NotSupportedError
             The result was unpickled, which leaves the rows behind.
         """
-        held = self._held.needed("coordinates()")
-        axes, values = held.space.axes()
+        tested = self._tested_rows.require("coordinates()")
+        axes, values = tested.space.axes()
         axes = axes[:, values > 0] * self._unit
         names = [f"PCo{j + 1}" for j in range(axes.shape[1])]
-        return pd.DataFrame(axes, index=held.rows.index, columns=names)
+        return pd.DataFrame(axes, index=tested.rows.index, columns=names)
 
     def notes(self) -> list[str]:
         """What was exchanged, how each term was tested, and what the p-values are, as sentences."""
@@ -341,7 +351,7 @@ class PermanovaResults(Shown):
 
     def _labels(self, term: str | None) -> tuple[Codes, list[Any], str]:
         """The cell (n,) of a term that each row is in, the labels of the cells that have rows, its name."""
-        model = self._held.needed("dispersion()").rows.model
+        model = self._tested_rows.require("dispersion()").rows.model
         at = model.position(term)
         codes = model.terms[at].categories
         if not codes:
@@ -386,9 +396,9 @@ class Dispersion(Shown):
         centre: Centre,
         adjust: bool,
     ) -> None:
-        rows = tested._held.rows
-        exchange = tested._held.exchange
-        z, negative = core.class_distances(tested._held.space, codes, centre)
+        rows = tested._tested_rows.rows
+        exchange = tested._tested_rows.exchange
+        z, negative = core.class_distances(tested._tested_rows.space, codes, centre)
         if negative:
             warn_user(
                 f"{negative} squared distances are negative, as no Euclidean space has these distances, and "
@@ -660,7 +670,7 @@ def permanova(
     """
     check_word("na_action", na_action, NaAction)
     kind = check_test_type(type)
-    exchange = Exchange.asked(permutations, seed, within, groups)
+    exchange = Exchange.read(permutations, seed, within, groups)
     named = isinstance(distance, str)
     given = np.zeros((0, 0)) if named else _square(distance)
     if named:
@@ -727,7 +737,7 @@ def _square(distance: Any) -> Floats:
 def _by_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpace:
     """The rows as a square table of their distances sees them."""
     table = rows.table
-    places = rows.places
+    positions = rows.positions
     if isinstance(distance, pd.DataFrame) and not (
         distance.index.equals(table.index) and distance.columns.equals(table.index)
     ):
@@ -741,11 +751,11 @@ def _by_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpace:
             f"distance= has {len(values):,} rows and columns, and the table has {table.nrows:,} rows.",
             hint="Give a row and a column for each.",
         )
-    core.refuse_square(len(places))
-    between = values[np.ix_(places, places)]
+    core.refuse_square(len(positions))
+    between = values[np.ix_(positions, positions)]
     bad = ~(between >= 0) | np.isinf(between)
     slack = SYMMETRIC * float(np.max(between, where=~bad, initial=0.0))
-    bad |= (np.abs(between - between.T) > slack) | (np.eye(len(places), dtype=bool) & (between > slack))
+    bad |= (np.abs(between - between.T) > slack) | (np.eye(len(positions), dtype=bool) & (between > slack))
     if bad.any():
         a, b = np.argwhere(bad)[0]
         raise DataError(

@@ -39,15 +39,21 @@ PERMUTATIONS = 999
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelRows:
-    """Rows of a linear model that may exchange places.
+    """Rows of a linear model that are permuted.
 
-    The model, whose numbers have no responses, has the rows x (n, m), the constant first; y (n, p) are the
-    responses, and places (n,) those of the rows in the table.
+    Attributes
+    ----------
+    model : TermModel
+        The model, without responses. Its estimates contain the rows x (n, m), with the constant first.
+    y : (n, p) float
+        Responses.
+    positions : (n,) int
+        Positions of the rows in the table.
     """
 
     model: TermModel
     y: Floats
-    places: Codes
+    positions: Codes
 
     @property
     def table(self) -> Table:
@@ -58,41 +64,49 @@ class ModelRows:
     @property
     def index(self) -> pd.Index:
         """Labels (n,) of the rows."""
-        return self.table.index[self.places]
+        return self.table.index[self.positions]
 
     def label(self, row: int) -> Any:
         """Label of a row in the table."""
-        return self.table.label(int(self.places[row]))
+        return self.table.label(int(self.positions[row]))
 
     def directions(self, kind: TestType) -> Directions:
-        """Directions of the terms; of type III, cells without rows are refused."""
+        """Return the directions of the terms; raise NotSupportedError for type III and cells without rows."""
         numbers = self.model.estimates
         for term in range(len(numbers.groups)) if kind == 3 else ():
             self.model.hypothesis(term, kind)
         found = Directions.of(numbers.x, numbers.groups, numbers.factors, kind)
         if found.df < 1:
             raise DataError(
-                f"{len(self.places)} rows and a model of {len(found.whole) + 1} columns leave no degrees "
+                f"{len(self.positions)} rows and a model of {len(found.whole) + 1} columns leave no degrees "
                 "of freedom for the residuals.",
                 hint="Leave out terms.",
             )
         return found
 
-    def of_rows(self, vector: Any, what: str) -> Codes | None:
-        """Numbers (n,) of the labels that an option gives the rows, from 0 on."""
+    def label_codes(self, vector: Any, option: str) -> Codes | None:
+        """Return a code (n,) for the label that each row has in an option; None if it was not passed."""
         if vector is None:
             return None
-        known = np.zeros(self.table.nrows, dtype=bool)
-        known[self.places] = True
-        codes = numbered(vector, self.table, what, known)[self.places]
+        is_used = np.zeros(self.table.nrows, dtype=bool)
+        is_used[self.positions] = True
+        codes = numbered(vector, self.table, option, is_used)[self.positions]
         return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
 
     def shuffle(self, cells: Codes, exchange: Exchange) -> tuple[RowShuffle, str]:
-        """Who exchanges places with whom, by the cells (n,) of the rows, and its name."""
+        """Return the permutations of the rows, and their description.
+
+        Parameters
+        ----------
+        cells : (n,) int
+            Rows of one cell have equal rows of the design.
+        exchange : Exchange
+            Blocks and groups of the permutations.
+        """
         groups = exchange.groups
         within = exchange.within
-        units = self.of_rows(groups, "groups")
-        blocks = self.of_rows(within, "within")
+        units = self.label_codes(groups, "groups")
+        blocks = self.label_codes(within, "within")
         if units is not None and blocks is not None and mixed_unit(blocks, units) is not None:
             raise DataError(
                 f"A group of groups={called(groups)} has rows in two blocks of within={called(within)}: "
@@ -114,8 +128,8 @@ class ModelRows:
         words = "rows" if units is None else f"whole groups of {called(groups)}"
         return found, words if within is None else f"{words} within {called(within)}"
 
-    def fixed(self, shuffle: RowShuffle) -> Mask:
-        """Which terms (t,) no exchange changes."""
+    def unchanged_terms(self, shuffle: RowShuffle) -> Mask:
+        """Return which terms (t,) no permutation changes."""
         return shuffle.fixed(self.model.estimates.x, self.model.estimates.groups)
 
     def _need_equal(self, units: Codes, groups: Any) -> None:
@@ -142,7 +156,15 @@ def rows_to_permute(
     functions: Mapping[str, Callable[..., Any]] | None,
     responses: bool = True,
 ) -> ModelRows:
-    """The rows that a formula asks for; without responses where distances are given."""
+    """Read the rows of a linear model into memory, each as often as its weight says.
+
+    Parameters
+    ----------
+    formula, data, weights, na_action, functions
+        As in `permanova`.
+    responses : bool
+        Whether the formula names responses; a model of distances has none.
+    """
     why = "Permutations exchange rows in memory, and"
     blocks, terms = model_rows(
         formula,
@@ -195,7 +217,16 @@ def rows_to_permute(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exchange:
-    """How rows exchange places: how often, from what seed, and within which blocks or by which groups."""
+    """How rows are permuted.
+
+    Attributes
+    ----------
+    permutations : int
+        Largest number of permutations.
+    seed : int
+    within, groups : column name or (n,) array, optional
+        Blocks within which rows are permuted, and groups of rows that are permuted as a whole.
+    """
 
     permutations: int
     seed: int
@@ -203,8 +234,8 @@ class Exchange:
     groups: Any
 
     @classmethod
-    def asked(cls, permutations: Any, seed: Any, within: Any, groups: Any) -> Exchange:
-        """As a person asks for it."""
+    def read(cls, permutations: Any, seed: Any, within: Any, groups: Any) -> Exchange:
+        """Validate the options of a verb."""
         check_whole("permutations", permutations, 1, MOST, also=", such as 999")
         if not (seed is None or (reading.is_whole(seed) and seed >= 0)):
             raise DataError(
@@ -214,13 +245,25 @@ class Exchange:
 
 
 STATISTIC_OF_ROW = {label: name for name, label in STATISTICS.items()} | {MCKEON: "hotelling-lawley"}
-"""Statistics by the rows of `manova_table`."""
+"""Names of the statistics, by the labels of rows of `manova_table`."""
 
 
 def with_permutations(
     table: pd.DataFrame, rows: ModelRows, kind: TestType, exchange: Exchange, term: str | None
 ) -> pd.DataFrame:
-    """The table of four statistics, of one term or of all, with their p-values by permutation."""
+    """Add p-values by permutation to a table of multivariate tests.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The four statistics, of one term or of all terms.
+    rows : ModelRows
+    kind : {1, 2, 3}
+        Type of the sums of squares.
+    exchange : Exchange
+    term : str or None
+        The term of a table of one term.
+    """
     directions = rows.directions(kind)
     found, _ = rows.shuffle(directions.cells, exchange)
     orders = found.drawn(exchange.permutations, exchange.seed)
@@ -229,7 +272,7 @@ def with_permutations(
     moments = gather([(rows.y, np.zeros(len(rows.y), dtype=np.intp), None)], **shape, spread="diagonal")
     varying = np.delete(rows.y, constant_columns(moments), axis=1)
     p = core.permuted_statistics(varying, directions, orders, exchange.permutations)
-    p[rows.fixed(found)] = np.nan
+    p[rows.unchanged_terms(found)] = np.nan
     by_term = pd.DataFrame(p, index=rows.model.labels, columns=list(core.STATISTICS))
     statistic = [STATISTIC_OF_ROW[row] for row in table.index.get_level_values(-1)]
     if table.index.nlevels == 2:
