@@ -376,7 +376,11 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
             parts = [np.sqrt(own[k]) * moments.roots[k], np.sqrt(common[k]) * whole.roots[0], sphere]
             root = packed_triangle(np.concatenate(parts))
         else:
-            root = _cholesky(own[k] * moments.scatters[k] + common[k] * whole.scatters[0] + sphere**2)
+            matrix = own[k] * moments.scatters[k] + common[k] * whole.scatters[0] + sphere**2
+            root = np.zeros_like(matrix)
+            if (np.diagonal(matrix) > 0).all():
+                with suppress(np.linalg.LinAlgError):
+                    root = scaled_cholesky(matrix)
         # A root without an inverse is held as it is, for `singular` to find.
         singular = is_singular(root, whole, SINGULAR_MIXTURE)
         covariances.append(Covariance(root, None) if singular else Covariance.from_root(root))
@@ -404,14 +408,6 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
         )
         covariances.append(covariance)
     return tuple(covariances)
-
-
-def _cholesky(matrix: Floats) -> Floats:
-    """Upper triangular root of a symmetric matrix; one with zeros on its diagonal where it has none."""
-    if (np.diagonal(matrix) > 0).all():
-        with suppress(np.linalg.LinAlgError):
-            return scaled_cholesky(matrix)
-    return np.zeros_like(matrix)
 
 
 REGULAR_EIGENVALUES = 1e-7

@@ -251,11 +251,16 @@ def fit_coordinates(
         few = [j for j in numbers if len(np.unique(u[:, j])) <= FEW_VALUES]
         groups += [[j] for j in few]
         numbers = [j for j in numbers if j not in few]
-    categories = tuple(_category(u, w, np.array(group)) for group in groups)
+    categories = []
+    for group in groups:
+        values, inverse = np.unique(u[:, np.array(group)] + 0.0, axis=0, return_inverse=True)
+        # Of one level all rows are alike, and another one is as far as in a factor of two even levels.
+        spread = 1 - float((np.bincount(inverse.ravel(), w) ** 2).sum()) if len(values) > 1 else 0.5
+        categories.append(CategoryColumns(np.array(group), values, float(1 / np.sqrt(spread))))
     knots = tuple(_normal_scores(u[:, j], w) for j in numbers) if scale == "ranks" else ()
     at = np.array(numbers, dtype=np.intp)
     lengths = None if unit is None or scale != "none" else _lengths(unit[at])
-    return Coordinates(at, knots, categories, lengths)
+    return Coordinates(at, knots, tuple(categories), lengths)
 
 
 def _lengths(unit: Floats) -> Floats:
@@ -265,14 +270,6 @@ def _lengths(unit: Floats) -> Floats:
     shares = np.where(varies, unit.min(where=varies, initial=np.inf) / np.where(varies, unit, 1.0), 0.0)
     mean = float(np.mean(shares[varies] ** 2)) if varies.any() else 1.0
     return np.asarray(shares / np.sqrt(mean))
-
-
-def _category(u: Floats, w: Floats, at: Codes) -> CategoryColumns:
-    values, inverse = np.unique(u[:, at] + 0.0, axis=0, return_inverse=True)
-    shares = np.bincount(inverse.ravel(), w)
-    spread = 1 - float((shares**2).sum())
-    # Of one level all rows are alike, and another one is as far as in a factor of two even levels.
-    return CategoryColumns(at, values, float(1 / np.sqrt(spread if len(values) > 1 else 0.5)))
 
 
 def _normal_scores(u: Floats, w: Floats) -> tuple[Floats, Floats]:

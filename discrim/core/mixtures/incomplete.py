@@ -190,17 +190,6 @@ def _class_sums(
     return ComponentSums(counts, means + steps, held), llf
 
 
-def _least_variances(rows: Sequence[ClassRows]) -> Floats:
-    """Variances (K, p) of observed values at which a component of a class is singular."""
-    found = []
-    for z, weights in rows:
-        there = ~np.isnan(z) * weights
-        squares = np.nansum(z**2 * weights, axis=1)
-        counts = there.sum(axis=1)
-        found.append(em.SINGULAR_SD**2 * squares / np.where(counts > 0, counts, 1.0))
-    return np.array(found)
-
-
 def maximized_with_gaps(
     components: Components,
     rows: Sequence[ClassRows],
@@ -213,7 +202,12 @@ def maximized_with_gaps(
     """As `em.maximized`, of rows of which some miss values (NaN)."""
     sizes = components.sizes
     axial = em.is_axial(form)
-    least = _least_variances(rows)
+    # Variances (K, p) of observed values at which a component of a class is singular.
+    least = np.empty((len(rows), len(rows[0].z)))
+    for k, (z, weights) in enumerate(rows):
+        squares = np.nansum(z**2 * weights, axis=1)
+        counts = (~np.isnan(z) * weights).sum(axis=1)
+        least[k] = em.SINGULAR_SD**2 * squares / np.where(counts > 0, counts, 1.0)
     sheets = [_sheets(row) for row in rows]
 
     def expected(now: Components) -> Expected:

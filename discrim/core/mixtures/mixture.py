@@ -25,6 +25,7 @@ from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
 from discrim.core.mixtures.incomplete import CompletedRows
 from discrim.core.mixtures.starts import Frames, Hierarchies
 from discrim.core.moments.moments import ClassMoments, split_mean, standard_columns
+from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.threads import one_blas_thread
 from discrim.core.rules.gaussian import MarginalRule
@@ -351,9 +352,7 @@ class MixtureStructure:
 @one_blas_thread()
 def fit_mixture(
     moments: ClassMoments,
-    x: Floats,
-    codes: Codes,
-    weights: Floats | None,
+    block: RowBlock,
     prior: Floats,
     structure: MixtureStructure,
     plan: EMPlan,
@@ -368,10 +367,8 @@ def fit_mixture(
     Parameters
     ----------
     moments : ClassMoments
-    x : (n, p) float
-    codes : (n,) int
-    weights : (n,) float or None
-        Rows in the order of `in_order`.
+    block : RowBlock
+        All rows, in the order of `in_order`.
     prior : (K,) float
     structure : MixtureStructure
     plan : EMPlan
@@ -388,6 +385,7 @@ def fit_mixture(
     -------
     MixtureFit or Degenerate
     """
+    x, codes, weights = block
     forms = structure.forms
     sizes = structure.sizes
     together = structure.together
@@ -577,10 +575,10 @@ def tried_forms(
     hierarchies = class_hierarchies(moments, x, codes, weights, plan.seed) if several else None
     for size, form in sizes_and_forms:
         k = moments.n_classes
+        structure = MixtureStructure([size] * k, [form] * k, together=True)
         fit = fit_mixture(
-            moments, x, codes, weights, shares, MixtureStructure([size] * k, [form] * k, together=True), plan,
-            hierarchies=hierarchies, rows_too=False,
-        )  # fmt: skip
+            moments, (x, codes, weights), shares, structure, plan, hierarchies=hierarchies, rows_too=False
+        )
         progress(1)
         if isinstance(fit, Degenerate):
             fits.append(Tried(size, form, 0, np.nan, np.nan))

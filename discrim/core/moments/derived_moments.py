@@ -144,16 +144,19 @@ def roots_without(whole: Floats, gone: Floats, left: Floats, barren: Floats) -> 
     scatters to the rounding of those of all rows, of which the barren share (K, p) of a column's sum of
     squares is rounding.
     """
-    found = [_downdated(*each) for each in zip(whole, gone, left, strict=True)]
-    if all(root is not None for root in found):
-        return np.stack([root for root in found if root is not None])
-    roots = np.stack(
-        [
-            _with_lengths(root_of(scatter, least), scatter) if root is None else root
-            for root, scatter, least in zip(found, left, barren, strict=True)
-        ]
-    )
-    return roots if len(roots) == 1 else _alike(roots)
+    roots = []
+    all_downdated = True
+    for k, scatter in enumerate(left):
+        root = _downdated(whole[k], gone[k], scatter)
+        if root is None:
+            all_downdated = False
+            root = root_of(scatter, barren[k])
+            # Columns are as long as those of the scatter: what a zero row had goes to the others.
+            lengths = np.sqrt((root**2).sum(axis=0))
+            root = root * (np.sqrt(np.diagonal(scatter)) / np.where(lengths > 0, lengths, 1.0))
+        roots.append(root)
+    stacked = np.stack(roots)
+    return stacked if all_downdated or len(roots) == 1 else _alike(stacked)
 
 
 def _downdated(whole: Floats, gone: Floats, left: Floats) -> Floats | None:
@@ -166,12 +169,6 @@ def _downdated(whole: Floats, gone: Floats, left: Floats) -> Floats | None:
     if failed or not (np.diagonal(factor) ** 2 > LEAST_LEFT).all():
         return None
     return np.asarray(np.triu(factor) @ whole)
-
-
-def _with_lengths(root: Floats, scatter: Floats) -> Floats:
-    """A root whose columns are as long as those of a scatter: what a zero row had goes to the others."""
-    lengths = np.sqrt((root**2).sum(axis=0))
-    return np.asarray(root * (np.sqrt(np.diagonal(scatter)) / np.where(lengths > 0, lengths, 1.0)))
 
 
 def _alike(roots: Floats) -> Floats:

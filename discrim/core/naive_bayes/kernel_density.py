@@ -506,16 +506,15 @@ class _Order:
     def value_without(self, own: Codes, out: Floats, place: Floats) -> Floats:
         """The value at a place among the sorted rows, counted from zero, without one row each."""
         lower = np.floor(place + EPS * place)
-        values = [self._statistic(own, out, lower + step) for step in (0, 1)]
+        slack = EPS * self.reached[-1]
+        values = []
+        for step in (0, 1):
+            before = np.searchsorted(self.reached, lower + step + slack, side="right")
+            after = np.searchsorted(self.reached, lower + step + out + slack, side="right")
+            position = np.where(before < own, before, after)
+            values.append(self.points[np.minimum(position, len(self.points) - 1)])
         share = np.clip(place - lower, 0.0, 1.0)
         return np.asarray(np.where(share > 0, values[0] + share * (values[1] - values[0]), values[0]))
-
-    def _statistic(self, own: Codes, out: Floats, place: Floats) -> Floats:
-        slack = EPS * self.reached[-1]
-        before = np.searchsorted(self.reached, place + slack, side="right")
-        after = np.searchsorted(self.reached, place + out + slack, side="right")
-        position = np.where(before < own, before, after)
-        return np.asarray(self.points[np.minimum(position, len(self.points) - 1)])
 
 
 def normal_reference(points: Floats, weights: Floats, rule: str) -> float:

@@ -469,8 +469,16 @@ def fit_naive_bayes(
     available = tally.available
     normal = tables = kernels = counts = None
     if len(plan.normal):
-        of_normal = None if available is None else available[:, plan.normal]
-        normal = _fit_normal(_normal_moments(moments, plan), prior, plan, estimated_prior, of_normal)
+        stats = _normal_moments(moments, plan)
+        model = DiagonalCovariance()
+        if plan.smoothing or available is not None:
+            of_normal = None if available is None else available[:, plan.normal]
+            sds = np.sqrt(_smoothed(stats, plan, of_normal))
+            covariances = tuple(Covariance.from_root(sd) for sd in sds)
+            divisors = divisors_by_class(stats.counts, plan.method)
+            normal = QDAFit(stats, prior, estimated_prior, plan.method, covariances, divisors, model)
+        else:
+            normal = fit_qda(stats, prior, model, method=plan.method, estimated_prior=estimated_prior)
     if len(plan.tables):
         tables = LevelTables(plan.tables, tuple(tally.tables), plan.laplace)
     if len(plan.kernels):
@@ -488,18 +496,6 @@ def fit_naive_bayes(
 
 def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
     return moments if len(plan.normal) == moments.n_columns else moments.columns(plan.normal)
-
-
-def _fit_normal(
-    moments: ClassMoments, prior: Floats, plan: ColumnPlan, estimated_prior: bool, available: Floats | None
-) -> QDAFit:
-    if not plan.smoothing and available is None:
-        return fit_qda(
-            moments, prior, DiagonalCovariance(), method=plan.method, estimated_prior=estimated_prior
-        )
-    covariances = tuple(Covariance.from_root(sd) for sd in np.sqrt(_smoothed(moments, plan, available)))
-    divisors = divisors_by_class(moments.counts, plan.method)
-    return QDAFit(moments, prior, estimated_prior, plan.method, covariances, divisors, DiagonalCovariance())
 
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:

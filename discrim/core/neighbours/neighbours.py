@@ -477,7 +477,14 @@ class NeighbourIndex:
         if self.tree is not None or self.cells is not None:
             left = self._by_points(z, k, nearest)
         elif self.products is not None and self.products.reaches(k):
-            left = np.flatnonzero(self._by_all_products(self.products, z, k, nearest))
+            is_left = np.ones(m, dtype=bool)
+            buffer = self.products.buffer()
+            for rows in slices(m, self.products.rows_at_once):
+                candidates = self.products.candidates(z[rows], k, self.space.tied, buffer)
+                self._remeasure(candidates, z[rows], k, nearest.part(rows))
+                # Queries with too many candidates are measured.
+                is_left[rows] = candidates.left
+            left = np.flatnonzero(is_left)
         pieces = [left[some] for some in slices(len(left), max(MEASURED // n, 1))]
         in_threads(lambda piece: self._by_measure(z[piece], k, piece, nearest), pieces)
         return nearest
@@ -529,16 +536,6 @@ class NeighbourIndex:
         row, more = np.nonzero(distances[kept, k:] <= limits[kept, None])
         np.add.at(nearest.beyond, (rows[row], self.codes[points[kept[row], k + more]]), 1)
         return np.asarray(enough)
-
-    def _by_all_products(self, products: ProductFilter, z: Floats, k: int, nearest: Neighbours) -> Mask:
-        """Fill in what products find, some queries at a time; True for those with too many candidates."""
-        left = np.ones(len(z), dtype=bool)
-        buffer = products.buffer()
-        for rows in slices(len(z), products.rows_at_once):
-            candidates = products.candidates(z[rows], k, self.space.tied, buffer)
-            self._remeasure(candidates, z[rows], k, nearest.part(rows))
-            left[rows] = candidates.left
-        return left
 
     def _remeasure(self, candidates: Candidates, z: Floats, k: int, nearest: Neighbours) -> None:
         """Fill in the nearest of the candidates, by their distances in double precision."""

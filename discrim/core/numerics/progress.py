@@ -174,7 +174,9 @@ def open_bar() -> Any:
         return None
     ipython: Any = sys.modules.get("IPython")
     shell = type(ipython.get_ipython()).__name__ if hasattr(ipython, "get_ipython") else ""
-    if shell != "ZMQInteractiveShell" and not _is_terminal() and shell != "SpyderShell":
+    # Standard error may be missing or closed.
+    is_terminal = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+    if shell not in ("ZMQInteractiveShell", "SpyderShell") and not is_terminal:
         return None
     from tqdm.std import tqdm
     from tqdm.utils import disp_trim
@@ -194,11 +196,6 @@ def open_bar() -> Any:
     if shell == "ZMQInteractiveShell":
         return Bar(file=_NotebookOutput(), ncols=79, **options)
     return Bar(file=sys.stderr, dynamic_ncols=True, **options)
-
-
-def _is_terminal() -> bool:
-    """Return whether standard error is a terminal; it may be missing or closed."""
-    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
 class _NotebookOutput:

@@ -501,7 +501,13 @@ class ProximalNewton:
         To polish it is to go on until rounding stops the search.
         """
         tol = self.tol if tol is None else tol
-        columns = self._strong(strength)
+        columns = np.arange(self.beta.shape[1])
+        if self.l1_ratio:
+            # Columns, with that of ones, that may have a part in the fit by the strong rule.
+            before = self.largest() if np.isinf(self.before) else self.before
+            bound = min(self.l1_ratio * (2 * strength - before), self.l1_ratio * strength)
+            keep = np.logical_or((np.abs(self.gradient) >= bound).any(axis=0), self.beta.any(axis=0))
+            columns = np.union1d([0], np.flatnonzero(keep))
         taken = 0
         while True:
             steps, stuck = self._search(strength, columns, self.maxiter - taken, tol, polish=polish)
@@ -538,15 +544,6 @@ class ProximalNewton:
         violations = np.where(beta != 0, off, at_zero)
         violations[:, 0] = np.abs(gradient[:, 0])
         return violations
-
-    def _strong(self, strength: float) -> Codes:
-        """Columns, with that of ones, that may have a part in the fit."""
-        if not self.l1_ratio:
-            return np.arange(self.beta.shape[1])
-        before = self.largest() if np.isinf(self.before) else self.before
-        bound = min(self.l1_ratio * (2 * strength - before), self.l1_ratio * strength)
-        keep = np.logical_or((np.abs(self.gradient) >= bound).any(axis=0), self.beta.any(axis=0))
-        return np.union1d([0], np.flatnonzero(keep))
 
     # ---- steps
 

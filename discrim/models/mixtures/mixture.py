@@ -79,7 +79,7 @@ def _fitted(
     structure = core.MixtureStructure(sizes, forms, choice.together)
     with Progress(0, "steps of EM") as progress:
         fit = core.fit_mixture(
-            moments, x, codes, weights, prior, structure, choice.plan,
+            moments, (x, codes, weights), prior, structure, choice.plan,
             estimated_prior=estimated_prior, progress=progress,
         )  # fmt: skip
     if isinstance(fit, Degenerate):
