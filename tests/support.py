@@ -19,7 +19,7 @@ from discrim.core.numerics.arrays import Codes
 from discrim.data.table import Table
 from discrim.formula.design import Design
 from discrim.formula.factors import Functions, check_functions
-from discrim.formula.formula import parsed_formula, settle_formula
+from discrim.formula.formula import learn_design, parse_formula
 
 __all__ = [
     "GOLDEN", "ROOT", "TABLES", "beside", "calls_of", "classic", "curves", "leukemias", "resolve_formula",
@@ -66,7 +66,7 @@ def resolve_formula(
 ) -> tuple[Design, Codes]:
     """Design of a formula, and codes (n,) of the rows, for a table in memory."""
     called = check_functions(functions)
-    return settle_formula(parsed_formula(formula, table, called, exclude), table, called, levels)
+    return learn_design(parse_formula(formula, table, called, exclude), table, called, levels)
 
 
 @contextmanager

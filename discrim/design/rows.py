@@ -26,7 +26,7 @@ from discrim.design.source_rows import rows_of_source
 from discrim.design.source_tables import SourceTable, discovered, tables
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.factors import check_functions, recall_functions
-from discrim.formula.formula import Reader, parsed_formula, settle_formula
+from discrim.formula.formula import Reader, learn_design, parse_formula
 from discrim.formula.response import classes_as_seen
 
 
@@ -39,7 +39,7 @@ def read_rows(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     part: bool = False,
     in_memory: str | None = None,
-    reader: Reader = parsed_formula,
+    reader: Reader = parse_formula,
     incomplete: bool = False,
 ) -> Blocks:
     """Return the rows that a formula reads from a table, a part of a table, or a source of tables.
@@ -83,7 +83,7 @@ def read_rows(
         raise DataError("The table has no rows, so there is nothing to fit.", hint="Pass some.")
     parsed = reader(formula, table, called, exclude)
     counts = weight_vector(weights, table)
-    design, codes = settle_formula(
+    design, codes = learn_design(
         parsed, table, called, levels,
         positive=learnt_rows(counts, table), incomplete=incomplete,
     )  # fmt: skip

@@ -28,7 +28,7 @@ from discrim.design.blocks import positive_weights
 from discrim.errors import DataError, kept_warnings, naming_file
 from discrim.formula.design import Design
 from discrim.formula.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
-from discrim.formula.formula import ParsedFormula, Reader, WholeTable, parsed_formula, settle_formula
+from discrim.formula.formula import FullDataSummary, ParsedFormula, Reader, learn_design, parse_formula
 from discrim.formula.grammar import Column, Expression
 from discrim.formula.response import classes_and_codes, used_labels
 
@@ -230,7 +230,7 @@ def discovered(
     functions: Mapping[str, Callable[..., Any]] | None,
     levels: Sequence[Any] | None,
     weights: str | None,
-    reader: Reader = parsed_formula,
+    reader: Reader = parse_formula,
     *,
     incomplete: bool = False,
 ) -> tuple[Design, SourceTable]:
@@ -262,7 +262,7 @@ def discovered(
             shown = first = _with_types(shown, source.meta)
         elif not has_kinds:
             first = shown
-        design = settle_formula(parsed, shown, called, levels, seen.whole(), incomplete=incomplete)[0]
+        design = learn_design(parsed, shown, called, levels, seen.whole(), incomplete=incomplete)[0]
     elif levels is not None or (
         # A categorical column declares its classes.
         isinstance(parsed.response.root, Column)
@@ -270,13 +270,13 @@ def discovered(
         and isinstance(first.dtype(parsed.response.root.name), pd.CategoricalDtype)
     ):
         positive = positive_weights(weights, first)
-        design = settle_formula(parsed, first, called, levels, positive=positive)[0]
+        design = learn_design(parsed, first, called, levels, positive=positive)[0]
     else:
         # Of numbers alone nothing is learnt but the classes.
         seen = _seen(_Look(parsed, called, parsed.beside, None, weights), source)
         classes, _, kind = classes_and_codes(parsed.response, seen.table(), called, None, rows=seen.rows)
         positive = positive_weights(weights, first)
-        design = settle_formula(parsed, first, called, classes, positive=positive)[0]
+        design = learn_design(parsed, first, called, classes, positive=positive)[0]
         design = replace(design, labels=kind)
     table = SourceTable(source, data, first)
     if seen is not None:
@@ -511,10 +511,10 @@ class _Seen:
         joined = {name: _joined([frame[name] for frame in self._frames]) for name in self._columns}
         return Table(pd.DataFrame(joined), learnt_from=True)
 
-    def whole(self) -> WholeTable:
+    def whole(self) -> FullDataSummary:
         """What all rows hold."""
         learning = Table(pd.concat(self._learnt, ignore_index=True)) if self._learnt else None
-        return WholeTable(self.rows, learning)
+        return FullDataSummary(self.rows, learning)
 
 
 def _complete(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Codes]:

@@ -19,7 +19,7 @@ from discrim.data.table import Table
 from discrim.design.blocks import Blocks
 from discrim.design.rows import new_blocks, read_rows, used_codes
 from discrim.errors import DataError, NotSupportedError
-from discrim.formula.formula import ParsedFormula, parsed_formula
+from discrim.formula.formula import ParsedFormula, parse_formula
 
 LISTED = 3
 """Names that a message lists."""
@@ -37,7 +37,7 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     table.column(column)
 
     def reader(text: str, rows: Table, functions: Any, exclude: Sequence[str]) -> ParsedFormula:
-        return parsed_formula(text, rows, functions, (*exclude, column))
+        return parse_formula(text, rows, functions, (*exclude, column))
 
     options: dict[str, Any] = {"levels": levels, "reader": reader}
     blocks = read_rows(formula, table, **options)

@@ -1,27 +1,27 @@
-"""A formula and a table: the design, the classes' codes, and the rows of the design matrix.
+"""Parse a formula (`parse_formula`) and learn its `Design` from a table (`learn_design`).
 
-The language is patsy's with R's ``.``; patsy parses it and codes categories by its contrasts, and this
-is the only module that imports it. A factor is never handed to Python: see `discrim.formula.grammar`.
+The language is patsy's with R's ``.``; patsy parses it and codes categories by its contrasts. A factor is
+never evaluated as Python: see `discrim.formula.grammar`.
 
-- An intercept is always meant and never a column: categories get treatment coding, the rule owns the
-  constant. ``- 1`` and ``+ 0`` change nothing and say so.
-- Columns stand in the order in which the formula names its terms.
-- A row with a missing value in any column that is read becomes a row of NaN, and a code of -1 where the
-  response is missing or its weight is zero. Levels and transformations are learnt from the complete rows
+- There is always an intercept, but it is not a column: categories get treatment coding, and the rule has the
+  constant. ``- 1`` and ``+ 0`` change nothing and cause a warning.
+- Columns have the order of the terms in the formula.
+- A row with a missing value in any column that is read becomes a row of NaN, and its code is -1 if the
+  response is missing or the weight is zero. Levels and transformations are learnt from the complete rows
   whose code is not -1. A model that uses incomplete rows learns the levels of a factor from all rows that
   have a code and the columns of the factor.
-- Where every term is one column of numbers the design is `plain`, and rows are copied as they stand.
+- If every term is one numeric column, the design is `plain`, and rows are copied unchanged.
 
-A term is a tuple of factors, each by its text; two terms are the same where their factors are, in
-whatever order. The tree is walked with a stack, never by recursion, so that a sum of thousands of terms
-is only a long one, and every product is counted before it is formed. Within a product, a power or a
-nesting, main effects come before interactions, as in R; a sum keeps the order it is written in.
+A term is a tuple of the texts of its factors. Two terms are equal if their factors are, in any order. The
+tree is traversed with a stack instead of recursion, to allow sums of thousands of terms, and the size of a
+product is checked before it is expanded. Within a product, a power or a nesting, main effects come before
+interactions, as in R; a sum keeps its order.
 
-*Covariates.* In ``y ~ x1 + x2 | age`` the columns of the covariates are the first of the design. The ``.``
-leaves them out, and no column is a predictor and a covariate.
+*Covariates.* In ``y ~ x1 + x2 | age`` the columns of the covariates are the first ones of the design. The
+``.`` excludes them, and a column cannot be a predictor and a covariate.
 
-A formula, or a design, also says before any row is read which columns hold labels: whoever reads a table from
-text has to know which are not to become numbers.
+`labels_of_formula` and `labels_of_design` determine which columns contain labels, before a table is read from
+text, so that these columns are not converted to numbers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Terms = dict[frozenset[str], tuple[str, ...]]
 
 
 class Node(Protocol):
-    """A node of the parser's tree."""
+    """A node of the tree of the parser."""
 
     type: Any
     args: Sequence[Any]
@@ -67,7 +67,7 @@ class Node(Protocol):
 
 @dataclass(slots=True)
 class Sum:
-    """Terms in order, and whether an intercept was asked for (None: not mentioned)."""
+    """Terms in order, and whether the formula has an intercept (None: not mentioned)."""
 
     terms: Terms = field(default_factory=dict)
     intercept: bool | None = None
@@ -75,9 +75,9 @@ class Sum:
 
 @dataclass(slots=True)
 class Expansion:
-    """Expands the right side of one formula; a leaf gives the terms of one factor of a tree, or the ``.``.
+    """Expands the right side of a formula; `leaf` returns the terms of a factor or of the ``.``.
 
-    Parts of the formula that change nothing are idle, to be told to the user.
+    `idle` collects the parts of the formula that change nothing, for a warning.
     """
 
     source: ScannedFormula
@@ -85,7 +85,7 @@ class Expansion:
     idle: list[str] = field(default_factory=list)
 
     def expand(self, root: Node) -> Sum:
-        """Expand a tree to its terms; a FormulaError of an operator without a meaning there, or a limit."""
+        """Expand a tree to its terms; raise FormulaError for an invalid operator and above a limit."""
         values: list[Sum] = []
         stack: list[tuple[Node, bool]] = [(root, False)]
         while stack:
@@ -220,7 +220,7 @@ def _added(left: Sum, right: Sum) -> Sum:
 
 
 def _by_degree(*groups: Terms) -> Sum:
-    """The terms of groups, each as it is there first, those of fewer factors first."""
+    """Merge groups of terms, without duplicates and with terms of fewer factors first."""
     terms: Terms = {}
     for key, term in (pair for group in groups for pair in group.items()):
         terms.setdefault(key, term)
@@ -228,7 +228,7 @@ def _by_degree(*groups: Terms) -> Sum:
 
 
 def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
-    """One factor of the tree, whose columns the table has."""
+    """Read one factor of the tree; raise FormulaError if the table lacks its columns."""
     start = node.origin.start
     end = node.origin.end
     found = grammar.read_one_factor(source, start, end, str(node.token.extra), frozenset(functions))
@@ -242,7 +242,7 @@ def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Funct
 
 
 def read_response(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
-    """The left side as one response."""
+    """Read the left side, which is one response."""
     start = node.origin.start
     end = node.origin.end
     if node.type != "PYTHON_EXPR":
@@ -267,7 +267,7 @@ def right_side(
     response: Expression,
     exclude: Sequence[str],
 ) -> tuple[dict[str, Expression], list[tuple[str, ...]]]:
-    """The factors that are used, by their code, and the terms in order."""
+    """Return the factors of the right side, by their text, and the terms in order."""
     apart = {*response.columns, *exclude}
     known: dict[str, Expression] = {}
 
@@ -313,10 +313,10 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
-class WholeTable(NamedTuple):
-    """What the rows hold of which a table has some: how many they are, and what transforms learn from.
+class FullDataSummary(NamedTuple):
+    """Row count and training columns of the full data, used while a part is read.
 
-    Where it is there, that is all complete rows, with the columns that transforms learn from.
+    The training columns are those from which transforms learn, of all complete rows.
     """
 
     rows: int
@@ -324,11 +324,11 @@ class WholeTable(NamedTuple):
 
 
 class ParsedFormula(NamedTuple):
-    """A formula that was read, for columns of some names.
+    """A parsed formula for a table with certain column names.
 
-    Its factors are by their code, and its terms the codes that each multiplies. A row has to have the columns
-    that are excluded, beside those that the formula names. The first terms are those of covariates, of which
-    there are so many.
+    The factors are stored by their text, and each term is a tuple of such texts. The first terms are those of
+    the covariates. A complete row also has values in the columns that the ``.`` excludes, such as the
+    weights.
     """
 
     formula: str
@@ -340,16 +340,16 @@ class ParsedFormula(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that the right side reads, in order."""
+        """Columns of the right side, in order."""
         return tuple(dict.fromkeys(name for each in self.expressions.values() for name in each.columns))
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Columns of the response and of weights."""
+        """Columns of the response and of the weights."""
         return (*self.response.columns, *self.exclude)
 
     def is_plain(self, table: Table) -> bool:
-        """Whether every term is a column of numbers."""
+        """Return whether every term is a numeric column."""
         return all(len(term) == 1 for term in self.terms) and all(
             isinstance(each.root, Column) and table.kind(each.root.name) in {"numeric", "boolean"}
             for each in self.expressions.values()
@@ -359,13 +359,25 @@ class ParsedFormula(NamedTuple):
 Reader = Callable[[str, Table, Functions, Sequence[str]], ParsedFormula]
 
 
-def parsed_formula(
+def parse_formula(
     formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()
 ) -> ParsedFormula:
-    """Read a formula ``response ~ terms`` for a table of such column names.
+    """Parse a formula ``response ~ terms`` for the columns of a table.
 
-    The ``.`` leaves out the columns excluded, such as the weights; a row that misses one is not complete. A
-    FormulaError says that the formula cannot be read, is not allowed, or does not fit the columns.
+    Parameters
+    ----------
+    formula : str
+    table : Table
+        Only its column names and their types are used.
+    functions : mapping of str to callable
+        Functions of the user that the formula may call.
+    exclude : sequence of str
+        Columns that the ``.`` excludes, such as the weights.
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be parsed, is not allowed, or names columns that the table does not have.
     """
     source = grammar.scan(formula)
     left, right = parse(source)
@@ -374,13 +386,13 @@ def parsed_formula(
     return ParsedFormula(formula, response, expressions, terms, tuple(exclude))
 
 
-def adjusted_formula(
+def parse_adjusted_formula(
     formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()
 ) -> ParsedFormula:
-    """Read a formula as `parsed_formula` does, or one with covariates: ``response ~ terms | covariates``."""
+    """Parse a formula that may have covariates, ``response ~ terms | covariates``; see `parse_formula`."""
     source = grammar.scan(formula)
     if source.bar < 0:
-        return parsed_formula(formula, table, functions, exclude)
+        return parse_formula(formula, table, functions, exclude)
     left, right, beyond = sides(source)
     response = read_response(source, left, table, functions)
     for each in _nodes(beyond):
@@ -402,19 +414,20 @@ def adjusted_formula(
     )
 
 
-def settle_formula(
+def learn_design(
     found: ParsedFormula,
     table: Table,
     functions: Functions,
     levels: Sequence[Any] | None = None,
-    whole: WholeTable | None = None,
+    whole: FullDataSummary | None = None,
     *,
     positive: Mask | None = None,
     incomplete: bool = False,
 ) -> tuple[Design, Codes]:
-    """Design of a formula that was read, and codes (n,) of the rows, which are some of a whole table.
+    """Learn the levels and transforms of a parsed formula from a table.
 
-    The user's own functions take columns as Series and give one value, or one row of a matrix, for each row.
+    Functions of the user are called with columns as Series and return one value, or one row of a matrix, for
+    each row.
 
     Parameters
     ----------
@@ -422,13 +435,13 @@ def settle_formula(
     table : Table
     functions : mapping of str to callable
     levels : sequence, optional
-        The classes in order; by default the categorical's order, else sorted.
-    whole : WholeTable, optional
-        What is known of the whole table, if the rows are some of it.
+        The classes in order; by default the order of the categories, or sorted.
+    whole : FullDataSummary, optional
+        Summary of the full data, if the table is a part of it.
     positive : (n,) bool, optional
         Rows with a positive weight. The others count as rows without a label.
     incomplete : bool
-        Whether rows with a missing value are used by the columns that they have.
+        Whether the fit uses rows with missing values.
 
     Returns
     -------
@@ -439,12 +452,12 @@ def settle_formula(
     Raises
     ------
     DataError
-        The table holds values that the formula cannot use.
+        The table contains values that the formula cannot use.
 
     Examples
     --------
     >>> table = Table({"y": ["b", "a", "b"], "x": [1.0, 2.0, 4.0], "z": [0, 1, 0]})
-    >>> design, codes = settle_formula(parsed_formula("y ~ . - z", table, {}), table, {})
+    >>> design, codes = learn_design(parse_formula("y ~ . - z", table, {}), table, {})
     >>> design.terms, design.levels, codes
     (('x',), ('a', 'b'), array([1, 0, 1]))
     """
@@ -469,7 +482,7 @@ def settle_formula(
 
 
 def _covariate_columns(found: ParsedFormula, names: tuple[str, ...], spec: Spec | None) -> tuple[str, ...]:
-    """Names of the columns of the covariates, the first of the design."""
+    """Return the names of the columns of the covariates, which are the first ones of the design."""
     if spec is None:
         return names[: found.covariates]
     factors = {code for term in found.terms[: found.covariates] for code in term}
@@ -482,7 +495,7 @@ def _covariate_columns(found: ParsedFormula, names: tuple[str, ...], spec: Spec 
 
 
 def parse(source: ScannedFormula) -> tuple[Node, Node]:
-    """Left and right side of the tree patsy reads; a FormulaError where there are covariates."""
+    """Return the left and right side of the tree of patsy; raise FormulaError if there are covariates."""
     if source.bar >= 0:
         raise source.error(
             "Covariates, after a `|`, are taken by lda() and moments() alone.",
@@ -494,7 +507,7 @@ def parse(source: ScannedFormula) -> tuple[Node, Node]:
 
 
 def sides(source: ScannedFormula) -> tuple[Node, Node, Node]:
-    """Left side, predictors and covariates of a formula that has these."""
+    """Return the left side, the predictors and the covariates of a formula with covariates."""
     tilde = source.code.index("~") + 1
     bar = source.bar
     for begin, end in ((tilde, bar), (bar + 1, len(source.code))):
@@ -510,7 +523,7 @@ def sides(source: ScannedFormula) -> tuple[Node, Node, Node]:
 
 def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
     from patsy import PatsyError
-    from patsy.parse_formula import parse_formula
+    from patsy.parse_formula import parse_formula as parse_by_patsy
 
     end = len(source.code)
     if "~" not in source.code:
@@ -518,7 +531,7 @@ def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
             "A formula is 'response ~ terms'; this one has no ~.", 0, max(end, 1), hint="Write one."
         )
     try:
-        tree = parse_formula(code)
+        tree = parse_by_patsy(code)
     except PatsyError as error:
         origin = error.origin
         start, stop = (origin.start, origin.end) if origin is not None else (0, end)
@@ -544,15 +557,15 @@ def specify(
     beside: tuple[str, ...],
     table: Table,
     functions: Functions,
-    of: WholeTable | None = None,
+    of: FullDataSummary | None = None,
     *,
     used: Mask | None = None,
     incomplete: bool = False,
 ) -> tuple[tuple[str, ...], Spec]:
-    """Learn every factor from the complete rows, code the categories, name the columns.
+    """Learn every factor from the complete rows that are used, code the categories, and name the columns.
 
-    Only the used rows (n,) are learnt from. If incomplete rows are used as well, the levels of a factor are
-    those of all used rows that have its columns.
+    If the fit also uses incomplete rows, the levels of a factor are those of all used rows with values in the
+    columns of the factor.
     """
     whole = RowRange(table, 0, table.nrows, used=used)
     for name in columns:
@@ -610,7 +623,7 @@ def specify(
 
 
 def _is_number(each: Expression, rows: RowRange) -> bool:
-    """Whether a factor is a column of numbers."""
+    """Return whether a factor is a numeric column."""
     return isinstance(each.root, Column) and rows.kind(each.root.name) in {"numeric", "boolean"}
 
 
@@ -644,9 +657,10 @@ def _learn(
 def _choose_codings(
     terms: list[tuple[str, ...]], factors: Mapping[str, Factor]
 ) -> list[tuple[tuple[str, ...], dict[str, bool]]]:
-    """For each term in order, its products: factors, and which categories take a full set of columns.
+    """Return for each term its products: the factors, and which categories get a full set of columns.
 
-    patsy finds what is redundant; it wants terms with the same numbers together, simple ones first.
+    patsy determines the redundant columns. It requires terms with the same numeric factors in a row, simple
+    ones first.
     """
     from patsy import Term
     from patsy.redundancy import pick_contrasts_for_term
@@ -680,7 +694,7 @@ def _choose_codings(
 def _code(
     levels: tuple[Scalar, ...], contrast: Contrast | None, full: bool, code: str
 ) -> tuple[Coding, list[str]]:
-    """One categorical factor's coding and the endings of its columns' names."""
+    """Return the coding of a categorical factor and the suffixes of the names of its columns."""
     options = dict(contrast.options) if contrast is not None else {}
     if contrast is None or contrast.name == "Treatment":
         if full:
@@ -719,7 +733,7 @@ def _reference(levels: tuple[Scalar, ...], wanted: Any, code: str) -> int:
 
 
 def labels_of_formula(formula: str) -> tuple[str, ...]:
-    """The response of a formula, and what stands in C(); of a formula that cannot be read, nothing.
+    """Return the response of a formula and the columns in C(); nothing if the formula cannot be parsed.
 
     Examples
     --------
@@ -737,7 +751,7 @@ def labels_of_formula(formula: str) -> tuple[str, ...]:
 
 
 def labels_of_design(design: Design) -> dict[str, bool]:
-    """Columns that are labels of a fit; whether their levels are text."""
+    """Return the columns of labels of a fit, and for each whether its levels are text."""
     names = frozenset(design.functions)
     pairs = [(grammar.expression(design.response_code, names), design.levels)]
     factors = () if design.spec is None else design.spec.factors
@@ -760,7 +774,7 @@ def _leaves(source: ScannedFormula, node: Any) -> Iterator[Expression]:
 
 
 def _nodes(node: Node) -> Iterator[Node]:
-    """All nodes of a tree, from left to right."""
+    """Iterate over the nodes of a tree from left to right."""
     waiting = [node]
     while waiting:
         each = waiting.pop()

@@ -1,6 +1,7 @@
-"""The response of a formula: its labels, the rows they stand in, and labels that a reader takes for one.
+"""The response of a formula: the classes and the class of each row.
 
-Such labels differ by case, by blanks, or by characters that look alike.
+Warnings name classes that look the same to a reader: labels that differ by case, by blanks, or by similar
+characters. They also name numeric responses that look like a measurement.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ _UNSEEN = {
 
 
 def typed_alike(labels: Sequence[str]) -> list[list[str]]:
-    """Groups of labels that only case, blanks around them or runs of blanks tell apart.
+    """Return groups of labels that differ only by case or blanks.
 
     Examples
     --------
@@ -82,10 +83,10 @@ def typed_alike(labels: Sequence[str]) -> list[list[str]]:
 
 
 def written_alike(labels: Sequence[str]) -> list[list[str]]:
-    """Groups of labels that look the same on a screen, or nearly so, but for those that are typed alike.
+    """Return groups of labels that look the same on a screen, except those of `typed_alike`.
 
-    They differ by how an accent is composed, by characters without width, by compatibility forms such as wide
-    letters, or by Cyrillic and Greek letters in the place of Latin ones.
+    They differ by the composition of an accent, by characters without width, by compatibility forms such as
+    wide letters, or by Cyrillic and Greek letters instead of Latin ones.
 
     Examples
     --------
@@ -98,7 +99,7 @@ def written_alike(labels: Sequence[str]) -> list[list[str]]:
 
 
 def _skeleton(label: str) -> str:
-    """What a label looks like: UTS 39's skeleton, for a few scripts, up to case and blanks."""
+    """Return the skeleton of a label (Unicode UTS 39), for a few scripts, without case and blanks."""
     if label.isascii() and label.isprintable():
         return " ".join(label.split()).casefold()
     # NFKD makes a letter sigma of the symbol that looks like c, and letters of the table of wide ones.
@@ -114,7 +115,7 @@ def _skeleton(label: str) -> str:
 
 
 def _groups(labels: Sequence[str], keys: Sequence[str]) -> list[list[str]]:
-    """The labels of each key that several have."""
+    """Group labels by their keys; return the groups of two or more."""
     alike: dict[str, list[str]] = {}
     for label, key in zip(labels, keys, strict=True):
         alike.setdefault(key, []).append(label)
@@ -143,12 +144,22 @@ def classes_and_codes(
     rows: int | None = None,
     used: Mask | None = None,
 ) -> tuple[tuple[Scalar, ...], Codes, LabelType | None]:
-    """The classes of a table, the class of each row, -1 where it is missing, and the dtype that they came in.
+    """Return the classes of a table, the class of each row, and the dtype of the labels.
 
-    The table's rows may stand for more rows, and the user may list the classes in order. A DiscrimWarning
-    says that two classes that nobody listed are the same text up to case and blanks, or that they are numbers
-    that look like a measurement. Rows that are not used (n,), such as those with a weight of zero, count as
-    rows without a label.
+    Warnings name similar labels and numbers that look like a measurement, unless the user lists the classes.
+
+    Parameters
+    ----------
+    response : Expression
+    table : Table
+    functions : mapping of str to callable
+        Functions of the user that the formula may call.
+    levels : sequence, optional
+        The classes in order, from the user.
+    rows : int, optional
+        Number of rows of the full data, if the table is a part of it.
+    used : (n,) bool, optional
+        Rows that are used, such as those with a positive weight. The others count as rows without a label.
     """
     column = response.root.name if isinstance(response.root, Column) else None
     coded = None if column is None or levels is not None else table.factorized(column)
@@ -198,7 +209,7 @@ def codes_of(
     levels: Sequence[Scalar],
     used: Mask | None = None,
 ) -> Codes:
-    """The class of each row among known levels, (n,); -1 if the response is missing or the row not used."""
+    """Return the class (n,) of each row among given levels; -1 if it is missing or the row is not used."""
     if isinstance(response.root, Column):
         found = table.factorized(response.root.name)
         if found is not None and set(found[1]) <= set(levels):
@@ -211,7 +222,7 @@ def codes_of(
 
 
 def with_new_classes(design: Design, table: Table, functions: Functions, used: Mask | None = None) -> Design:
-    """The design with the classes of a table in the place of its own, where some of them are new."""
+    """Return a design with the classes of a table, if some of these are not in the design."""
     response = expression(design.response_code, frozenset(functions))
     if not used_labels(response, table, functions, used)[1].any():
         return design
@@ -222,9 +233,9 @@ def with_new_classes(design: Design, table: Table, functions: Functions, used: M
 
 
 def classes_as_seen(code: str, table: Table, functions: Functions) -> Codes:
-    """The class of each row, (n,), numbered as the table shows them; -1 where the response is missing.
+    """Return the class (n,) of each row, numbered by first appearance; -1 if the response is missing.
 
-    Neither the order of the levels nor what a model leaves out of them changes these.
+    The numbers do not depend on the order of the levels, nor on classes that a model drops.
     """
     response = expression(code, frozenset(functions))
     values, keep = response_labels(response, table, functions)
@@ -232,7 +243,7 @@ def classes_as_seen(code: str, table: Table, functions: Functions) -> Codes:
 
 
 def _listed(levels: Any) -> list[Any]:
-    """The levels that a user gives, in order; a DataError of a set, of no list, or of an empty one."""
+    """Return `levels=` as a list; raise DataError for a set, for no sequence and for an empty one."""
     if isinstance(levels, set | frozenset):
         raise DataError(
             f"levels= is a {type(levels).__name__}, which has no order.",
@@ -247,7 +258,7 @@ def _listed(levels: Any) -> list[Any]:
 
 
 def _warn_of_unweighted(labels: Sequence[Any], table: Table, response: Expression) -> None:
-    """Warn of the labels that only rows without a positive weight have, unless the table is a part."""
+    """Warn of labels whose rows all have a weight of zero, unless the table is a part."""
     if labels and not table.part:
         listed = ", ".join(map(shown, labels[:8])) + (f" and {len(labels) - 8} more" if labels[8:] else "")
         warn_user(
@@ -257,7 +268,7 @@ def _warn_of_unweighted(labels: Sequence[Any], table: Table, response: Expressio
 
 
 def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
-    """Warn of text labels that a reader takes for one."""
+    """Warn of text labels that look the same to a reader."""
     texts = [label for label in classes if isinstance(label, str)]
     if typed := typed_alike(texts):
         warn_user(
@@ -283,7 +294,7 @@ def _listed_groups(groups: Sequence[Sequence[str]], show: Callable[[str], str]) 
 
 
 def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
-    """Raise a DataError where numbers with fractions are so many that they measure, and name no classes."""
+    """Raise a DataError if there are so many fractional numbers that the response is a measurement."""
     fractions = sum(isinstance(label, float) and not label.is_integer() for label in classes)
     if fractions and len(classes) > max(MOST_FRACTIONS, rows / 10):
         raise DataError(
@@ -294,10 +305,10 @@ def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expressi
 
 
 def _warn_of_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
-    """Warn of more than a few numbers with fractions, or of whole numbers that do not look like codes.
+    """Warn of more than a few fractional numbers, or of whole numbers that do not look like codes.
 
-    Codes of classes are whole, and either have rows enough or leave out no number between them. Very many
-    that are close together and begin at neither 0 nor 1 are ages, years or the like.
+    Codes of classes are whole, and either have enough rows or are consecutive. Very many numbers that are
+    close together and do not begin at 0 or 1 are probably ages or years.
     """
     numbers = [label for label in classes if not isinstance(label, str | bool)]
     if len(numbers) < len(classes) or len(classes) <= FEW_NUMBERS:
@@ -330,7 +341,7 @@ def _spread(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
 def used_labels(
     response: Expression, table: Table, functions: Functions, used: Mask | None
 ) -> tuple[Categories, NDArray[np.bool_]]:
-    """As `response_labels`, of the rows that are used (n,); all without a mask."""
+    """Return `response_labels` of the rows that are used (n,); by default all."""
     values, keep = response_labels(response, table, functions)
     if used is None or used[keep].all():
         return values, keep
@@ -340,7 +351,7 @@ def used_labels(
 def response_labels(
     response: Expression, table: Table, functions: Functions
 ) -> tuple[Categories, NDArray[np.bool_]]:
-    """Labels of the rows where the response is there, and which rows these are."""
+    """Return the labels of the rows with a response, and the mask of these rows."""
     if isinstance(response.root, Column) and table.kind(response.root.name) == "text":
         values = table.labels(response.root.name, 0, table.nrows)
         keep = values.notna().to_numpy()

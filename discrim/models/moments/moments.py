@@ -34,7 +34,7 @@ from discrim.design.source_tables import given_parts, tables
 from discrim.errors import DataError, FormulaError, NotSupportedError, naming_file
 from discrim.formula.design import Design
 from discrim.formula.factors import Functions, RowRange, check_functions
-from discrim.formula.formula import adjusted_formula
+from discrim.formula.formula import parse_adjusted_formula
 from discrim.formula.response import with_new_classes
 from discrim.models.base import fit_file, reading
 from discrim.models.base.fit import FittedModel
@@ -138,7 +138,7 @@ def moments(
     with naming_file(where):
         blocks = read_rows(
             formula, first, weights=weights, levels=levels, functions=functions, part=True,
-            reader=adjusted_formula,
+            reader=parse_adjusted_formula,
         )  # fmt: skip
         if not blocks.terms:
             raise DataError(
@@ -174,7 +174,7 @@ def _columns_read(formula: str, source: Source, weights: Any, functions: Functio
     """The columns that are read of rows that can be read once; no transform can learn from them first."""
     source.refuse_vector(weights)
     names = Table(pd.DataFrame(columns=list(source.names)))
-    parsed = adjusted_formula(
+    parsed = parse_adjusted_formula(
         formula, names, check_functions(functions), () if weights is None else (weights,)
     )
     learns = [each.code for each in parsed.expressions.values() if each.stateful]

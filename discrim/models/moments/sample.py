@@ -20,7 +20,7 @@ from discrim.data.sources.sources import rows_given
 from discrim.design.blocks import Blocks, without_rows
 from discrim.design.rows import read_rows
 from discrim.errors import DataError, NotSupportedError
-from discrim.formula.formula import adjusted_formula, parsed_formula
+from discrim.formula.formula import parse_adjusted_formula, parse_formula
 from discrim.models.base.data_range import check_data_range
 from discrim.models.base.reading import (
     NaAction,
@@ -139,7 +139,7 @@ class Sample:
                 f"{self.verb}() was given no {missing}.", hint="Pass formula and data, or moments=."
             )
         bar = self.adjusts and isinstance(self.formula, str) and "|" in self.formula
-        reader = adjusted_formula if bar else parsed_formula
+        reader = parse_adjusted_formula if bar else parse_formula
         return read_rows(**self._table(), in_memory=in_memory, reader=reader, incomplete=incomplete)
 
     def of_moments(self, spread: Spread, needs_rows: NeedsRows | None = None) -> tuple[Blocks, ClassMoments]:
