@@ -399,9 +399,10 @@ def _add(group: Any, row: Option, verb: str) -> None:
     elif isinstance(row.kind, str):
         more["choices"] = row.kind.split()
         if row.typed.startswith("--kind"):
-            models = [each for each in MODELS if each.verb == PICTURED.get(verb, verb.replace("-", "_"))]
-            kinds = JUDGED if verb == "assess" else (kind for each in models for kind in each.plots)
-            more["choices"] = tuple(dict.fromkeys(kinds))
+            model = PICTURED.get(verb, verb.replace("-", "_"))
+            specs = [resolve(entry.spec)() for entry in MODELS if entry.verb == model]
+            kinds = dict.fromkeys(plot.kind for spec in specs for plot in spec.plots())
+            more["choices"] = JUDGED if verb == "assess" else tuple(kinds)
         text = text.format(choices=", ".join(more["choices"]))
     else:
         more["type"] = _reader(row.kind)
