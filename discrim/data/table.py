@@ -1,13 +1,13 @@
-"""Any table, seen as named columns of equal length.
+"""Any table, as named columns of equal length.
 
-pandas is read directly; every other library (polars, pyarrow, ...) through narwhals, so none of them is
-imported here. A column comes out in one of two ways: as numbers written into a caller's buffer (`Table.fill`,
+pandas is read directly; every other library (polars, pyarrow, ...) through narwhals, so that none of them is
+imported here. A column is returned in one of two ways: as numbers in a buffer of the caller (`Table.fill`,
 the fast path), or as a pandas Series whose missing values are NaN or None (`Table.column`). Arrays become
 tables without a copy of their numbers.
 
-A fit holds its table by reference. What is done to the caller's table by its own library does not reach the
-fit; what is written into the memory that both share, as into the array that a frame was made of, does. So a
-fit remembers some of the values, and notices where they are others.
+A fit stores its table by reference. Changes of the caller's table by its own library do not affect the fit,
+but values that are written into shared memory do, such as into the array from which a frame was made.
+Therefore a fit remembers a sample of the values, and detects when they change (`Fingerprint`).
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ NEVER_WRITTEN = (pd.ArrowDtype, pd.StringDtype)
 class Fingerprint:
     """Values of a table's columns, of all rows or of evenly spaced ones.
 
-    A column that is sorted or overwritten is noticed. Of a table of more than `WHOLE_UP_TO` numbers, a change
-    of a few rows may not be.
+    A column that is sorted or overwritten is detected. In a table of more than `WHOLE_UP_TO` values, a
+    change of a few rows may not be.
 
     Attributes
     ----------
     step : int
-        Every so many rows are held.
+        Distance of the rows whose values are stored.
     values : dict of tuple of str to array
-        Of one column (rows,), or of several that lie side by side in memory (columns, rows).
+        Values of one column (rows,), or of several columns that are adjacent in memory (columns, rows).
     """
 
     step: int
@@ -81,7 +81,7 @@ class Fingerprint:
     def refuse_changes(
         self, now: Mapping[tuple[str, ...], NDArray[Any]], label: Callable[[int], Any]
     ) -> None:
-        """Raise a DataError that names the first value that is another one now, and its row."""
+        """Raise a DataError that names the first value that has changed, and its row."""
         for names, before in self.values.items():
             after = now[names]
             if before.dtype != object and before.tobytes() == after.tobytes():
@@ -102,7 +102,7 @@ class Fingerprint:
 
 
 def _differing(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where two arrays differ; missing values do not."""
+    """Return the mask of elements in which two arrays differ; missing values are equal."""
     try:
         return np.asarray((before != after) & ~(pd.isna(before) & pd.isna(after)), dtype=bool)
     except (TypeError, ValueError):
@@ -121,7 +121,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def column_values(series: Any, step: int) -> NDArray[Any] | None:
-    """A copy of every so many values of a column, of categories their codes; None where nothing is shared."""
+    """Copy every `step`-th value of a column (codes of categories); None if no memory is shared."""
     if not isinstance(series, pd.Series):
         if not series.dtype.is_numeric():
             return None
@@ -135,7 +135,7 @@ def column_values(series: Any, step: int) -> NDArray[Any] | None:
 
 
 def given_frame(data: Any) -> Any:
-    """A frame of pandas, or of narwhals over others, of what was given; a DataError if it is no table."""
+    """Return a table as a frame of pandas or narwhals; raise DataError if it is not a table."""
     if isinstance(data, dict):
         data = _frame_of_dict(data)
     if isinstance(data, str) and data in datasets.ABOUT:
@@ -144,10 +144,10 @@ def given_frame(data: Any) -> Any:
 
 
 def held_frame(frame: Any) -> Any:
-    """The frame as a fit holds it, without a copy of its values.
+    """Return the frame that a fit stores, without a copy of its values.
 
-    What is done to the caller's frame by its own library does not reach it: columns that are added, renamed
-    or left out, rows that are sorted or dropped; with pandas from 3.0 on, values that are set.
+    Later changes of the caller's frame by its library do not affect it: columns that are added, renamed or
+    dropped, rows that are sorted or dropped, and with pandas 3.0 or later values that are set.
     """
     if isinstance(frame, SparseFrame):
         return frame
@@ -157,7 +157,7 @@ def held_frame(frame: Any) -> Any:
 
 
 def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
-    """A dict of columns as a frame; a DataError of numbers in their place, or of different lengths."""
+    """Convert a dict of columns to a frame; raise DataError for scalars and for different lengths."""
     single = [name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")]
     if len(single) == len(data) > 0:
         raise DataError(
@@ -175,7 +175,7 @@ def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
 
 
 def _whole(data: Any) -> Any:
-    """A batch of Arrow as a table of it; all else as it is."""
+    """Convert a record batch of Arrow to a table; return other data unchanged."""
     if type(data).__module__.partition(".")[0] == "pyarrow":
         import pyarrow as pa
 
@@ -206,7 +206,7 @@ def _narwhals_frame(data: Any) -> Any:
 
 
 def _told(data: Any) -> str:
-    """What was given in the place of a table."""
+    """Describe, for a message, an argument that is not a table."""
     if isinstance(data, str):
         kind = "the formula, which goes first" if "~" in data else "text (read a file by pandas.read_csv)"
         return f"{data[:60]!r}, {kind}"
@@ -214,9 +214,9 @@ def _told(data: Any) -> str:
 
 
 def rows_of(data: Any, positions: NDArray[np.intp]) -> Any:
-    """Some rows of a table, as the same kind of table; those of a dict as a frame of pandas.
+    """Return some rows of a table as a table of the same library; rows of a dict as a pandas DataFrame.
 
-    A NotSupportedError says that the rows of what was given cannot be taken by their positions.
+    Raises NotSupportedError if rows cannot be selected by position.
     """
     try:
         frame = given_frame(data)
@@ -354,7 +354,7 @@ class Table:
 
     @property
     def nrows(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
         return self._nrows
 
     @property
@@ -363,14 +363,14 @@ class Table:
         return self._index
 
     def watch(self, names: Sequence[str]) -> None:
-        """Remember the values of columns, so that `refuse_changes` notices when they are others."""
+        """Remember the values of columns, so that `refuse_changes` detects changes."""
         if self.nrows and not self._watched.issuperset(names):
             count = self.nrows * max(len(names), 1)
             step = 1 if count <= WHOLE_UP_TO else -(-count // SAMPLED)
             self._fingerprint, self._watched = Fingerprint(step, self._values(names, step)), frozenset(names)
 
     def refuse_changes(self) -> None:
-        """Raise a DataError where values that are watched are others now; the message names one."""
+        """Raise a DataError that names a value if watched values have changed."""
         watched = self._fingerprint
         if watched is not None:
             # Columns may be looked at together since: they are compared as they were remembered.
@@ -378,7 +378,7 @@ class Table:
             watched.refuse_changes(now, self.label)
 
     def _group(self, names: tuple[str, ...], step: int) -> NDArray[Any]:
-        """Every so many values of columns that are remembered together, (columns, rows) or (rows,)."""
+        """Return every `step`-th value of columns that are remembered together, as an array."""
         view = self._views.get(names)
         if view is not None:
             return view[:, ::step]
@@ -389,7 +389,7 @@ class Table:
         return np.stack(columns) if len(columns) > 1 else columns[0]
 
     def _values(self, names: Sequence[str], step: int) -> dict[tuple[str, ...], NDArray[Any]]:
-        """Copies of every so many values of columns that may share memory with the caller's."""
+        """Copy every `step`-th value of the columns that may share memory with the caller."""
         values: dict[tuple[str, ...], NDArray[Any]] = {}
         for group, view in self._views.items():
             # Columns side by side in memory are looked at at once.
@@ -408,21 +408,21 @@ class Table:
         return values
 
     def position(self, name: str) -> int:
-        """Position of a column; an unknown name is a DataError with the nearest one."""
+        """Return the position of a column; raise DataError, with the most similar name, if there is none."""
         try:
             return self._columns[name]
         except KeyError:
             raise no_column(name, self.names, "the table") from None
 
     def positions(self, names: Sequence[str]) -> list[int]:
-        """Positions of columns, as of `position`."""
+        """Return the positions of columns; see `position`."""
         try:
             return list(map(self._columns.__getitem__, names))
         except KeyError:
             return list(map(self.position, names))
 
     def kind(self, name: str) -> Kind:
-        """What a column holds: numeric, boolean, categorical, text or other."""
+        """Return the kind of a column: numeric, boolean, categorical, text or other."""
         if self._sparse == "unknown":
             self._sparse = self.sparse
         if name in self._kinds:
@@ -441,18 +441,18 @@ class Table:
 
     @property
     def sparse(self) -> SparseColumns | None:
-        """The columns of numbers with a Sparse dtype, side by side; None where there is none."""
+        """Numeric columns with a Sparse dtype, as one matrix; None if there is none."""
         if self._sparse == "unknown":
             self._sparse = found_columns(self.data, self._dtypes, self.names)
             self._kinds.update({} if self._sparse is None else self._sparse.kinds)
         return self._sparse
 
     def is_sparse(self, name: str) -> bool:
-        """Whether a column is among those of `sparse`."""
+        """Return whether a column is in `sparse`."""
         return self.sparse is not None and name in self.sparse.kinds
 
     def sparse_places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
-        """Of the columns that are sparse, positions in `sparse` and among the names; and where others are."""
+        """Return the positions of sparse columns in `sparse` and among the names, and those of the others."""
         key = tuple(names)
         if key not in self._places:
             place = {} if self.sparse is None else self.sparse.place
@@ -501,14 +501,14 @@ class Table:
         return pd.Series(values, index=series.index, name=name)
 
     def labels(self, name: str, start: int, stop: int) -> pd.Series:
-        """Rows start to stop of a column as of `column`, but for pandas' text, which stays as it came."""
+        """Return rows start to stop of a column as `column` does, but text of pandas in its own dtype."""
         dtype = self._dtypes[self.position(name)] if self._dtypes else None
         if isinstance(dtype, pd.StringDtype):
             return cast("pd.Series", self.native(name)).iloc[start:stop].rename(name)
         return self.column(name, start, stop)
 
     def present(self, name: str, start: int, stop: int) -> NDArray[np.bool_] | None:
-        """Which rows start to stop of a column have a value; None where only the values as read tell."""
+        """Return the mask of rows start to stop with a value; None if this takes the values themselves."""
         text = self.kind(name) == "text"
         array = None if text else self._array(name)
         if array is not None:
@@ -526,11 +526,11 @@ class Table:
         return np.asarray(~series[start:stop].is_null().to_numpy().astype(bool))
 
     def has_values(self, name: str) -> bool:
-        """Return whether a column has a value. A column without values is read as of any kind."""
+        """Return whether a column has a value. A column without values can be read as any kind."""
         return has_values(self.native(name))
 
     def holds_integers(self, name: str) -> bool:
-        """Whether a column's own type is whole numbers, though missing values made it floating."""
+        """Return whether the dtype of a column is integer, although missing values make it floating."""
         series = self.native(name)
         if not isinstance(series, pd.Series):
             return bool(series.dtype.is_integer())
@@ -539,7 +539,7 @@ class Table:
         return bool(pd.api.types.is_integer_dtype(series.dtype))
 
     def dtype(self, name: str) -> Any:
-        """The pandas dtype of a column as it came, or that of the same numbers or categories, or None."""
+        """Return the pandas dtype of a column, or of the same numbers or categories, or None."""
         series = self.native(name)
         if isinstance(series, pd.Series) and not isinstance(series.dtype, pd.ArrowDtype):
             return series.dtype
@@ -551,12 +551,12 @@ class Table:
         return np.dtype(width) if width in NUMBERS else None
 
     def label(self, row: int) -> Any:
-        """The index's label of a row, as Python shows it."""
+        """Return the index label of a row as a Python object."""
         label = self.index[row]
         return label.item() if isinstance(label, np.generic) else label
 
     def frame(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> pd.DataFrame:
-        """Rows start to stop of the named columns as a pandas DataFrame."""
+        """Return rows start to stop of columns as a pandas DataFrame."""
         index = self.index[start : self.nrows if stop is None else stop]
         return pd.DataFrame({name: self.column(name, start, stop) for name in names}, index=index)
 
@@ -588,15 +588,15 @@ class Table:
             out[:, j] = as_floats(part, name) if isinstance(part, pd.Series) else narwhals_values(part)
 
     def rows(self, at: NDArray[np.intp]) -> Table:
-        """Some rows of a part of another library's, by position, as a table with their labels."""
+        """Return some rows, by position, of a part of another library's table, with their labels."""
         some = Table(self.data[at.tolist()], part=True, coded=self._coded)
         some._index = self.index[at]
         return some
 
     def compare_to_doubles(self, names: Sequence[str]) -> None:
-        """Say so, once, where doubles round the numbers of these columns.
+        """Warn once if float64 rounds the numbers of these columns.
 
-        A DataError is raised where a model is to be fitted and too little is left of what a column says.
+        If a model is fitted to the table and float64 loses too much of a column, it is a DataError.
         """
         if self._compared.issuperset(names):
             return
@@ -611,10 +611,9 @@ class Table:
         self._compared.update(names)
 
     def view(self, names: Sequence[str]) -> NDArray[Any] | None:
-        """The named columns (p, n) as they lie in memory, where all are float64 or float32 at even distances.
+        """Return float columns at equal distances in memory as a read-only view (p, n), else None.
 
-        A frame that was made from one array is read in place: no row of float64 is ever copied. The view is
-        read-only.
+        A frame that was made from one array is read in place, without a copy of rows of float64.
         """
         key = tuple(names)
         if key in self._views:  # Of a small table the search costs as much as a pass over its rows.
@@ -643,7 +642,7 @@ class Table:
         return view
 
     def _even_step(self, names: Sequence[str]) -> int | None:
-        """Bytes from one column to the next where they lie evenly, else None."""
+        """Return the bytes from one column to the next if they are equidistant in memory, else None."""
         arrays = [array for name in names if (array := self._array(name)) is not None]
         places = list(map(_place, arrays))
         step = places[1] - places[0] if len(places) > 1 else 0
@@ -655,7 +654,7 @@ class Table:
         return step if even and len(strides) == len(owners) == 1 else None
 
     def _array(self, name: str) -> NDArray[Any] | None:
-        """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
+        """Return the memory of a column of plain NumPy numbers, else None. The result is cached."""
         if name in self._arrays:
             return self._arrays[name]
         array = None
@@ -673,9 +672,9 @@ class Table:
         return array
 
     def factorized(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
-        """Codes (n,) of a column of text or categories, -1 where it is missing, and what they stand for.
+        """Return codes (n,) of a column of text or categories, -1 if missing, and their labels.
 
-        None of other columns, and of categories that are floating numbers.
+        Returns None for other columns, and for categories that are floating numbers.
         """
         if name in self._texts:
             return self._texts[name]
@@ -693,7 +692,7 @@ class Table:
         return found
 
     def native(self, name: str, *, as_codes: bool = False) -> Any:
-        """A column as it came, a Series of pandas or narwhals; codes become texts, but for `as_codes`."""
+        """Return a column as a Series of pandas or narwhals; codes become text unless `as_codes`."""
         series: Any = self._series.get(name)
         if series is None:
             label = self._labels[self._columns[name] if name in self._columns else self.position(name)]
@@ -707,7 +706,7 @@ def _remade(data: Any, part: bool, learnt_from: bool, coded: tuple[str, ...]) ->
 
 
 def _is_plain(dtype: Any) -> bool:
-    """Whether a column of a dtype is numbers or truth values of NumPy, with nothing beside them."""
+    """Return whether a dtype is numbers or booleans of NumPy."""
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
@@ -744,19 +743,19 @@ def _step_within_block(data: pd.DataFrame, positions: list[int], low: int, high:
 
 
 def _place(array: NDArray[Any] | None) -> int:
-    """Where an array begins in memory."""
+    """Return the memory address of an array."""
     return 0 if array is None else int(array.__array_interface__["data"][0])
 
 
 def _owner(array: Any) -> Any:
-    """The object whose memory an array looks into."""
+    """Return the object that owns the memory of an array."""
     while getattr(array, "base", None) is not None:
         array = array.base
     return array
 
 
 def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
-    """An array (n, p) as a table with these columns, a view of it."""
+    """Return an array (n, p) as a table with these columns, which is a view."""
     return pd.DataFrame(x, columns=_index_of(tuple(names)).view(), copy=False)
 
 
@@ -769,9 +768,9 @@ def _index_of(names: tuple[str, ...]) -> pd.Index:
 def with_column(
     data: Any, names: Sequence[str], name: str, codes: NDArray[np.intp], levels: Sequence[Any]
 ) -> Any:
-    """Columns of a table and one more, a categorical of codes (n,) and levels.
+    """Return columns of a table and one more, a categorical of codes (n,) and levels.
 
-    Those of pandas are not copied. A column of the table that has the name of the new one is replaced.
+    Columns of pandas are not copied. A column with the name of the new one is replaced.
     """
     values = pd.Categorical.from_codes(codes, categories=pd.Index(levels))
     kept = [each for each in names if each != name]
@@ -814,7 +813,7 @@ def refuse_missing(data: Any, names: Sequence[str]) -> None:
 
 
 def last_column(data: pd.DataFrame | SparseFrame) -> pd.Series:
-    """The column that `with_column` put last."""
+    """Return the column that `with_column` added."""
     return (data.beside if isinstance(data, SparseFrame) else data).iloc[:, -1]
 
 

@@ -309,7 +309,7 @@ def _columns(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFi
         formats,
         note=note,
         source="fit.column_shares()",
-        worth=headers.worth(fit.estimates.moments) if headers.are_many(fit.terms) else None,
+        worth=headers.worth(fit.estimates.moments) if headers.has_many_columns(fit.terms) else None,
     )
 
 

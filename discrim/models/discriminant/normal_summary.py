@@ -87,7 +87,7 @@ def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> Parts:
     if fit.path is not None:
         parts["path"] = _axes_path if "components" in fit.path else _shrinkage_path
     parts["covariance"] = _covariance_within
-    by_name = ["functions", "covariance"] if headers.are_many(fit.terms) else []
+    by_name = ["functions", "covariance"] if headers.has_many_columns(fit.terms) else []
     if by_name and "log_odds" in parts and len(fit.classes) == 2:
         # One axis and the log odds have the same coefficients, but for their unit.
         by_name.append("discriminants")
@@ -143,8 +143,8 @@ def _discriminants(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
         errors=[*errors, np.inf],
         note=note if table.shape[1] else "The class means do not differ: there is no discriminant.",
         source="fit.scaling",
-        worth=headers.worth(fit.estimates.moments, 1) if headers.are_many(fit.terms) else None,
-        last=0 if headers.are_many(fit.terms) else None,
+        worth=headers.worth(fit.estimates.moments, 1) if headers.has_many_columns(fit.terms) else None,
+        last=0 if headers.has_many_columns(fit.terms) else None,
     )
 
 
@@ -179,7 +179,7 @@ def _adjusted_means(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
 
 def _functions(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     source = "fit.coef, fit.intercept"
-    short = headers.instead_of(fit, "Classification functions", source)
+    short = headers.long_table_note(fit, "Classification functions", source)
     if short is not None:
         return short
     coef, constants = results._functions()
@@ -188,7 +188,7 @@ def _functions(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     note = (
         "An observation is assigned to the class whose function is largest; the constants contain ln(prior). "
     )
-    note += headers.holds_note("the functions", np.vstack([constants, coef]), sizes, headers.SCORES)
+    note += headers.precision_note("the functions", np.vstack([constants, coef]), sizes, headers.SCORES)
     errors = headers.coefficient_errors(sizes, headers.SCORES)
     return Section("Classification functions", table, errors=errors, note=note, source=source)
 
@@ -197,7 +197,7 @@ def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     first, *others = fit.classes
     title = f"Log odds against {first} (asymptotic standard errors under the model)"
     source = "fit.log_odds()"
-    short = headers.instead_of(fit, title, source)
+    short = headers.long_table_note(fit, title, source)
     if short is not None:
         return short
     columns = results._wald(0, 0.95, debiased=False)
@@ -211,7 +211,11 @@ def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     none = [label for label, share in zip(fit.classes, fit.prior, strict=True) if share == 0]
     note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
     section = Section(title, table, formats, headings=headings, errors=repeated, note=note, source=source)
-    return replace(section, worth=("|z|", np.abs(columns["z"]))) if headers.are_many(fit.terms) else section
+    return (
+        replace(section, worth=("|z|", np.abs(columns["z"])))
+        if headers.has_many_columns(fit.terms)
+        else section
+    )
 
 
 def _ranking(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
@@ -316,7 +320,7 @@ def _raw_coefficients(result: CanonicalResults) -> Section:
     table = pd.concat([result.constant.to_frame("constant").T, result.raw])
     sizes = headers.score_sizes(result._numbers.moments)
     described = result._system.description(result._numbers.covariates)
-    note = f"{described}. {headers.holds_note('scores', table, sizes, headers.SCORES)}"
+    note = f"{described}. {headers.precision_note('scores', table, sizes, headers.SCORES)}"
     errors = headers.coefficient_errors(sizes, headers.SCORES)
     return Section("Raw coefficients", table, errors=errors, note=note, source=".raw, .constant")
 
@@ -331,7 +335,7 @@ def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> Parts:
     if "factors" in describe(covariance_model).sections:
         parts["factors"] = _factors
     parts["means"] = _means
-    wide = headers.are_many(fit.terms)
+    wide = headers.has_many_columns(fit.terms)
     subspace = covariance_model.subspace
     sliced = subspace is not None and subspace.is_supervised
     if sliced:
@@ -376,7 +380,7 @@ def _save_axes(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
     eigenvalues = results.subspace.eigenvalues.to_numpy()
     numbers = np.vstack([loadings.to_numpy(), eigenvalues[: loadings.shape[1]]])
     table = Columns(numbers, [*fit.terms, "Eigenvalue"], list(loadings))
-    wide = headers.are_many(fit.terms)
+    wide = headers.has_many_columns(fit.terms)
     left = len(eigenvalues) - loadings.shape[1]
     note = "On each axis the largest coefficient of columns over their standard deviations is positive."
     if left:
@@ -565,7 +569,7 @@ def _log_determinants(results: QDAResults | RDAResults, fit: FittedModel[Any]) -
 def _means(results: LDAResults | QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
     model = getattr(fit.estimates, "covariance_model", None)
     title = "Means" if model is None else describe(model).means_title
-    return headers.instead_of(fit, title, "fit.means") or headers.means_section(fit, title)
+    return headers.long_table_note(fit, title, "fit.means") or headers.means_section(fit, title)
 
 
 def _covariance(

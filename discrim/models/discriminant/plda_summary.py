@@ -59,7 +59,7 @@ def _columns(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
         formats,
         note="share is the variance between classes, divided by the sum of both variances.",
         source="fit.mean, fit.between, fit.within",
-        worth=headers.worth(fit.estimates.moments) if headers.are_many(fit.terms) else None,
+        worth=headers.worth(fit.estimates.moments) if headers.has_many_columns(fit.terms) else None,
     )
 
 

@@ -433,7 +433,7 @@ def _coefficients(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -
     title = f"Plane, positive on the side of {results.classes[1]}"
     sizes = headers.score_sizes(fit.estimates.moments)
     note = "With coef the support points have the values 1 and -1; with length one, values are distances. "
-    note += headers.holds_note("values", table[["coef"]], sizes, headers.SCORES)
+    note += headers.precision_note("values", table[["coef"]], sizes, headers.SCORES)
     errors = np.outer(headers.coefficient_errors(sizes, headers.SCORES), [1.0, results.margin])
     return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")
 

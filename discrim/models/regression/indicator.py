@@ -492,7 +492,7 @@ def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section
         "indicators are neither. "
     )
     coef = table["coef"].unstack("class", sort=False)
-    note += headers.holds_note("fitted values", coef, sizes, FITTED)
+    note += headers.precision_note("fitted values", coef, sizes, FITTED)
     errors = np.tile(headers.coefficient_errors(sizes, FITTED), len(results.classes))
     if not results.df_resid > 0:
         note += " They are missing because no residual degrees of freedom are left."

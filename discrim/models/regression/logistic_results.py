@@ -707,7 +707,7 @@ def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
         {"z": "z", "p": "p"},
         headings=INTERVAL | {"p": "P>|z|"},
         errors=np.tile(headers.coefficient_errors(sizes, headers.SCORES), len(table) // len(sizes)),
-        note=headers.holds_note("log odds", results.params, sizes, headers.SCORES),
+        note=headers.precision_note("log odds", results.params, sizes, headers.SCORES),
         source="fit.log_odds()",
     )
 

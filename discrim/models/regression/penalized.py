@@ -691,7 +691,7 @@ def _params(
     places = np.append(0, 1 + results.terms.get_indexer(selected[:most])).astype(np.intp)
     shown = table.iloc[places].rename_axis(index=None, columns=None)
     errors = headers.coefficient_errors(sizes, headers.SCORES)[places]
-    notes.append(headers.holds_note("log odds", shown, sizes[places], headers.SCORES))
+    notes.append(headers.precision_note("log odds", shown, sizes[places], headers.SCORES))
     return Section(heading, shown, errors=errors, note=" ".join(notes), source=source)
 
 

@@ -1,6 +1,7 @@
-"""What summaries say alike: the lines of headers, and how far printed numbers may be rounded.
+"""Parts of summaries that models share: items of the header, tables of classes, rounding of coefficients.
 
-Who computes by the printed numbers decides as the fit does.
+Printed coefficients have enough digits that scores computed from them lead to the decisions of the fit; the
+functions at the end bound the rounding error.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ MOST_NUMBERS = 2**18
 
 
 def row_items(fit: FittedModel[Any]) -> list[HeaderItem]:
-    """How many rows the fit has, and how many it was not given."""
+    """Items with the number of rows of the fit and of dropped rows."""
     rows = "Rows used" if not fit.design_rows.weighted else "Sum of weights"
     return [
         HeaderItem(rows, fit.nobs, number(fit.nobs)),
@@ -57,7 +58,7 @@ def row_items(fit: FittedModel[Any]) -> list[HeaderItem]:
 
 
 def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
-    """How many classes and columns there are."""
+    """Items with the numbers of classes and columns."""
     items: list[HeaderItem] = [
         HeaderItem("Classes", len(fit.classes)),
         HeaderItem("Columns", len(fit.terms)),
@@ -69,14 +70,14 @@ def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
 
 
 def prior_item(fit: FittedModel[Any]) -> HeaderItem:
-    """Where the prior is from."""
+    """Item that states the origin of the prior."""
     given = "equal" if len(set(fit.prior.tolist())) == 1 else "given"
     prior = "class proportions" if fit.estimates.estimated_prior else given
     return HeaderItem("Prior", prior, key="prior")
 
 
 def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> HeaderItem:
-    """An error rate, where the fit has it, and has it soon."""
+    """Item with an error rate, if the fit has it and it does not take long to compute."""
     label = "Error, leave-one-out" if method == "loo" else "Error, apparent"
     key = f"error_{method}"
     if takes_long(fit) and not (method == "apparent" and method in fit.cache):
@@ -106,9 +107,15 @@ SEARCHED_BY = {"folds", "cv", "grid", "seed", "tol", "maxiter", "separation", "c
 
 
 def facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
-    """What a short form says first: sizes, the error, a test; below it what was chosen.
+    """Return the first lines of a short summary: sizes, error and tests, and below what was chosen.
 
-    The header is one that takes no pass over the rows, and the defaults are those of the verb's arguments.
+    Parameters
+    ----------
+    fit : FittedModel
+    header : Pairs
+        Header whose items take no pass over the rows.
+    defaults : dict
+        Default values of the arguments of the verb.
     """
     rows = f"Sum of weights {number(fit.nobs)}" if fit.design_rows.weighted else f"{fit.nobs:,} rows"
     gone = f" ({fit.dropped} dropped, missing)" if fit.dropped else ""
@@ -139,13 +146,13 @@ def facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any]) -> 
 
 
 def _phrase(item: HeaderItem) -> str:
-    """Name and text of an item, with what follows a comma in parentheses."""
+    """Return the name and the text of an item, with the text after a comma in parentheses."""
     value, _, how = item.printed.partition(", ")
     return f"{item.brief} {value}{f' ({how})' if how else ''}"
 
 
 def _error_fact(fit: FittedModel[Any], left_out: bool) -> list[str]:
-    """The error of rows left out where it is there soon, else the apparent one; nothing where neither is.
+    """Return the leave-one-out error if it is computed quickly, else the apparent error, else nothing.
 
     A source of tables is not read for it.
     """
@@ -165,17 +172,17 @@ def _error_fact(fit: FittedModel[Any], left_out: bool) -> list[str]:
 
 
 def skipped_error_item() -> HeaderItem:
-    """Item of the leave-one-out error of fits for which it takes long."""
+    """Item of the leave-one-out error for fits for which it takes long."""
     return HeaderItem("Error, leave-one-out", np.nan, "see error_rates()", key="error_loo")
 
 
 def error_items(fit: FittedModel[Any], *, left_out: bool = True) -> list[HeaderItem]:
-    """The error rates of a fit, that of leave-one-out where it takes no search for each row."""
+    """Items with the error rates of a fit; `left_out` is false if each row takes a search or a refit."""
     return [error_item(fit, "apparent"), *([error_item(fit, "loo")] if left_out else [])]
 
 
-def instead_of(fit: FittedModel[Any], heading: str, source: str) -> Section | None:
-    """In the place of a table of classes by columns that is too long to be made for a few of its lines."""
+def long_table_note(fit: FittedModel[Any], heading: str, source: str) -> Section | None:
+    """Return a note instead of a table of classes by columns if the table would be too long, else None."""
     classes = len(fit.classes)
     columns = len(fit.terms)
     if classes <= MOST_CLASSES or classes * columns <= MOST_NUMBERS:
@@ -184,13 +191,13 @@ def instead_of(fit: FittedModel[Any], heading: str, source: str) -> Section | No
     return Section(heading, pd.DataFrame(), "text", note=note, source=source)
 
 
-def are_many(terms: pd.Index) -> bool:
-    """Whether a summary has a row a column, and leaves to their names what is columns by columns."""
+def has_many_columns(terms: pd.Index) -> bool:
+    """Return whether summaries have one row for each column, and no tables columns by columns."""
     return len(terms) > MOST_ABREAST or sum(2 + min(len(str(term)), LABEL_WIDTH) for term in terms) > ROOM
 
 
 def worth(moments: ClassMoments, more: int = 0) -> tuple[str, Floats]:
-    """What the columns of a long table are chosen by: F of the class means; missing of rows below them."""
+    """Return a name and values by which the rows of a long table are ranked: F of the class means."""
     tests = anova_table(moments, pd.RangeIndex(moments.n_columns))
     return "F", np.concatenate([tests["F"], np.full(more, np.nan)])
 
@@ -201,15 +208,22 @@ def means_section(
     errors: Mapping[Any, float] | None = None,
     of: tuple[pd.Index, ClassMoments] | None = None,
 ) -> Section:
-    """Means by class; of many columns a row a column, beside what they are to be compared with.
+    """Class means; with many columns one row for each column, with standard deviations and F.
 
-    Of which columns, and of which moments, is said where these are not those of the fit.
+    Parameters
+    ----------
+    fit : FittedModel
+    title : str
+    errors : dict by term, optional
+        Largest rounding errors of the means.
+    of : (Index, ClassMoments), optional
+        Terms and moments, if they are not those of the fit.
     """
     terms, moments = (fit.terms, fit.estimates.moments) if of is None else of
     errors = mean_errors(fit) if errors is None else errors
     table = Columns(moments.class_means, list(fit.classes), terms)
     section = Section(title, table, column_errors=errors, source="fit.means")
-    if not are_many(terms):
+    if not has_many_columns(terms):
         return section
     tests = anova_table(moments, terms)
     names = distinct("SD", fit.classes), distinct("F", fit.classes)
@@ -228,9 +242,9 @@ def means_section(
 
 
 def row_a_column(section: Section, name: str, worth: tuple[str, Floats] | None = None) -> Section:
-    """A section of classes by columns; many columns are shown as a table of this name, a row a column."""
+    """Transpose a section of classes by columns if there are many columns; `name` is the key of its table."""
     table = frame_of(section.table)
-    if not are_many(table.columns):
+    if not has_many_columns(table.columns):
         return section
     labels = [" ".join(map(str, label)) if isinstance(label, tuple) else label for label in table.index]
     errors = [section.column_errors.get(column, np.inf) for column in table.columns]
@@ -241,19 +255,19 @@ def row_a_column(section: Section, name: str, worth: tuple[str, Floats] | None =
 
 
 def criterion_item(results: Any, name: str, label: str) -> HeaderItem:
-    """A likelihood, or a criterion, where the model has it."""
+    """Item with a likelihood or a criterion, if the model has it."""
     value = value_or_nan(results, name)
     return HeaderItem(label, value, "not available" if np.isnan(value) else f"{value:.2f}")
 
 
 def chosen_item(fit: FittedModel[Any], by: str) -> HeaderItem:
-    """By what a tuning parameter was chosen, or that it was given."""
+    """Item that states how a tuning parameter was chosen."""
     chosen = by if fit.path is not None else "not in the file" if fit.loaded else "given"
     return HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if fit.path is not None else "")
 
 
 def kept_note(fit: FittedModel[Any]) -> str:
-    """What is said of errors whose rows have made a choice that they keep; empty where there was none."""
+    """Return a note that the errors are optimistic if a choice by the same rows is kept, else ""."""
     if fit.path is None:
         return ""
     return (
@@ -267,7 +281,7 @@ MOST_TRIED = 25
 
 
 def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
-    """What was tried, the first column as texts, in lines up to a number, and where the choice is."""
+    """Return the first `MOST_TRIED` lines of a path of candidates, with a mark at the chosen one."""
     tried = path.columns[0]
     at = int((path[tried] - chosen).abs().argmin())
     shown = np.arange(len(path))
@@ -280,7 +294,7 @@ def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
 
 
 def classes_section(results: Any, fit: FittedModel[Any]) -> Section:
-    """The classes with their prior and their rows."""
+    """Prior and number of rows of each class."""
     table = Columns([fit.prior, whole_counts(fit.counts)], fit.classes, ["prior", "rows"])
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
@@ -293,13 +307,13 @@ Z = 1.96
 
 
 def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pairs:
-    """The header, and what became of the prior where its leave-one-out error leaves rows out."""
+    """Return the header, with notes on the leave-one-out error if it is shown."""
     shown = any(item.key == "error_loo" and not np.isnan(item.value) for item in items)
     did = {"held": "uses the prior of all rows", "refitted": "estimates the prior anew"}.get(
         prior_of_rest(fit, None)
     )
     held = [f"Leave-one-out {did}."] if did else []
-    held += [_balance_note(fit), _sureness(fit)]
+    held += [_balance_note(fit), _calibration_note(fit)]
     learnt = []
     if fit.design_rows.design.spec is not None and learns(fit.design_rows.design):
         learnt.append("what transforms of the formula learnt")
@@ -335,10 +349,10 @@ def _balance_note(fit: FittedModel[Any]) -> str:
     )
 
 
-def _sureness(fit: FittedModel[Any]) -> str:
-    """What is said of posteriors of left-out rows that are too sure, or too cautious; empty where neither is.
+def _calibration_note(fit: FittedModel[Any]) -> str:
+    """Return a note on leave-one-out posteriors that are too extreme or too cautious, or an empty text.
 
-    It takes scores that the fit has kept.
+    It uses the scores in the cache of the fit.
     """
     scores = fit.cache.get(LEFT_OUT_KEPT_AS[False])
     if scores is None or not fit.has_posteriors or scores.size > MOST_RECALIBRATED:
@@ -358,7 +372,7 @@ def _sureness(fit: FittedModel[Any]) -> str:
 
 
 def dropped_note(fit: FittedModel[Any], where: str) -> str:
-    """What is said of columns that were dropped for others; empty where none were."""
+    """Return a note on columns that were dropped as collinear, or an empty text."""
     gone = fit.design_rows.collinear
     return f"Dropped, collinear {where}: {listed(gone)}." if gone else ""
 
@@ -374,41 +388,50 @@ LOG_ODDS = 0.025
 
 
 def score_sizes(moments: ClassMoments) -> Floats:
-    """The largest values (1 + p,) of a constant and the columns, but for rows far from all class means."""
+    """Return the largest values (1 + p,) of a constant and the columns, up to `FAR` sd from the means."""
     means = moments.class_means[moments.counts > 0]
     return np.concatenate([[1.0], np.abs(means).max(axis=0, initial=0.0) + FAR * _sd(moments)])
 
 
 def difference_sizes(moments: ClassMoments) -> Floats:
-    """The largest differences (p,) of two rows in the columns, but for rows far from all class means."""
+    """Return the largest differences (p,) of two rows, up to `FAR` deviations from the class means."""
     means = moments.class_means[moments.counts > 0]
     return np.asarray(np.ptp(means, axis=0) + 2 * FAR * _sd(moments))
 
 
 def coefficient_errors(sizes: Floats, within: float) -> Floats:
-    """How far coefficients (m,) may be rounded so that sums of their products with values are off by no more.
+    """Return the largest rounding errors (m,) of coefficients that change a score by no more than `within`.
 
-    The sizes (m,) are the largest values that the coefficients are multiplied by.
+    The sizes (m,) are the largest values by which the coefficients are multiplied.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(within / len(sizes) / sizes)
 
 
 def score_spread(moments: ClassMoments, coef: Floats) -> float:
-    """The least standard deviation of scores x'coef within classes, (p, K), were the columns uncorrelated."""
+    """Return the smallest standard deviation within classes of the scores x'coef of uncorrelated columns."""
     spread = np.sqrt(((coef * _sd(moments)[:, None]) ** 2).sum(axis=0))
     return float(spread[spread > 0].min(initial=np.inf))
 
 
 def mean_errors(fit: FittedModel[Any]) -> dict[Any, float]:
-    """How far class means may be rounded, by term: a 200th of the standard deviation within classes."""
+    """Return the largest rounding errors of class means by term: 1/200 of the sd within classes."""
     return dict(zip(fit.terms, _sd(fit.estimates.moments) / 200, strict=True))
 
 
-def holds_note(what: str, table: Floats | pd.DataFrame, sizes: Floats, within: float) -> str:
-    """What is said of sums, named in the plural, that are computed from printed coefficients, m by classes.
+def precision_note(what: str, table: Floats | pd.DataFrame, sizes: Floats, within: float) -> str:
+    """Return a note on the precision of scores that are computed from printed coefficients.
 
-    Sizes and what the sums may be off are as of `coefficient_errors`.
+    Parameters
+    ----------
+    what : str
+        The scores, in the plural.
+    table : (m, K) float
+        Coefficients.
+    sizes : (m,) float
+        Largest values by which they are multiplied.
+    within : float
+        Largest error of a score.
     """
     values = np.abs(np.asarray(table, dtype=np.float64))
     largest = np.where(np.isfinite(values), values, 0.0).max(axis=1, initial=0.0)
@@ -426,7 +449,7 @@ def holds_note(what: str, table: Floats | pd.DataFrame, sizes: Floats, within: f
 
 
 def _sd(moments: ClassMoments) -> Floats:
-    """Standard deviations (p,) within classes, divisor N-K."""
+    """Standard deviations (p,) within classes, with divisor N - K."""
     free = max(moments.total - np.count_nonzero(moments.counts), 1.0)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.sqrt(moments.squares.sum(axis=0) / free) / moments.scale)
