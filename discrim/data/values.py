@@ -1,14 +1,15 @@
-"""The values of one column: as NumPy and pandas hold them, as levels and codes, and the dtype of labels.
+"""Values of one column as NumPy and pandas store them, as levels and codes, and the dtype of labels.
 
-Numbers become doubles with NaN, whole numbers stay exact where doubles would round them, text is objects.
-What no double can hold, and text that is no Unicode, is refused by the row it is in. Whole numbers beyond
-2**53, as ids and times in nanoseconds are, and decimals of many digits are rounded to the nearest double.
-Beside the spread of their column that may be nothing, or all that it says: the user is told.
+Numbers become float64 with NaN, whole numbers that float64 would round stay exact, and text becomes objects.
+Numbers outside the range of float64 and invalid Unicode are errors that name the row. Whole numbers above
+2**53, such as ids and times in nanoseconds, and decimals of many digits are rounded to the nearest float64,
+with a warning if the rounding is large compared with the variation of the column.
 
-Levels are plain Python scalars in a fixed order, so that a fit can be saved as text and read back; codes are
-positions in them. Labels of a file stay as it writes them: a reader of CSV takes 007 and 7 for one number,
-and whole numbers beside a missing one for floating ones. That is right for measurements. Classes and
-categories are read as text, and become numbers only where that tells all of them apart and changes none.
+Levels are plain Python scalars in a fixed order, so that a fit can be saved as text and read again; codes are
+positions in the levels. Labels in a file stay as they are written: a reader of CSV does not distinguish 007
+and 7, and converts whole numbers to floating ones if a value is missing. That is right for measurements.
+Classes and categories are read as text, and become numbers only if this changes no label and keeps all of
+them distinct.
 """
 
 from __future__ import annotations
@@ -44,12 +45,25 @@ FIT_WITH = "or fit with this level"
 def find_levels(
     values: pd.Series, what: str, levels: Sequence[Any] | None = None, *, unused: bool = False
 ) -> tuple[tuple[Scalar, ...], Codes]:
-    """The levels of values (those given, else the categorical's order, else sorted), and their codes (m,).
+    """Return the levels of values, and their codes (m,).
 
-    No value is missing, and codes are positions in the levels. Levels that no row has are left out, with a
-    DiscrimWarning that names them, unless they are kept as `unused`. Messages call the values `what`, such as
-    ``"The response 'species'"``. A DataError tells of a value that is not among the given levels, levels that
-    repeat, or values without an order.
+    Levels without rows are dropped with a warning that names them.
+
+    Parameters
+    ----------
+    values : Series (m,)
+        Values, none of them missing.
+    what : str
+        Name of the values for messages, such as ``"The response 'species'"``.
+    levels : sequence, optional
+        The levels in order; by default the order of the categories, or sorted.
+    unused : bool
+        Whether levels without rows are kept.
+
+    Raises
+    ------
+    DataError
+        A value is not a level, a level is repeated, or the values cannot be sorted.
 
     Examples
     --------
@@ -69,9 +83,20 @@ def find_levels(
 def coded_levels(
     codes: NDArray[Any], uniques: list[Any], what: str, *, declared: bool, unused: bool
 ) -> tuple[tuple[Scalar, ...], Codes]:
-    """As `find_levels` of values without missing ones, by codes (m,) in what they stand for.
+    """Return what `find_levels` does for values that are stored as codes.
 
-    Declared are the levels of a categorical, in their order.
+    Parameters
+    ----------
+    codes : (m,) int
+        Positions in `uniques`.
+    uniques : list
+        The labels.
+    what : str
+        Name of the values for messages.
+    declared : bool
+        Whether the labels are the categories of a categorical, in their order.
+    unused : bool
+        Whether levels without rows are kept.
     """
     wanted = tuple(_scalar(each, what) for each in uniques)
     wanted = wanted if declared else _sorted(wanted, what)
@@ -120,9 +145,17 @@ def occurring_labels(codes: NDArray[Any], labels: list[Any], used: Mask) -> tupl
 
 
 def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str = FIT_WITH) -> Codes:
-    """Positions (m,) of values in the levels; a DataError names a value that is no level, and its row.
+    """Return the positions (m,) of values in the levels.
 
-    No value is missing. The message calls them `what`, and says what may be done about the one that it names.
+    Parameters
+    ----------
+    values : Series (m,)
+        Values, none of them missing.
+    levels : sequence
+    what : str
+        Name of the values for messages.
+    way_out : str
+        Hint for a value that is not a level, which is a DataError.
 
     Examples
     --------
@@ -136,11 +169,19 @@ def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str 
 def refuse_numbers_as_text(
     levels: Sequence[Scalar], codes: Codes, name: str, index: Callable[[], pd.Index]
 ) -> None:
-    """Raise a DataError where a text column is mostly numbers, so it was hardly meant as categories.
+    """Raise a DataError if more than half of the values of a text column are numbers.
 
-    That is more than half of its values; levels and codes (m,) are those of `find_levels`, and `index` gives
-    the labels of the rows. The message names the first row that is text, or the first row where all are
-    numbers, and both ways out.
+    The message names the first row that is text, or the first row if all are numbers.
+
+    Parameters
+    ----------
+    levels : sequence
+    codes : (m,) int
+        Levels and codes of `find_levels`.
+    name : str
+        Name of the column.
+    index : callable
+        Returns the labels of the rows.
     """
     numeric = are_numbers(levels)
     if np.bincount(codes, minlength=len(levels))[numeric].sum() * 2 <= len(codes):
@@ -161,12 +202,12 @@ def refuse_numbers_as_text(
 
 
 def are_numbers(labels: Sequence[Scalar]) -> Mask:
-    """Which labels (L,) read as numbers."""
+    """Return the mask (L,) of labels that can be read as numbers."""
     return pd.to_numeric(pd.Series(list(labels), dtype=object), errors="coerce").notna().to_numpy()
 
 
 def warn_of_names(levels: int, rows: int, what: str, code: str) -> None:
-    """Warn of text with another level on most rows: it names the rows, and no new row has its levels."""
+    """Warn of text with a different level on most rows, because new rows would have other levels."""
     if rows >= ROWS_NAMED and 2 * levels > rows:
         warn_user(
             f"{what} has {levels:,} different texts in {rows:,} rows: it names the rows rather than groups "
@@ -176,7 +217,7 @@ def warn_of_names(levels: int, rows: int, what: str, code: str) -> None:
 
 
 def _no_levels(values: pd.Series) -> DataError:
-    """The error of values such as lists, which can be no levels."""
+    """Return the error for values such as lists, which cannot be levels."""
     row = next((i for i, value in enumerate(values) if not isinstance(value, Hashable)), 0)
     kind = type(values.iloc[row]).__name__
     return DataError(
@@ -189,7 +230,7 @@ def _no_levels(values: pd.Series) -> DataError:
 
 
 def factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
-    """Codes (m,) of values, -1 where they are missing, and what they stand for."""
+    """Return the codes (m,) of values, -1 if missing, and their labels."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.codes.to_numpy(), values.cat.categories.tolist()
     texts = text_codes(values)
@@ -239,7 +280,7 @@ def _positions(
 
 
 def shown(value: Any) -> str:
-    """A value or a row's label for a message: NumPy's scalars as Python's."""
+    """Format a value or a row label for a message; scalars of NumPy like those of Python."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -273,7 +314,7 @@ _TRUTHS = [{"True", "False"}, {"TRUE", "FALSE"}, {"true", "false"}]
 
 
 def with_type(values: pd.Series) -> pd.Series:
-    """Labels that were read as text, as numbers or truth values where that changes none of them."""
+    """Convert labels that were read as text to numbers or booleans if this changes none of them."""
     there = values.dropna()
     texts = there.unique().tolist()
     if not texts:
@@ -310,9 +351,10 @@ KNOWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LabelType:
-    """The dtype of labels by name, one of `KNOWN`; of a categorical, that of its categories.
+    """The dtype of labels by name, one of `KNOWN`.
 
-    These are all categories in their order, also those that no row has; None for what is no categorical.
+    For a categorical it is the dtype of the categories, and `categories` are all of them in their order, also
+    those without rows; for other dtypes `categories` is None.
     """
 
     dtype: str
@@ -321,7 +363,7 @@ class LabelType:
 
 
 def label_type(dtype: Any) -> LabelType | None:
-    """The type of labels of a pandas dtype; None where no label has such a one."""
+    """Return the type of labels of a pandas dtype; None if labels cannot have this dtype."""
     if isinstance(dtype, pd.CategoricalDtype):
         inner = label_type(dtype.categories.dtype)
         values = tuple(dtype.categories.tolist())
@@ -334,7 +376,7 @@ def label_type(dtype: Any) -> LabelType | None:
 
 
 def holds(dtype: str, labels: Sequence[Scalar]) -> bool:
-    """Whether labels are values of a dtype by name, as those are that came in it."""
+    """Return whether labels are values of a dtype, given by its name."""
     if dtype in ("object", "str") and all(isinstance(label, str) for label in labels):
         # pandas takes longer to say so than the rest of a small file takes to be read.
         return True
@@ -356,7 +398,7 @@ FINE = 1e-9
 
 
 class Rounding(NamedTuple):
-    """The largest rounding of a column: where, by how much, and the column's range and its least value."""
+    """The largest rounding error of a column: position and size, and the range and minimum of the column."""
 
     position: int
     error: float
@@ -365,7 +407,7 @@ class Rounding(NamedTuple):
 
 
 def rounding(values: NDArray[Any]) -> Rounding | None:
-    """The largest rounding of values (n,) without missing ones, of integers or objects; None where none is.
+    """Return the largest error of rounding integers or objects (n,) to float64; None if there is none.
 
     Examples
     --------
@@ -403,7 +445,7 @@ def rounding(values: NDArray[Any]) -> Rounding | None:
 
 
 def _object_errors(values: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Distances (n,) of integers and decimals to the nearest doubles; None where nothing is lost."""
+    """Return the distances (n,) of integers and decimals to the nearest float64; None if all are zero."""
     kinds = {type(value) for value in values}
     if not kinds <= {int, Decimal, float, bool} and not all(issubclass(k, (int, np.integer)) for k in kinds):
         return None
@@ -443,7 +485,7 @@ _INFERRED: dict[str, Kind] = {
 
 
 def refuse_merged(values: pd.Series, name: str, where: str = "row") -> None:
-    """Raise where a floating number of a category is so large that several whole numbers round to it."""
+    """Raise a DataError if a floating number of a category is so large that several integers round to it."""
     if values.dtype.kind != "f" or not len(values):
         return
     numbers = values.to_numpy()
@@ -463,12 +505,12 @@ def refuse_merged(values: pd.Series, name: str, where: str = "row") -> None:
 
 
 def objects(values: list[Any]) -> NDArray[Any]:
-    """A list as an array (n,) of objects, whatever these are."""
+    """Return a list as an array (n,) of objects."""
     return np.fromiter(values, dtype=object, count=len(values))
 
 
 def exact_values(series: Any, name: str) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
-    """A column's integers or objects without missing ones, and their rows; None where it holds doubles."""
+    """Return the integers or objects of a column, without missing ones, and their rows; None for floats."""
     values, rows = _without_missing(series)
     if values is not None and values.dtype.kind == "O":
         _refuse_beyond(values, series, rows, name)
@@ -498,7 +540,7 @@ def _without_missing(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp]
 
 
 def _refuse_beyond(values: NDArray[Any], series: Any, rows: NDArray[np.intp] | None, name: str) -> None:
-    """Raise where a whole number is beyond the range of doubles."""
+    """Raise a DataError if a whole number is outside the range of float64."""
     try:
         values.astype(np.float64)
     except OverflowError:
@@ -518,7 +560,7 @@ def _refuse_beyond(values: NDArray[Any], series: Any, rows: NDArray[np.intp] | N
 
 
 def rounded_integers(series: Any, name: str) -> NDArray[Any] | None:
-    """Integers of 64 bits, none missing, that doubles would round; None where they would not."""
+    """Return 64-bit integers without missing ones that float64 would round; None if it would not."""
     values, rows = exact_values(series, name)
     if values is None or rows is None or values.dtype.kind not in "iu" or len(rows) < len(series):
         return None
@@ -526,7 +568,7 @@ def rounded_integers(series: Any, name: str) -> NDArray[Any] | None:
 
 
 def pandas_kind(series: pd.Series) -> Kind:
-    """What a column of pandas holds."""
+    """Return the kind of a column of pandas."""
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return "boolean" if dtype.kind == "b" else "numeric"
@@ -553,7 +595,7 @@ def has_values(series: Any) -> bool:
 
 
 def narwhals_kind(dtype: Any) -> Kind:
-    """What a column of another library holds, by its dtype."""
+    """Return the kind of a column of another library from its dtype."""
     import narwhals as nw
 
     if dtype.is_numeric():
@@ -566,7 +608,7 @@ def narwhals_kind(dtype: Any) -> Kind:
 
 
 def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
-    """A column of pandas as doubles, NaN where a value is missing; what is no number is a DataError."""
+    """Convert a column of pandas to float64 with NaN; raise DataError if it is not numeric."""
     try:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     except OverflowError:
@@ -590,7 +632,7 @@ def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
 
 
 def narwhals_values(series: Any) -> Any:
-    """One narwhals column as values for pandas: float64 with NaN, bool, Categorical or object."""
+    """Convert a narwhals column to values for pandas: float64 with NaN, bool, Categorical or object."""
     kind = narwhals_kind(series.dtype)
     if kind == "numeric" or (kind == "boolean" and series.null_count()):
         import narwhals as nw
@@ -614,9 +656,10 @@ def narwhals_values(series: Any) -> Any:
 
 
 def plain_numbers(column: Any, dtype: Any) -> NDArray[Any] | None:
-    """A column of Arrow or polars as NumPy numbers, as far as they say all that it holds.
+    """Return a column of Arrow or polars as NumPy numbers, if these represent it completely.
 
-    Its dtype is that of narwhals, which takes as long as a part is read to make a Series of each column.
+    The dtype is passed as that of narwhals, because creating a Series of each column takes as long as reading
+    a part.
     """
     missing = getattr(column, "null_count", None)
     missing = missing() if callable(missing) else missing
@@ -630,16 +673,16 @@ def plain_numbers(column: Any, dtype: Any) -> NDArray[Any] | None:
 
 
 def as_text(series: Any) -> Any:
-    """A column of codes of a dictionary of texts as these texts, of narwhals both."""
+    """Convert a narwhals column of dictionary codes to a column of text."""
     import narwhals as nw
 
     return series.cast(nw.String)
 
 
 def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[Any], list[str]] | None:
-    """Codes of a column of text, -1 where it is missing, and its texts; None of others and of objects.
+    """Return the codes of a column of text, -1 if missing, and its texts; None for other columns.
 
-    That of another library may be held as codes of a dictionary already.
+    With `coded` a column of another library contains codes of a dictionary.
     """
     if isinstance(series, pd.Series):
         if not isinstance(series.dtype, pd.StringDtype):
@@ -665,7 +708,7 @@ def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[Any], list[
 
 
 def dictionary(values: NDArray[Any], native: Any) -> pd.Categorical:
-    """Categories in the order of an Arrow dictionary."""
+    """Return categories in the order of an Arrow dictionary."""
     chunks = native.unify_dictionaries().chunks
     known = chunks[0].dictionary.to_pylist() if chunks else []
     return pd.Categorical(values, categories=known, ordered=native.type.ordered)
@@ -676,9 +719,16 @@ TELLING = 1e-6
 
 
 def compare_to_doubles(series: Any, name: str, label: Callable[[int], Any], *, refused: bool) -> None:
-    """Say so where doubles round the numbers of a column; labels are those of the rows at some position.
+    """Warn if float64 rounds the numbers of a column.
 
-    A DataError tells it where a fit is refused to a column of which too little is left.
+    Parameters
+    ----------
+    series : Series of pandas or narwhals
+    name : str
+    label : callable
+        Returns the label of the row at a position.
+    refused : bool
+        Whether it is a DataError if rounding loses too much of the column.
     """
     values, rows = exact_values(series, name)
     lost = None if values is None else rounding(values)

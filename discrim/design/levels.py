@@ -1,9 +1,9 @@
-"""Levels of categories: as positions or indicators in the place of contrasts, in new rows, and in some rows.
+"""Levels of categories: as positions or indicators instead of contrasts, in new rows, and in some rows.
 
-Models that count levels and do not compute with them take a column of 0, 1, ..., L - 1 for each categorical
-term, which is filled, left out where missing, saved and read back as any other column of the design. New rows
-may have levels that a fit has not seen: they are found, and said. Cross-validation refits each fold with what
-the transforms of the formula learn, and with the levels that there are, in the rows outside the fold.
+Models that count levels take a column of 0, 1, ..., L - 1 for each categorical term, which is written,
+dropped if missing, saved and read as any other column of the design. Levels of new rows that are not in the
+fit are detected and reported. Cross-validation refits each fold with the transforms and levels of the rows
+outside the fold.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from discrim.formula.grammar import expression, quote
 
 
 def level_design(design: Design) -> Design:
-    """The design with positions for each categorical term; a NotSupportedError where one is in a product."""
+    """Return the design with positions for each categorical term; NotSupportedError for products of these."""
 
     def positions(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
         return Coding(None, tuple((float(j),) for j in range(len(levels)))), [name]
@@ -37,9 +37,9 @@ def level_design(design: Design) -> Design:
 
 
 def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
-    """The design with an indicator of every level of each categorical term, and the names of these columns.
+    """Return the design with an indicator of every level of each categorical term, and their names.
 
-    A NotSupportedError tells of a categorical term in a product.
+    Raises NotSupportedError for a categorical term in a product.
     """
     found: set[str] = set()
 
@@ -55,7 +55,7 @@ def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
 def _recoded(
     design: Design, coded: Callable[[str, Sequence[Scalar]], tuple[Coding, list[str]]], why: str
 ) -> Design:
-    """The design with another coding, and names, of each categorical term from its name and levels."""
+    """Return the design with another coding of each categorical term, from its name and levels."""
     spec = design.spec
     if spec is None:
         return design
@@ -86,7 +86,7 @@ def _recoded(
 
 
 def term_levels(design: Design) -> tuple[tuple[Scalar, ...] | None, ...]:
-    """Levels of each term of a `level_design`, None for numbers."""
+    """Return the levels of each term of a `level_design`, None for numbers."""
     if design.spec is None:
         return (None,) * len(design.terms)
     levels_of: list[tuple[Scalar, ...] | None] = []
@@ -97,7 +97,7 @@ def term_levels(design: Design) -> tuple[tuple[Scalar, ...] | None, ...]:
 
 
 def codes_are_positions(design: Design) -> bool:
-    """Whether a design codes each categorical term as `level_design` does."""
+    """Return whether a design codes each categorical term as `level_design` does."""
     spec = design.spec
     if spec is None:
         return True
@@ -110,7 +110,7 @@ def codes_are_positions(design: Design) -> bool:
 
 
 def boolean_terms(design: Design) -> tuple[str, ...]:
-    """Terms that are a column of truth values, which the design holds as 0 and 1."""
+    """Return the terms that are boolean columns, which the design codes as 0 and 1."""
     alone = design.columns
     if design.spec is not None:
         names = {quote(name): name for name in design.columns}
@@ -123,7 +123,7 @@ def boolean_terms(design: Design) -> tuple[str, ...]:
 
 
 def level_terms(design: Design) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Terms of a `level_design` that have levels, in order, and how many: categories and truth values."""
+    """Return the terms of a `level_design` that are categories or booleans, and their numbers of levels."""
     truths = set(boolean_terms(design))
     sizes = [
         2 if term in truths else len(levels or ())
@@ -134,10 +134,10 @@ def level_terms(design: Design) -> tuple[tuple[str, ...], tuple[int, ...]]:
 
 
 def with_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, ...]]:
-    """The design with columns of positions after its own, where they are, and how many levels each has.
+    """Return the design with columns of positions appended, their positions, and their numbers of levels.
 
-    They are of the `level_terms` of the `level_design`, of which truth values are columns already. There is
-    none where a category is multiplied with another factor.
+    They are the `level_terms` of the `level_design`; booleans are columns already. There are none if a
+    category is multiplied with another factor.
     """
     try:
         coded = level_design(design)
@@ -159,9 +159,9 @@ def with_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, 
 
 
 def known_values(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The one value (K, p) that a column of a design has in the rows of a class, as its levels say; else NaN.
+    """Return the value (K, p) of each column in each class if it is constant there by its levels, else NaN.
 
-    The tables (K, L) count its `level_terms` by class and level; there is none of published statistics.
+    The tables (K, L) count the `level_terms` by class and level; published statistics have none.
     """
     values = np.full((len(design.levels), len(design.terms)), np.nan)
     for (columns, coded), table in zip(_level_columns(design) if tables else [], tables, strict=True):
@@ -173,7 +173,7 @@ def known_values(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArr
 
 
 def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]]:
-    """Columns of each of the `level_terms`, and what they hold of each level (L, width)."""
+    """Return the columns of each of the `level_terms`, and their values for each level (L, width)."""
     truths = set(boolean_terms(level_design(design)))
     pair = np.array([[0.0], [1.0]])
     spec = design.spec
@@ -196,9 +196,9 @@ def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]
 
 
 def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
-    """Raise a DataError where one of the columns holds what is no truth value, or no count from 0 on.
+    """Raise a DataError if a column has a value that is not a boolean or, with `counts`, not a count.
 
-    Those that the table does not have, or that are no numbers, are left to others.
+    Columns that the table does not have and columns that are not numeric are ignored.
     """
     if not names:
         return
@@ -226,7 +226,7 @@ Unseen = Literal["raise", "missing"]
 
 
 class _Category(NamedTuple):
-    """A category of a design: its name, its levels, its values, and the rows that have them."""
+    """A category of a design: its name, its levels, its values, and their rows."""
 
     label: str
     levels: tuple[Scalar, ...]
@@ -237,9 +237,9 @@ class _Category(NamedTuple):
 def unseen_rows(
     design: Design, table: Table, functions: Functions | None = None, *, partial: bool = False
 ) -> Mask | None:
-    """Rows (n,) of a table with a level that the fit has not seen, which a warning counts; None for none.
+    """Return the mask (n,) of rows with a level that is not in the fit and warn; None if there is none.
 
-    `partial` is whether such a row is used by its other columns.
+    With `partial`, such rows are used by their other columns.
     """
     unseen = np.zeros(table.nrows, dtype=bool)
     said: list[str] = []
@@ -264,7 +264,7 @@ def unseen_rows(
 
 
 def absent_levels(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> bool:
-    """Whether some level of a category has no row among those to keep (n,)."""
+    """Return whether some level of a category has no row in the mask `keep` (n,)."""
     categories = _categories(design, table, functions)
     return any(values[keep[at]].nunique() < len(levels) for _, levels, values, at in categories)
 
@@ -292,14 +292,14 @@ def _categories(design: Design, table: Table, functions: Functions | None) -> It
 
 
 def learns(design: Design) -> bool:
-    """Whether a transform of the formula learns from the columns."""
+    """Return whether a transform of the formula learns from the columns."""
     return design.spec is not None and any(map(_learns, design.spec.factors))
 
 
 def loses_levels(
     design: Design, table: Table, dealt: NDArray[np.intp], folds: int, functions: Functions | None = None
 ) -> bool:
-    """Whether some level of a category has all its rows in one fold (n,), of those dealt (-1: not used)."""
+    """Return whether a level has all its rows in one fold; `dealt` (n,) are the folds, -1 if not used."""
     if design.spec is None or all(factor.levels is None for factor in design.spec.factors):
         return False
     parts = ((dealt >= 0) & (dealt != fold) for fold in range(folds))
@@ -309,7 +309,7 @@ def loses_levels(
 def strange_rows(
     design: Design, table: Table, functions: Functions | None = None
 ) -> NDArray[np.bool_] | None:
-    """Rows (n,) with a level that a relearnt design has not; None where none has."""
+    """Return the mask (n,) of rows with a level that a relearnt design lacks; None if there is none."""
     with warnings.catch_warnings():
         # They have no label, which is said of all folds at once.
         warnings.simplefilter("ignore", DiscrimWarning)
@@ -329,11 +329,25 @@ def relearn(
     *,
     incomplete: bool = False,
 ) -> Design:
-    """The same design, but for what its transforms learn from the columns: that is of the rows to keep only.
+    """Return the design with transforms that are learnt from some rows only.
 
-    These are complete in the design's columns, or `incomplete` ones are used as well. The ends of splines
-    stay, which other rows are not to fall outside of, and the levels of categories that have a row. A
-    FormulaError says that the rows do not support a transform.
+    The boundary knots of splines stay, and so do the levels of categories that have a row.
+
+    Parameters
+    ----------
+    design : Design
+    table : Table
+    keep : (n,) bool
+        Rows from which transforms learn.
+    functions : mapping of str to callable, optional
+        Functions of the user that the formula calls.
+    incomplete : bool
+        Whether the rows may have missing values.
+
+    Raises
+    ------
+    FormulaError
+        The rows do not support a transform.
     """
     if design.spec is None:
         return design
@@ -351,7 +365,7 @@ def _of_levels(
     *,
     incomplete: bool,
 ) -> Design:
-    """The design of the levels that some rows have: categories are coded anew, all else stays."""
+    """Return the design with the levels that some rows have; everything except categories stays."""
     called = recall_functions(design.functions, functions)
     spec = design.spec
     if spec is None:
@@ -404,7 +418,7 @@ def levels_of_factors(design: Design) -> dict[str, tuple[Scalar, ...] | None]:
 def _relearnt(
     design: Design, spec: Spec, table: Table, keep: NDArray[np.bool_], functions: Functions | None
 ) -> Design:
-    """The design with what its transforms learn from some rows."""
+    """Return the design with transforms that are learnt from some rows."""
     functions = recall_functions(design.functions, functions)
     rows = RowRange(table, 0, table.nrows, keep, design.kinds)
     factors = []

@@ -1,8 +1,8 @@
-"""Rows of a design matrix, block by block, and the classes that a design makes of a table.
+"""Rows of a design matrix, block by block, and the classes of a table.
 
-Terms that are columns of numbers or of categories, or products of these, are written for all rows of a block
-as they stand; rows that are not finite then are looked at by themselves. What is computed of columns is
-computed of complete rows only, so that what is not finite was made by the computation.
+Terms that are numeric or categorical columns, or products of these, are written for all rows of a block, and
+rows that are not finite are checked afterwards. Functions of columns are computed from complete rows only, so
+that values that are not finite result from the computation.
 """
 
 from __future__ import annotations
@@ -43,10 +43,23 @@ def write(
     *,
     unseen: bool = False,
 ) -> None:
-    """Write the design matrix of rows that are complete in the design's columns into out (m, p).
+    """Write the design matrix of rows that are complete in the columns of the design into out (m, p).
 
-    Of an unseen category the columns that are made of it become NaN where that is allowed. A DataError says
-    that a factor is of another kind than at the fit, a category was not there, or a value is not finite.
+    Parameters
+    ----------
+    design : Design
+    spec : Spec
+    rows : RowRange
+    functions : mapping of str to callable
+        Functions of the user that the formula calls.
+    out : (m, p) float
+    unseen : bool
+        Whether the columns of an unseen level become NaN.
+
+    Raises
+    ------
+    DataError
+        A factor is of another kind than in the fit, a level is unseen, or a value is not finite.
     """
     values = {
         place: factor_values(factor, rows, functions, unseen=unseen)
@@ -77,9 +90,9 @@ def write_complete(
     unseen: bool = False,
     partial: bool = False,
 ) -> None:
-    """Write the rows that are complete in the design's columns, as `write`, and NaN for the others.
+    """Write the rows that are complete in the columns of the design as `write` does, and NaN for the others.
 
-    Where `partial`, NaN stands only where a column's own factors miss a value.
+    With `partial`, only the columns whose own factors have a missing value are NaN.
     """
     complete, keep = complete_rows(rows, design.columns, spec, functions)
     if keep.all():
@@ -99,7 +112,7 @@ def write_complete(
 
 
 def _columns_of(design: Design, spec: Spec, products: list[Product]) -> set[str]:
-    """The columns that the factors of some products read."""
+    """Return the columns that the factors of some products read."""
     names = frozenset(design.functions)
     codes = {spec.factors[factor].code for parts in products for factor, _ in parts}
     return {name for code in codes for name in expression(code, names).columns}
@@ -108,7 +121,7 @@ def _columns_of(design: Design, spec: Spec, products: list[Product]) -> set[str]
 def _of_some(
     design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...], read: Collection[str]
 ) -> tuple[Design, Spec]:
-    """The design of some of the products, whose rows are complete where some of the columns are."""
+    """Return the design of some products, whose rows are complete if the columns `read` are."""
     used = sorted({factor for parts in products for factor, _ in parts})
     position = {factor: place for place, factor in enumerate(used)}
     kind_of = design.kinds
@@ -126,7 +139,7 @@ UNSEEN = 'pass unseen="missing", or fit with this level'
 def factor_values(
     factor: Factor, rows: RowRange, functions: Functions, *, unseen: bool = False
 ) -> Floats | Codes:
-    """A factor's numbers, (m, width), or the codes of its categories, (m,), -1 for unseen ones if allowed."""
+    """Return the numbers of a factor (m, width), or its codes (m,), -1 for unseen levels if allowed."""
     each = expression(factor.code, frozenset(functions))
     value = evaluate(each, rows, Memory(factor.states), functions)
     if isinstance(value, Categories) != (factor.levels is not None):
@@ -156,7 +169,7 @@ def factor_values(
 
 
 def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> None:
-    """Write the columns of a product of factors; they are NaN where one of these has no category."""
+    """Write the columns of a product of factors; they are NaN if a factor has no level."""
     matrices = [
         np.array(spec.codings[coding].matrix) if coding >= 0 and spec.codings[coding].matrix else None
         for _, coding in parts
@@ -182,10 +195,10 @@ def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> 
 def response_codes(
     design: Design, table: Table, functions: Functions | None = None, used: Mask | None = None
 ) -> Codes:
-    """Positions (n,) in ``design.levels`` of the response in a table, -1 where it is missing.
+    """Return the positions (n,) of the response in ``design.levels``, -1 if it is missing.
 
-    Rows that are not used (n,) count as rows without a label. A DataError names the column that is not there,
-    or the label that is none of the levels and its row.
+    Rows outside the mask `used` (n,) count as rows without a label. Raises DataError for a column that is not
+    in the table, and for a label that is not a level.
     """
     functions = recall_functions(design.functions, functions)
     response = expression(design.response_code, frozenset(functions))
@@ -198,14 +211,14 @@ _STRANGE = -2
 
 
 class DesignMatrix:
-    """The design matrix of the rows of a table, which are written block by block.
+    """The design matrix of the rows of a table, which is written block by block.
 
-    How the table, which need not hold the response, holds the columns is found once for all blocks. Of a row
-    with a missing value only the columns that are made of it are NaN where `partial`, and of a category that
-    was not there at the fit those made of it, where `unseen`. Rows excluded (n,) are NaN in any case. Where
-    the design is plain and its columns lie side by side, `view` (p, n) is these as they lie in memory.
-    A category that was not there at the fit, and a value outside the domain of a factor, such as the ends of
-    a spline, are missing values in `unused` rows (n,).
+    How the columns of the table are stored is determined once for all blocks. The table need not have the
+    response. If the design is plain and its columns are adjacent in memory, `view` (p, n) is a view of them.
+
+    Rows `excluded` (n,) are NaN. With `partial`, a missing value makes only the columns that depend on it
+    NaN, and with `unseen` the same applies to unseen levels. In `unused` rows (n,), unseen levels and values
+    outside the domain of a factor, such as the ends of a spline, are missing values.
     """
 
     def __init__(
@@ -278,15 +291,15 @@ class DesignMatrix:
             self._computed = at, *own
 
     def fill(self, start: int, stop: int, out: Floats) -> Mask | None:
-        """Write rows of the matrix, and say which of them miss a value; as of `write` and `missing`."""
+        """Write rows and return the mask of those with a missing value; see `write` and `missing`."""
         self.write(start, stop, out)
         return self.missing(start, out)
 
     def write(self, start: int, stop: int, out: Floats) -> None:
         """Write rows start to stop into out (stop - start, p), of any strides; `missing` completes them.
 
-        A DataError names a column that is missing or of another kind, or the column, row and value of which a
-        transformation gives NaN or infinity though the row is complete.
+        Raises DataError for a column that is missing or of another kind, and for a complete row for which a
+        transform is NaN or infinite.
         """
         for places, names in self._runs:
             self._table.fill(names, start, stop, out[:, places])
@@ -307,7 +320,7 @@ class DesignMatrix:
             out[excluded] = np.nan
 
     def _values(self, factor: int, start: int, stop: int) -> Floats | Codes:
-        """A column of numbers (m, 1), or codes (m,) of categories."""
+        """Return a column of numbers (m, 1), or codes (m,) of categories."""
         if factor in self._codes:
             codes, positions = self._codes[factor]
             return positions[codes[start:stop]]
@@ -316,7 +329,7 @@ class DesignMatrix:
         return numbers
 
     def _general(self, design: Design, spec: Spec, start: int, keep: Mask) -> Floats:
-        """Rows to keep (m,) of a design from the first on, whatever its terms are, all checked."""
+        """Compute the rows to keep (m,) of any design, with all checks."""
         part = np.empty((int(keep.sum()), len(design.terms)), order="F")
         if self._unused is None:
             self._write_complete(design, spec, start, keep, part, unseen=self._unseen)
@@ -343,18 +356,17 @@ class DesignMatrix:
         unseen: bool,
         lenient: bool = False,
     ) -> None:
-        """Write rows to keep (m,) of a design from the first on into out, as `write_complete`."""
+        """Write the rows to keep (m,) of a design into out, as `write_complete` does."""
         if len(out):
             kept = None if keep.all() else keep
             rows = RowRange(self._table, start, start + len(keep), kept, self._kinds, lenient=lenient)
             write_complete(design, spec, rows, self._functions, out, unseen=unseen, partial=self._partial)
 
     def missing(self, start: int, x: Floats) -> Mask | None:
-        """Which rows (m,) of a block x (m, p), as it was written, miss a value; None where none does.
+        """Return the mask (m,) of rows of a written block with a missing value; None if there is none.
 
-        Such a row becomes NaN throughout, where only complete rows are used and the columns are not those of
-        the table itself. A DataError says that a value is infinite, an interaction overflows, or a category
-        was not there at the fit.
+        Such a row becomes NaN in all columns, if only complete rows are used and x is not a view of the
+        table. Raises DataError for an infinite value, an overflow of an interaction, and an unseen level.
         """
         if self._design.spec is None:
             return missing_rows(self._design.terms, self._table, start, x)
@@ -367,7 +379,7 @@ class DesignMatrix:
         return missing
 
     def _settle(self, spec: Spec, start: int, at: Codes, found: Floats, x: Floats) -> None:
-        """Look at rows that are not finite: what is no missing value is refused, or NaN by itself."""
+        """Check rows that are not finite: raise an error unless a value is missing."""
         codes = [positions[every[start + at]] for every, positions in self._codes.values()]
         lost = np.zeros(len(at), dtype=bool) if self._excluded is None else self._excluded[start + at]
         for places, _ in self._runs:
@@ -390,9 +402,9 @@ class DesignMatrix:
 
 
 def missing_rows(terms: Sequence[str], table: Table, start: int, x: Floats) -> Mask | None:
-    """Which rows (m,) of columns x (m, p) of a table miss a value, None where none does.
+    """Return the mask (m,) of rows of x (m, p) with a missing value; None if there is none.
 
-    A DataError names an infinite value; `start` is where the first of the rows is.
+    Raises DataError for an infinite value; `start` is the position of the first row in the table.
     """
     at, found = _not_finite(x)
     if not len(at):
@@ -404,7 +416,7 @@ def missing_rows(terms: Sequence[str], table: Table, start: int, x: Floats) -> M
 
 
 def _not_finite(x: Floats) -> tuple[Codes, Floats]:
-    """Which rows of x (m, p) are not finite throughout, and these (r, p)."""
+    """Return which rows of x (m, p) are not finite, and these rows (r, p)."""
     with np.errstate(over="ignore", invalid="ignore"):
         at = np.flatnonzero(~np.isfinite(np.ones(x.shape[1]) @ x.T))
     found = x[at]
@@ -414,7 +426,7 @@ def _not_finite(x: Floats) -> tuple[Codes, Floats]:
 
 
 def refuse_infinite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) -> None:
-    """Raise a DataError where a value of x (m, p) is infinite; rows (m,) are where its rows are."""
+    """Raise a DataError if a value of x (m, p) is infinite; rows (m,) are its positions in the table."""
     infinite = np.isinf(x)
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
@@ -427,9 +439,10 @@ def refuse_infinite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) 
 
 
 def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tuple[int, ...] | None]:
-    """The design without the terms of which no column is kept, by position, and which of its columns are.
+    """Return the design of the terms with a column to keep, and the positions of these columns in it.
 
-    These are positions in that design, None for all: a category of which some levels are kept stays whole.
+    The positions are None if all columns of that design are kept. A category stays complete if some of its
+    columns are kept.
     """
     spec = design.spec
     if spec is None:
@@ -449,13 +462,13 @@ def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tu
 
 
 def _with_covariates(design: Design) -> Design:
-    """The design with those of its covariates that it still has."""
+    """Return the design with the covariates whose columns it still has."""
     there = set(design.terms)
     return replace(design, covariates=tuple(name for name in design.covariates if name in there))
 
 
 def _of_products(design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]) -> Design:
-    """The design of some products, which reads no other columns."""
+    """Return the design of some products, without columns that only other products read."""
     codes = [spec.factors[factor].code for parts in products for factor, _ in parts]
     some, own = _of_some(design, spec, products, terms, _columns_of(design, spec, products))
     numbers = [
