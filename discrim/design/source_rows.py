@@ -1,9 +1,9 @@
-"""Rows of a source, read part by part, with the class and the weight of each; and rows on workers.
+"""Rows of a source, which are read part by part, with their classes and weights; and rows on workers.
 
-Nothing of a part is kept when the next one is read; what is asked for of all rows at once, as the classes
-that folds are dealt by, is read by a pass over the columns that tell it. Rows that lie on workers stay there:
-a task is sent to each part and goes through the same steps as here, and what comes back is what was made of
-the part, with whether a weight is no whole number and what there is to warn of.
+A part is not kept when the next one is read. What is needed of all rows at once, such as the classes for
+stratified folds, is read by a pass over the columns that determine it. Rows on workers stay there: a task is
+sent to each part and does the same steps as here, and its result is returned together with its warnings and
+whether it found fractional weights.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SourceReader:
     _among: tuple[tuple[Any, ...], Codes] | None = field(default=None, init=False, repr=False)
 
     def pieces(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """The parts in order, classes among the levels of the reader's design, -1 if they are not read."""
+        """Iterate over the parts, with classes among the levels of the design of the reader."""
         beside = (*self.design.response_columns, *([self.column] if self.column else ())) if classed else ()
         columns = list(dict.fromkeys((*design.columns, *beside)))
         start = 0
@@ -95,7 +95,7 @@ class SourceReader:
         self.warned = True
 
     def classes_and_weights(self) -> tuple[Codes, Floats | None]:
-        """Classes and weights (n,) of all rows, read when they are asked for first."""
+        """Return classes and weights (n,) of all rows, which are read at the first call."""
         if self._read is None:
             self._read = self._all_rows()
         return self._read
@@ -117,7 +117,7 @@ class SourceReader:
         return np.concatenate(codes), np.concatenate(weights) if weights else None
 
     def codes_among(self, levels: tuple[Any, ...]) -> Codes:
-        """Class (n,) of all rows as a position in levels, which may be fewer than those that were read."""
+        """Return the class (n,) of all rows as a position in `levels`, which may be fewer."""
         if levels == self.design.levels:
             return self.classes_and_weights()[0]
         if self._among is None or self._among[0] != levels:
@@ -128,7 +128,7 @@ class SourceReader:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceRows(Rows):
-    """Rows of a source, read part by part here; classes and weights that are given stand for those read."""
+    """Rows of a source that is read part by part here; `codes` and `weights` replace those of the source."""
 
     table: SourceTable
     reader: SourceReader
@@ -142,17 +142,17 @@ class SourceRows(Rows):
         return self.weights is not None or self.reader.column is not None
 
     def codes_among(self, levels: tuple[Any, ...]) -> Codes:
-        """Class (n,) of each row, read when it is asked for."""
+        """Return the class (n,) of each row, which is read at the first call."""
         return self.reader.codes_among(levels) if self.codes is None else self.codes
 
     def all_weights(self) -> Floats | None:
-        """Weights (n,) of the rows, read when they are asked for."""
+        """Return the weights (n,) of the rows, which are read at the first call."""
         if self.weights is not None or self.reader.column is None:
             return self.weights
         return self.reader.classes_and_weights()[1]
 
     def with_classes(self, levels: tuple[Any, ...]) -> SourceRows:
-        """The rows with classes and weights, read now: in the midst of a pass another may not be possible."""
+        """Read classes and weights now, because a second pass may not be possible during a pass."""
         return replace(self, codes=self.codes_among(levels), weights=self.all_weights())
 
     def n_labelled(self, columns: int) -> int:
@@ -165,21 +165,21 @@ class SourceRows(Rows):
         """Return None, because only a pass over the source counts the classes."""
 
     def has_whole_weights(self) -> bool:
-        """Whether the weights that passes have met are whole numbers."""
+        """Return whether the weights read so far are whole numbers."""
         if self.weights is None:
             return not self.reader.fractions
         return not has_fractions(self.codes_among(self.reader.design.levels), self.weights)
 
     def unweighted(self) -> SourceRows:
-        """The same rows, each counted once."""
+        """Return the same rows without weights."""
         return replace(self, reader=replace(self.reader, column=None), weights=None)
 
     def read_as(self, design: Design) -> SourceRows:
-        """Rows whose response is read by another design."""
+        """Return rows whose response is read by another design."""
         return replace(self, reader=replace(self.reader, design=design))
 
     def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """The parts as they are read."""
+        """Iterate over the parts of the source."""
         told = self.codes is not None and (self.weights is not None or not self.weighted)
         for piece in self.reader.pieces(design, classed=classed and not told):
             place = slice(piece.start, piece.start + piece.table.nrows)
@@ -192,12 +192,12 @@ class SourceRows(Rows):
             )
 
     def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """All of the columns."""
+        """Return all of the columns."""
         return names
 
     @property
     def read_from(self) -> str:
-        """What the rows are read from, in words."""
+        """Description of the source."""
         return self.table.source.what
 
     @property
@@ -206,16 +206,16 @@ class SourceRows(Rows):
         return np.inf
 
     def weight_column(self, used: Collection[str]) -> str | None:
-        """The column that was named."""
+        """Return the column of weights."""
         return self.reader.column
 
     def folds_by_pass(self, folds: int) -> list[range]:
-        """All folds in one pass."""
+        """Return all folds as one pass."""
         return [range(folds)]
 
 
 class GivenRows(NamedTuple):
-    """What is known of each row of a part beforehand: class, weight, and whether it is excluded."""
+    """Classes, weights and exclusion of the rows of a part that replace those in the source."""
 
     codes: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
@@ -227,7 +227,7 @@ NOTHING = GivenRows()
 
 
 class Made(NamedTuple, Generic[T]):
-    """What was made of some parts, whether a weight is no whole number, and what there is to warn of."""
+    """Result of a task for some parts, whether a weight is fractional, and the warnings."""
 
     value: T
     fractions: bool
@@ -236,16 +236,16 @@ class Made(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PartTask(Generic[T]):
-    """A task for the rows of a part, and all that reads these, without any row.
+    """A task for the rows of a part with everything that is needed to read them.
 
     Attributes
     ----------
     design : Design
-        Whose columns are read, and whose levels the classes are.
+        Design of the columns and levels of the rows.
     read_as : Design
-        With the levels that the response is read with.
+        Design with which the response is read.
     column : str or None
-        The column of frequencies.
+        Column of frequencies.
     fitted : bool
         Whether a model is fitted to the rows, as for `TableRows`.
     """
@@ -258,7 +258,7 @@ class PartTask(Generic[T]):
     fitted: bool
 
     def __call__(self, data: Any, given: GivenRows | None) -> Made[T] | None:
-        """What is made of a part; None of one without rows."""
+        """Return the result for a part, or None for a part without rows."""
         table = part_table(data, self.design.kinds)
         if table is None:
             return None
@@ -276,7 +276,7 @@ class PartTask(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Merge(Generic[T]):
-    """How what was made of two parts becomes what is made of both."""
+    """Merges the results of two parts."""
 
     values: Callable[[T, T], T]
 
@@ -287,7 +287,7 @@ class _Merge(Generic[T]):
 
 @dataclass(slots=True, eq=False)
 class DistributedReader(SourceReader):
-    """What reads classes and weights of rows on workers, where they lie."""
+    """Reads classes and weights of rows on workers."""
 
     def made(
         self,
@@ -312,7 +312,7 @@ class DistributedReader(SourceReader):
     def work(
         self, design: Design, task: Callable[[TableRows], T], merge: Callable[[T, T], T], given: GivenRows
     ) -> PartWork[Made[T]]:
-        """What the source is to do with its parts."""
+        """Return the columns, task and merge function that the source applies to its parts."""
         source: Any = self.table.source
         column = self.column if given.weights is None else None
         beside = (
@@ -325,7 +325,7 @@ class DistributedReader(SourceReader):
         return PartWork(columns, work, _Merge(merge), None if nothing else _dealt(given, source))
 
     def note(self, made: Made[Any] | None, given: GivenRows) -> None:
-        """Take note of what a pass has met, and say what it warns of."""
+        """Record the number of rows and fractional weights of a pass, and show its warnings once."""
         source: Any = self.table.source
         if made is None:
             raise no_rows(source)
@@ -343,7 +343,7 @@ class DistributedReader(SourceReader):
 
 
 class DistributedRows(SourceRows):
-    """Rows in parts on workers, where they stay; they are read here only by what has no form that adds up."""
+    """Rows in parts on workers. They are transferred only for models whose computation cannot be merged."""
 
     __slots__ = ()
 
@@ -376,18 +376,18 @@ class DistributedRows(SourceRows):
         return value
 
     def _work(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, GivenRows]:
-        """A task for a part of the blocks, how its values merge, and what is known of the rows."""
+        """Return a task for a part of the blocks, its merge function, and the given row properties."""
         bare = replace(blocks, rows=NO_ROWS)
         codes = None if self.codes is None else _small(self.codes)
         given = GivenRows(codes, self.weights, self.excluded)
         return partial(_of_part, bare, task), partial(_both_parts, merge), given
 
     def copied(self, blocks: Blocks, most: int) -> Iterable[Block]:
-        """The blocks, whose rows stay where they are."""
+        """Return the blocks, because their rows stay on the workers."""
         return blocks
 
     def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
-        """Integers (n,) that a task gives, one for each row of blocks, in the shortest type on their way."""
+        """Return the integers (n,) that a task computes for each row, transferred in the smallest dtype."""
         short = self.map_reduce(blocks, lambda part: _small(task(part)), lambda a, b: np.concatenate([a, b]))
         return short.astype(np.intp)
 
@@ -400,19 +400,19 @@ def rows_of_source(
     *,
     fitted: bool = False,
 ) -> SourceRows:
-    """The rows of a source, whose response is read by a design and whose weights are in a column."""
+    """Return the rows of a source, with the response of a design and the weights in a column."""
     if isinstance(table.source, DistributedSource):
         return DistributedRows(table, DistributedReader(table, design, functions, column, fitted))
     return SourceRows(table, SourceReader(table, design, functions, column, fitted))
 
 
 def response_alone(design: Design) -> Design:
-    """A design that reads nothing but the response."""
+    """Return a design that reads only the response."""
     return replace(design, columns=(), terms=(), spec=None, plain=True)
 
 
 def _as_levels(codes: Codes, known: tuple[Any, ...], levels: tuple[Any, ...]) -> Codes:
-    """Codes among some levels as those among others, -1 for what is none of these."""
+    """Convert codes among some levels to codes among others; -1 for a level that is not among these."""
     if known == levels:
         return codes
     position = {label: k for k, label in enumerate(levels)}
@@ -420,7 +420,7 @@ def _as_levels(codes: Codes, known: tuple[Any, ...], levels: tuple[Any, ...]) ->
 
 
 def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:
-    """What is known of the rows of each part."""
+    """Split given properties of the rows by part."""
     stops = np.cumsum([0, *source.lengths]).tolist()
     return [
         GivenRows(*(None if each is None else each[start:stop] for each in given))
@@ -429,7 +429,7 @@ def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:
 
 
 def _of_part(bare: Blocks, task: Callable[[Blocks], T], rows: TableRows) -> tuple[T, int | None]:
-    """What a task makes of blocks of a part, and how many rows it left out; None if it has not read them."""
+    """Apply a task to blocks of a part; return its value and the number of dropped rows, None if not read."""
     part = replace(bare, rows=rows, dropped=-1)
     value: T = task(part)
     return value, part.dropped if part.dropped >= 0 else None
@@ -448,5 +448,5 @@ def _both_joined(a: tuple[NDArray[Any], NDArray[Any]], b: tuple[NDArray[Any], ND
 
 
 def _small(codes: NDArray[Any]) -> NDArray[Any]:
-    """Codes in the shortest type that holds them, for the way."""
+    """Return codes in the smallest dtype, for transfer."""
     return codes.astype(np.min_scalar_type(-1 - int(codes.max(initial=0))))

@@ -1,10 +1,9 @@
-"""The rows of a source as tables, part by part, and what a formula learns of them by one pass or none.
+"""Parts of a source as tables, and the design that a formula learns from them in one pass or none.
 
-Nothing of a part is kept when the next one is read. The levels of categories, and what transforms learn, are
-found as in memory: a pass over the columns that tell it keeps the rows that show a level for the first time,
-and of transforms all complete rows of the columns that they read. The formula is then resolved against these.
-Where every term is made of numbers alone, and the type of the response or the user says which classes there
-are, the first part is enough.
+A part is not kept when the next one is read. Levels and transforms are learnt as from a table in memory: a
+pass over the columns that determine them collects the first row of each level and, for transforms, all
+complete rows of their columns, and the formula learns from these rows. If all terms are numeric columns, and
+the type of the response or the user states the classes, the first part suffices.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from discrim.formula.response import classes_and_codes, used_labels
 def tables(
     source: Source, columns: Sequence[str] | None = None, kinds: Mapping[str, Kind] | None = None
 ) -> Iterator[tuple[Table, str | None]]:
-    """The parts that have rows, as tables whose rows are numbered through, each with the file it is of.
+    """Iterate over the parts with rows, as tables with consecutive row numbers, and the paths of their files.
 
-    A column without any value is of the kind that it is in other parts.
+    A column without values in a part has the kind that it has in other parts (`kinds`).
     """
     start = 0
     with Progress(source.nrows or 0, "rows read") as progress:
@@ -52,7 +51,7 @@ def tables(
 
 
 def given_parts(source: Source, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, str | None]]:
-    """The parts of what may be a table in memory, which is given as it is; as of `tables`."""
+    """Iterate over the parts as `tables` does; a table in memory is one part."""
     if isinstance(source, TableSource):
         return iter([(source.data, None)])
     return tables(source, columns)
@@ -66,9 +65,10 @@ def answers(
     *,
     beyond: bool = False,
 ) -> Any:
-    """What is said of rows: of a table at once, of parts one after another, of rows on workers when they are.
+    """Apply a function to a table at once, to parts one after another, or on workers to their parts.
 
-    `sent` gives the answer as it is sent to workers; `beyond` is that labels may be others than the classes.
+    `sent` returns the function as it is sent to workers; with `beyond`, labels may be others than the
+    classes.
     """
     if isinstance(source, TableSource):
         return in_its_library(answer(source.data), source.data)
@@ -78,10 +78,10 @@ def answers(
 
 
 def in_its_library(answer: Any, data: Any) -> Any:
-    """A Series or DataFrame in polars where the table is a DataFrame of polars, else as it is, in pandas.
+    """Convert a Series or DataFrame to polars if the table is a DataFrame of polars; else return it.
 
-    Columns of the table itself stay as they are. What is missing is null, and the label of a class a column's
-    name as text.
+    Columns of the table itself are unchanged. Missing values become null, and class labels text as column
+    names.
     """
     # Whoever has such a table has imported its library.
     pl = sys.modules.get("polars")
@@ -106,7 +106,7 @@ def _in_polars(column: pd.Series, pl: Any) -> Any:
 def answered_frames(
     source: Source, columns: Sequence[str] | None, answer: Callable[[Any], Any]
 ) -> Iterator[pd.DataFrame]:
-    """What is said of the rows of each part, as a frame."""
+    """Apply a function to each part, and return its results as frames."""
     with Progress(source.nrows or 0, "rows predicted") as progress:
         for part, where in given_parts(source, columns):
             with naming_file(where):
@@ -119,7 +119,7 @@ def answered_frames(
 def part_table(
     data: Any, kinds: Mapping[str, Kind] | None = None, before: int = 0, coded: Sequence[str] = ()
 ) -> Table | None:
-    """A part of the rows as a table, None where it has none; as of `tables`."""
+    """Return a part of the rows as a table, as in `tables`; None if it has no rows."""
     table = Table(data, part=True, learnt_from=True, before=before, coded=coded)
     # Columns of numbers that have no value in this part.
     numeric = ("numeric", "boolean")
@@ -135,9 +135,9 @@ def part_table(
 
 
 class SourceTable(Table):
-    """What stands for the table where rows come from a source: a column is read when it is asked for.
+    """Stand-in for a table if rows come from a source: a column is read when it is needed.
 
-    The first part that has rows tells what columns hold.
+    The first part with rows determines the kinds of the columns.
     """
 
     __slots__ = ("_first", "_rows", "_source")
@@ -155,12 +155,12 @@ class SourceTable(Table):
 
     @property
     def source(self) -> Source:
-        """Where the rows come from."""
+        """The source of the rows."""
         return self._source
 
     @property
     def nrows(self) -> int:
-        """Rows of the source, counted by a pass over one column where nothing else tells."""
+        """Number of rows, counted by a pass over one column if the source does not state it."""
         if self._rows is None and isinstance(self._source, DistributedSource):
             self._rows = sum(self._source.lengths)
         if self._rows is None:
@@ -169,44 +169,44 @@ class SourceTable(Table):
 
     @property
     def index(self) -> pd.Index:
-        """Numbers of the rows."""
+        """Row numbers."""
         return pd.RangeIndex(self.nrows)
 
     def counted(self, rows: int) -> None:
-        """Take note of how many rows a pass found."""
+        """Store the number of rows that a pass has found."""
         self._rows = rows
 
     def kind(self, name: str) -> Kind:
-        """What a column holds, by the first part."""
+        """Return the kind of a column in the first part."""
         return self._sample(name).kind(name)
 
     def dtype(self, name: str) -> Any:
-        """The dtype of a column in the first part."""
+        """Return the dtype of a column in the first part."""
         return self._sample(name).dtype(name)
 
     def holds_integers(self, name: str) -> bool:
-        """Whether a column's type in the first part is whole numbers."""
+        """Return whether the dtype of a column in the first part is integer."""
         return self._sample(name).holds_integers(name)
 
     def _sample(self, name: str) -> Table:
-        """The first part that has rows, with a column of this name."""
+        """Return the first part with rows, with a column of this name."""
         if name not in self._first.names:
             self.position(name)
             self._first = next(table for table, _ in tables(self._source))
         return self._first
 
     def watch(self, names: Sequence[str]) -> None:
-        """Do nothing: values are read anew, and the source notices where rows are more or fewer."""
+        """Do nothing, because values are read again and the source checks the number of rows."""
 
     def refuse_changes(self) -> None:
-        """Do nothing, likewise."""
+        """Do nothing; see `watch`."""
 
     def view(self, names: Sequence[str]) -> NDArray[np.float64] | None:
-        """None: the columns do not lie in memory."""
+        """Return None, because the columns are not in memory."""
         return None
 
     def native(self, name: str, *, as_codes: bool = False) -> pd.Series:
-        """A column of all rows, as far as memory goes."""
+        """Return a column of all rows, if the memory suffices."""
         self.position(name)
         refuse_beyond_memory(
             4.0 * self.nrows,
@@ -290,16 +290,16 @@ def discovered(
 
 
 def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
-    """The first part that has rows; a DataError where none has."""
+    """Return the first part with rows; raise DataError if there is none."""
     for table, _ in tables(source, columns):
         return table
     raise no_rows(source)
 
 
 def _seen(look: _Look, source: Source, labels: _Seen | None = None) -> _Seen:
-    """What a pass over some columns has seen; parts that lie elsewhere are looked at there.
+    """Make a pass over some columns; parts on workers are scanned there.
 
-    Where all labels that there are have been seen in complete rows, the rows that follow show nothing new.
+    If all labels have been seen in complete rows, the remaining rows contain nothing new.
     """
     if isinstance(source, DistributedSource):
         of_workers = source.map_reduce(PartWork(list(look.columns), partial(_look, look), _Seen.joined))
@@ -326,7 +326,7 @@ def _labels_alone(
     levels: Sequence[Any] | None,
     weights: str | None,
 ) -> _Seen | None:
-    """What a pass over the columns of labels alone shows; None where there is more to learn than labels."""
+    """Make a pass over the columns of labels alone; return None if there is more to learn than labels."""
     learning = {code: each for code, each in parsed.expressions.items() if _learns(each, first)}
     plain = all(isinstance(each.root, Column) for each in learning.values())
     if source.once or isinstance(source, DistributedSource) or not (learning and plain):
@@ -337,7 +337,7 @@ def _labels_alone(
 
 
 def _look(look: _Look, data: Any, given: None) -> _Seen | None:
-    """What one part shows; None of one without rows."""
+    """Scan one part; return None if it has no rows."""
     part = part_table(data)
     if part is None:
         return None
@@ -348,7 +348,7 @@ def _look(look: _Look, data: Any, given: None) -> _Seen | None:
 
 
 def _with_types(shown: Table, meta: pd.DataFrame) -> Table:
-    """Rows that were sent, beside columns of which no value was, and of which their types say enough."""
+    """Return rows from workers together with columns without values, of which only the types are needed."""
     columns = {}
     for label in meta.columns:
         name = str(label)
@@ -363,7 +363,7 @@ def _with_types(shown: Table, meta: pd.DataFrame) -> Table:
 
 
 def _learns(each: Expression, first: Table) -> bool:
-    """Whether the columns of a factor depend on what the rows hold."""
+    """Return whether the columns of a factor depend on the values in the rows."""
     if each.stateful or each.functions or each.is_coded:
         return True
     return any(first.kind(name) not in ("numeric", "boolean") for name in each.columns)
@@ -394,7 +394,7 @@ class _Look:
 
 
 class _Seen:
-    """What a pass has seen so far; where the classes are listed, a label that is none of them is refused."""
+    """Result of a pass so far. If the user lists the classes, any other label is an error."""
 
     def __init__(self, look: _Look) -> None:
         self._look = look
@@ -410,7 +410,7 @@ class _Seen:
         self.rows = 0
 
     def joined(self, other: _Seen) -> _Seen:
-        """What both have seen, this one first."""
+        """Merge two results, this one first."""
         both = _Seen(replace(self._look, levels=None))
         both._known = {code: set(labels) for code, labels in self._known.items()}
         both._frames = list(self._frames)
@@ -423,12 +423,12 @@ class _Seen:
         return both
 
     def shows(self, other: _Seen) -> bool:
-        """Whether nothing is left of what the other has seen."""
+        """Return whether the other result contains nothing new."""
         known = self._known
         return all(labels and labels <= known.get(code, set()) for code, labels in other._known.items())
 
     def look(self, part: Table) -> None:
-        """Keep of a part the rows that show something new."""
+        """Collect the rows of a part that contain something new."""
         self.rows += part.nrows
         used = positive_weights(self._look.weights, part)
         new = [self._new_classes(part, used)]
@@ -451,7 +451,7 @@ class _Seen:
         return np.flatnonzero(labelled)[self._first_of_values("", values.values)]
 
     def _of_complete(self, part: Table, rows: RowRange) -> list[Codes]:
-        """Rows of a part that show a level for the first time, among the complete ones of those given."""
+        """Return the complete rows, among those given, with the first occurrence of a level."""
         parsed = self._parsed
         new = list[Codes]()
         complete, at = _complete(rows, (*parsed.columns, *parsed.beside))
@@ -477,7 +477,7 @@ class _Seen:
         return new
 
     def _first_of_factor(self, code: str, each: Expression, rows: RowRange) -> Codes:
-        """Rows of the levels of a factor that were not met before."""
+        """Return the rows with the first occurrences of levels of a factor."""
         coded = rows.coded(each.root.name) if isinstance(each.root, Column) else None
         if coded is not None:
             return self._first_of(code, *coded)
@@ -487,14 +487,14 @@ class _Seen:
         return np.zeros(0, dtype=np.intp)
 
     def _first_of_values(self, code: str, values: pd.Series) -> Codes:
-        """Rows of the values that were not met before, each once."""
+        """Return the rows with the first occurrences of values."""
         if isinstance(values.dtype, pd.CategoricalDtype):
             # What is declared and has no row is no level; each category is looked at once.
             return self._first_of(code, values.cat.codes.to_numpy(), values.cat.categories)
         return self._first_of(code, *pd.factorize(values))
 
     def _first_of(self, code: str, codes: NDArray[Any], labels: Any) -> Codes:
-        """Rows of the first of each label that was not met before, by codes of which -1 is none."""
+        """Return the rows with the first occurrence of each new label, from codes of which -1 is missing."""
         known = self._known.setdefault(code, set())
         used = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
         new = [label for label in used if labels[label] not in known]
@@ -502,7 +502,7 @@ class _Seen:
         return np.array([int(np.argmax(codes == label)) for label in new], dtype=np.intp)
 
     def table(self) -> Table:
-        """Rows that show every level, and nothing else that is new."""
+        """Return the collected rows, which contain every level."""
         if not self._frames:
             names = ", ".join(map(repr, self._columns))
             raise DataError(
@@ -512,20 +512,20 @@ class _Seen:
         return Table(pd.DataFrame(joined), learnt_from=True)
 
     def whole(self) -> FullDataSummary:
-        """What all rows hold."""
+        """Return the summary of all rows."""
         learning = Table(pd.concat(self._learnt, ignore_index=True)) if self._learnt else None
         return FullDataSummary(self.rows, learning)
 
 
 def _complete(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Codes]:
-    """The rows without a missing value in some columns, and their positions in the table."""
+    """Return the rows without a missing value in some columns, and their positions in the table."""
     complete, _ = rows.complete(columns)
     at = np.arange(rows.table.nrows) if complete.keep is None else np.flatnonzero(complete.keep)
     return complete, at
 
 
 def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:
-    """Some rows in the dtypes in which they came; of other libraries whole numbers and truth values."""
+    """Return some rows in their original dtypes; of other libraries integers and booleans."""
     if isinstance(part.data, pd.DataFrame):
         rows = part.data.iloc[at]
         return pd.DataFrame({name: rows.iloc[:, part.position(name)] for name in columns})
@@ -542,7 +542,7 @@ def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:
 
 
 def _labels(part: Table, name: str, at: Codes) -> pd.Series:
-    """Values of a column that are labels as they came, where a column of doubles has no whole numbers."""
+    """Return values of a column that are labels, unchanged, if a float column has no whole numbers."""
     values = part.native(name)[at.tolist()].to_list()
     known = [value for value in values if value is not None]
     if part.kind(name) == "boolean":
@@ -558,7 +558,7 @@ def _labels(part: Table, name: str, at: Codes) -> pd.Series:
 
 
 def _joined(values: list[pd.Series]) -> pd.Series:
-    """One column of several; categories are those of all, in the order in which they are first declared."""
+    """Concatenate columns; the categories are those of all, in the order of first declaration."""
     if not all(isinstance(each.dtype, pd.CategoricalDtype) for each in values):
         return pd.concat(values, ignore_index=True)
     declared = list(dict.fromkeys(label for each in values for label in each.cat.categories))

@@ -1,4 +1,4 @@
-"""Principal axes within which normal classes are compared: how they are asked for, and what a fit says."""
+"""Principal axes within which normal classes are compared: choice of their number, and their results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from discrim.models.moments.sample import NeedsRows
 def refuse_collinear_total(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: tuple[str, ...]
 ) -> None:
-    """Raise where axes whiten the columns by the covariance of all rows, and this is singular."""
+    """Raise an error if axes are computed from a total covariance that is singular."""
     subspace = covariance_model.subspace
     if subspace is None or not subspace.is_supervised:
         return
@@ -78,7 +78,18 @@ AT_ONCE = 2**22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxesChoice:
-    """How a number of axes is chosen: among which kind, of which rows and moments, under a prior (K,)."""
+    """Candidates for the number of principal axes, and the rows that choose among them.
+
+    Attributes
+    ----------
+    covariance_model : SubspaceCovariance
+    blocks : Blocks
+    moments : ClassMoments
+        Moments of these rows.
+    divisors : callable
+        Returns the divisors of the covariances, (1,) or (K,), from moments.
+    prior : (K,) float
+    """
 
     covariance_model: SubspaceCovariance
     blocks: Blocks
@@ -87,7 +98,7 @@ class AxesChoice:
     prior: Floats
 
     def numbers(self, most: int) -> Codes:
-        """The numbers that are tried."""
+        """Return the candidate numbers, up to `most`."""
         if most < 1:
             raise CollinearError(
                 "The rows that are left to learn from have no covariance within classes on one principal "
@@ -98,7 +109,7 @@ class AxesChoice:
         return np.arange(1, most + 1) if self.covariance_model.inner.traits.is_full else numbers_tried(most)
 
     def most(self, moments: ClassMoments, rank: int, out: int = 0) -> int:
-        """Axes, of so many that there are, whose scores have covariances without `out` of the rows."""
+        """Return the largest number of axes whose scores have covariances without `out` of the rows."""
         if not self.covariance_model.inner.requires_full_rank(rank):
             return rank
         common = len(self.divisors(self.moments)) == 1
@@ -109,7 +120,18 @@ class AxesChoice:
     def missed(
         self, scores: Scores, moments: ClassMoments, rows: tuple[Floats, Codes, Floats | None], numbers: Codes
     ) -> Floats:
-        """Rows (G, K) of each class that are called another one, from their scores y (m, q)."""
+        """Return the misclassified rows (G, K) by number of axes and class.
+
+        Parameters
+        ----------
+        scores : Scores
+            Moments of the scores on all axes.
+        moments : ClassMoments
+        rows : (y, codes, weights)
+            Scores (m, q) of the rows on all axes, their classes (m,) and their weights (m,) or None.
+        numbers : (G,) int
+            Candidate numbers.
+        """
         y, codes, weights = rows
         divisors = self.divisors(moments)
         log_prior = logs_of_prior(self.prior)
@@ -125,10 +147,22 @@ class AxesChoice:
 
 
 def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovariance, pd.DataFrame]:
-    """The kind with the number of axes of least error, of equal errors the smallest; and the path.
+    """Choose the smallest number of axes with the least error.
 
-    The path has components, error, se and share, that of the variance which the axes have. Axes are learnt
-    anew without each fold or row. The prior is sampled where it is the class proportions of the rows.
+    The axes are computed again without each fold or row.
+
+    Parameters
+    ----------
+    choice : AxesChoice
+    sampled : bool
+        Whether the prior is the class proportions of the rows.
+
+    Returns
+    -------
+    SubspaceCovariance
+        The covariance model with this number of axes.
+    DataFrame
+        components, error, se, and share, which is the share of the variance along the axes.
     """
     refuse_lone_classes(choice.moments, choice.blocks.design.levels, "components=")
     spectrum = choice.covariance_model.spectrum(choice.moments)
@@ -147,7 +181,7 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovarianc
 
 
 def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
-    """Numbers (G,), wrong rows (G, K) and judged rows (K,), by folds whose axes are learnt without them."""
+    """Return candidates (G,), misclassified rows (G, K) and rows (K,), by axes without each fold."""
     blocks = choice.blocks
     k = choice.moments.n_classes
     used = int((used_codes(blocks) >= 0).sum())
@@ -168,7 +202,7 @@ def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, F
 
 
 def _by_leaving_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
-    """The same by leaving out each row, whose axes are learnt without it."""
+    """Return the same as `_by_folds`, with axes computed without each row."""
     moments = choice.moments
     rank = len(spectrum.lengths)
     if not choice.covariance_model.learns_anew(moments, rank):
@@ -234,7 +268,7 @@ LEAST_LENGTH = 1e-8
 
 
 def with_digits(covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments) -> ClassMoments:
-    """Moments with the digits of the axes of a kind: with roots of the rows, where an axis is that short."""
+    """Return moments with roots of the rows if the scatter has no digits for some axis."""
     subspace = covariance_model.subspace
     if subspace is None or moments.roots is not None or not blocks.table.nrows:
         return moments
@@ -249,7 +283,7 @@ def with_digits(covariance_model: CovarianceModel, blocks: Blocks, moments: Clas
 
 
 def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:
-    """Blocks with an indicator of each level, and the names of such columns."""
+    """Return blocks with an indicator of each level, and the names of these columns."""
     design, names = indicator_design(blocks.design)
     return replace(blocks, design=design), names
 
@@ -269,7 +303,7 @@ def recode(fit: FittedModel[Any], blocks: Blocks) -> tuple[FittedModel[Any], Blo
 def with_indicators(
     covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments, names: frozenset[str] | None
 ) -> tuple[CovarianceModel, ClassMoments]:
-    """The kind, of axes of correspondence where columns are indicators, and moments with its digits."""
+    """Return the model, with axes of correspondence for indicators, and moments with enough digits."""
     subspace = covariance_model.subspace
     if names is not None and subspace is not None:
         which = tuple(term in names for term in blocks.terms)

@@ -39,7 +39,7 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 
 
 def covariance_model_of(fit: FittedModel[Any]) -> FitComponent | None:
-    """Return what the kind of covariance of a fit adds to its results; None if it adds nothing."""
+    """Return the attributes that the covariance model adds to the results of a fit, or None."""
     return describe(fit.estimates.covariance_model).component(fit)
 
 
@@ -110,7 +110,7 @@ Null = Literal["theoretical", "empirical"]
 def anova(
     fit: FittedModel[LDAFit], *, levene: str | None, adjust: str | None, level: float | None = None
 ) -> pd.DataFrame:
-    """One row a column; see `LDAResults.anova`."""
+    """Analyses of variance, one row for each column; see `LDAResults.anova`."""
     moments = fit.estimates.by_column
     table = anova_table(moments, fit.terms, level)
     if levene is not None:
@@ -130,7 +130,7 @@ def anova(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Deviations:
-    """Absolute deviations of the rows from a middle of their class, the sum of two (K, p), by block."""
+    """Blocks of the absolute deviations of rows from the centre of their class, `centres` + `rests` (K, p)."""
 
     blocks: Blocks
     centres: Floats
@@ -143,7 +143,7 @@ class _Deviations:
 
 
 def _medians(blocks: Blocks) -> Floats:
-    """Medians (K, p) of the classes; they need the rows side by side."""
+    """Return the medians (K, p) of the classes, which requires all rows in memory."""
     parts: list[list[Floats]] = [[] for _ in blocks.design.levels]
     for x, codes, weights in blocks:
         if weights is not None and (weights % 1 != 0).any():
@@ -157,9 +157,19 @@ def _medians(blocks: Blocks) -> Floats:
 
 
 def adjusted(p: pd.Series, method: str, own: tuple[str, ...] = ()) -> pd.Series:
-    """P-values adjusted by a method of statsmodels' `multipletests`; a DataError where one is missing.
+    """Adjust p-values by a method of statsmodels' `multipletests`.
 
-    The message on a method that is not known names the caller's own words first.
+    Parameters
+    ----------
+    p : Series
+    method : str
+    own : tuple of str
+        Methods of the caller, which the message on an unknown method also lists.
+
+    Raises
+    ------
+    DataError
+        The method is unknown, or a p-value is missing.
     """
     from statsmodels.stats.multitest import multipletests
 
@@ -437,7 +447,7 @@ class ClassDifferences(NormalResults):
 
 
 def _weights(combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.Index) -> pd.DataFrame:
-    """Weights (p, c) of all columns of a fit, those that are not named being zero."""
+    """Return the weights (p, c) of all columns of a fit; columns that are not named have zero."""
     if terms is not None:
         raise DataError("combinations= stands in the place of terms=.", hint="Pass one of them.")
     if not isinstance(combinations, pd.DataFrame) or not combinations.size:
