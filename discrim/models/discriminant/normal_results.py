@@ -130,7 +130,7 @@ def anova(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Deviations:
-    """Blocks of the absolute deviations of rows from the centre of their class, `centres` + `rests` (K, p)."""
+    """Blocks of absolute deviations of rows from the centre of their class, `centres` + `rests` (K, p)."""
 
     blocks: Blocks
     centres: Floats
