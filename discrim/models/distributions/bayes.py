@@ -379,7 +379,7 @@ class BayesResults(Reported):
         law = self._known.law
         prior = self._prior_values(None)
         bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
-        with named_errors((), self.classes), bar as progress:
+        with named_errors((), list(self.classes)), bar as progress:
             least = bayes_law.least_risk(law, prior, self._costs, self._draws, self._seed, progress)
         if isinstance(law, DensityLaw) and least.is_sampled and _n_pairs(self) <= MAX_PAIRS:
             normals = law.normals() if self.costs is None else None
@@ -434,7 +434,7 @@ class BayesResults(Reported):
         decide = ruled(self._known, rule)
         prior = self._prior_values(None)
         bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
-        with named_errors((), self.classes), bar as progress:
+        with named_errors((), list(self.classes)), bar as progress:
             over = bayes_law.excess(
                 self._known.law, prior, self._costs, decide, self._draws, self._seed, progress
             )
