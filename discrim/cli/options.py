@@ -21,7 +21,7 @@ from discrim.cli.output import FORMATS, error_line
 from discrim.cli.values import ValueKind, annotations_of, kind_of
 from discrim.docstrings import parameter_entries
 from discrim.errors import DiscrimError
-from discrim.models.registry import BY_VERB, HOME, MODELS, resolve
+from discrim.models.registry import BY_VERB, HOME, MODELS, plot_kinds, resolve
 from discrim.slips import Rewriting, rewritten_keyword
 
 FITTED = "what is fitted"
@@ -400,8 +400,9 @@ def _add(group: Any, row: Option, verb: str) -> None:
         more["choices"] = row.kind.split()
         if row.typed.startswith("--kind"):
             model = PICTURED.get(verb, verb.replace("-", "_"))
-            specs = [resolve(entry.spec)() for entry in MODELS if entry.verb == model]
-            kinds = dict.fromkeys(plot.kind for spec in specs for plot in spec.plots())
+            kinds = dict.fromkeys(
+                kind for entry in MODELS if entry.verb == model for kind in plot_kinds(entry)
+            )
             more["choices"] = JUDGED if verb == "assess" else tuple(kinds)
         text = text.format(choices=", ".join(more["choices"]))
     else:

@@ -328,7 +328,7 @@ class ModelSpec(Refits[E]):
     A subclass has to define `name`, `title`, `results_class`, `summary`, `plots` and, if files can store its
     fits, `constructor`. Every other attribute and method has a default. The estimates of a model have the
     attributes `moments`, `prior` and `estimated_prior`, and the methods `rule`, `refit` and `left_out` unless
-    the subclass overrides what calls them.
+    the subclass overrides what calls them. The results call their methods `llf` and `df_model`.
 
     Parameters
     ----------
