@@ -164,7 +164,7 @@ NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # on lines of their own. Files: plots by family, labels, scores, errors of the core and their descriptions,
 # wording of covariance models, map-reduce, threads. The flag: units of nonlinear shrinkage.
 HOUSE = {
-    "files": 330,
+    "files": 326,
     "lines": 118_100,
     "lines of imports over lines of other code, in percent": 8.6,
     "lda() on iris, files": 30,
@@ -518,8 +518,7 @@ def test_a_list_of_models_is_seen(source):
 
 def test_a_file_is_small_and_says_what_it_is_for():
     assert [case(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
-    # The hint of an error stands on a line of its own, which lengthens files with many options.
-    assert [case(path) for path in MODULES if len(text_of(path).splitlines()) > 950] == []
+    assert [case(path) for path in MODULES if len(text_of(path).splitlines()) > 900] == []
     long = [
         f"{case(path)}:{node.lineno}: {node.name}"
         for path in MODULES
