@@ -164,7 +164,7 @@ def verb_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
     Arrays and tables become lists and dicts. If the user later changes the array, refits do not change.
     """
-    options = {name: plain_value(value) for name, value in arguments.items() if name not in NOT_OPTIONS}
+    options = {name: plain_option(value) for name, value in arguments.items() if name not in NOT_OPTIONS}
     for name in ("folds", "cv"):
         if not isinstance(options.get(name), int | str | None):
             # Splits may be many or an iterator, and are of no use without the rows.
@@ -172,18 +172,18 @@ def verb_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def plain_value(value: Any) -> Any:
+def plain_option(value: Any) -> Any:
     """Return a copy of an option in numbers, text, lists and dicts; other objects are not copied."""
     if value is None or type(value) in (str, bool, int, float):
         return value
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping | pd.Series | pd.DataFrame):
-        return {plain_value(key): plain_value(each) for key, each in value.items()}
+        return {plain_option(key): plain_option(each) for key, each in value.items()}
     if isinstance(value, np.ndarray | pd.Index):
         value = value.tolist()
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Iterator | type):
-        return value if hasattr(value, "fit") else [plain_value(each) for each in value]
+        return value if hasattr(value, "fit") else [plain_option(each) for each in value]
     return value
 
 

@@ -31,7 +31,7 @@ from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import (
     NOT_OPTIONS,
     LostObject,
-    plain_value,
+    plain_option,
     text_of,
     used_sparse_rows,
     verb_options,
@@ -107,7 +107,7 @@ def _held(number: Any, classes: pd.Index) -> Any:
     """What was chosen: one value, or a dict of those of the classes."""
     if not isinstance(number, np.ndarray | tuple):
         return number
-    return dict(zip(classes, plain_value(number), strict=True))
+    return dict(zip(classes, plain_option(number), strict=True))
 
 
 def argument_defaults(model: ModelEntry) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def refuse_collinear_total(
         raise reading.collinear_error(found, terms, "over all rows", instead=instead)
 
 
-def needs_rows(components: object) -> NeedsRows:
+def reason_to_need_rows(components: object) -> NeedsRows:
     """Return the reason that a number of axes cannot be chosen from moments."""
     return NeedsRows(
         f"components={components!r} chooses the number of axes by the rows.",

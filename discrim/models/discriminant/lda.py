@@ -213,25 +213,6 @@ class LDALogOdds(LogOddsEquations):
         """
         return self.log_odds(level=level)[["low", "high"]]
 
-    @displayed()
-    def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """The log odds against the first class under broom's names, with a row for each class and term.
-
-        The standard error, and what follows from it, is missing where `log_odds` has none: with shrunk and
-        robust covariances, and with `ncomp=`.
-
-        Parameters
-        ----------
-        level : float
-            Level of the intervals: 0.95 stands for 95 percent.
-        """
-        if self._fit.estimates.has_errors:
-            return with_broom_names(self.log_odds(level=level))
-        table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
-        table["coef"] = self.params.to_numpy().T.ravel()
-        table[["se", "z", "p", "low", "high"]] = np.nan
-        return with_broom_names(table)
-
 
 class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     """A fitted linear discriminant analysis.
@@ -471,6 +452,25 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         Where a fit has no rows, ask `qda`, which needs only moments.
         """
         return normal_fits.box_m_of(self._fit)
+
+    @displayed()
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """The log odds against the first class under broom's names, with a row for each class and term.
+
+        The standard error, and what follows from it, is missing where `log_odds` has none: with shrunk and
+        robust covariances, and with `ncomp=`.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        """
+        if self._fit.estimates.has_errors:
+            return with_broom_names(self.log_odds(level=level))
+        table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
+        table["coef"] = self.params.to_numpy().T.ravel()
+        table[["se", "z", "p", "low", "high"]] = np.nan
+        return with_broom_names(table)
 
     @displayed()
     def glance(self) -> pd.DataFrame:

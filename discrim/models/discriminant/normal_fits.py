@@ -48,7 +48,7 @@ from discrim.models.base.core_errors import public_error
 from discrim.models.base.fit import E, FittedModel, ModelSpec, fit_covariances
 from discrim.models.base.reading import Watch
 from discrim.models.base.refits import error_path, largest_as_good
-from discrim.models.discriminant.components import AxesChoice, choose_axes, needs_rows
+from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_to_need_rows
 from discrim.models.discriminant.covariance_models import (
     advised_specification,
     covariance_text,
@@ -119,7 +119,7 @@ def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tupl
     subspace = covariance_model.subspace
     reason = None
     if covariance_model.needs_rows:
-        reason = ESTIMATED_FROM_ROWS if subspace is None else needs_rows(subspace.wanted)
+        reason = ESTIMATED_FROM_ROWS if subspace is None else reason_to_need_rows(subspace.wanted)
     return sample.of_moments(covariance_model.required_moments(sample.scatters), reason)
 
 

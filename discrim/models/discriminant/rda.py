@@ -43,7 +43,7 @@ from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule, verb_options
 from discrim.models.base.refits import held_path, moment_folds
 from discrim.models.base.stored import register_class
-from discrim.models.discriminant.components import AxesChoice, choose_axes, needs_rows
+from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_to_need_rows
 from discrim.models.discriminant.covariance_models import warn_of_separated_axes
 from discrim.models.discriminant.normal_fits import warn_of_units, warn_where_units_differ
 from discrim.models.discriminant.normal_results import SubspaceResults
@@ -580,7 +580,7 @@ def rda(
     else:
         reason = CHOSEN_FROM_ROWS if chooses else None
         if axes is not None and axes.needs_rows:
-            reason = needs_rows(axes.wanted)
+            reason = reason_to_need_rows(axes.wanted)
         blocks, stats = sample.of_moments("class", reason)
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
