@@ -164,7 +164,7 @@ NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # on lines of their own. Files: plots by family, labels, scores, errors of the core and their descriptions,
 # wording of covariance models, map-reduce, threads. The flag: units of nonlinear shrinkage.
 HOUSE = {
-    "files": 326,
+    "files": 324,
     "lines": 118_100,
     "lines of imports over lines of other code, in percent": 8.6,
     "lda() on iris, files": 27,
