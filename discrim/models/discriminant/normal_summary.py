@@ -149,7 +149,7 @@ def _discriminants(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
 
 
 def _slopes(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Slopes on the covariates, common to the classes."""
+    """Slopes on the covariates, which the classes share."""
     table = results.covariate_model.slopes()[["coef", "se", "t", "p"]]
     table = table.set_axis([f"{column} on {covariate}" for covariate, column in table.index], axis=0)
     formats: dict[Any, Any] = {"coef": "general", "se": "general", "t": "z", "p": "p"}
@@ -164,7 +164,7 @@ def _slopes(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
 
 
 def _adjusted_means(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Means at equal covariates."""
+    """Class means at equal covariates."""
     moments = fit.estimates.moments
     q = fit.estimates.covariates
     means = results.covariate_model.adjusted_means()["adjusted"].to_numpy().reshape(len(fit.classes), -1)
@@ -238,7 +238,7 @@ STRUCTURES: dict[Any, str] = {
 
 
 def canonical_summary(result: CanonicalResults, sections: Sequence[str] | None = None) -> Summary:
-    """The tables of a canonical analysis, or some of them."""
+    """Return the summary of a canonical analysis, or some of its sections."""
     title = f"Canonical discriminant analysis: {result._fit.formula}"
     return summarize(title, _canonical_sections(result), pick=sections)
 
@@ -285,14 +285,14 @@ def _structure(result: CanonicalResults, kind: Any) -> Section:
 
 
 def variate_correlations(result: Any, matrix: str) -> Section:
-    """The eigenvalues of a matrix, and the canonical correlations, of classes or of a term."""
+    """Eigenvalues of a matrix and canonical correlations, for classes or a term."""
     parts = [result.eigenvalues, result.proportion, result.cumulative, result.correlations]
     formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
     return Section(f"Eigenvalues of {matrix} and canonical correlations", pd.concat(parts, axis=1), formats)
 
 
 def variate_tests(tests: pd.DataFrame, more: str = "") -> Section:
-    """The tests of the dimensions of a canonical analysis."""
+    """Tests of the dimensions of a canonical analysis."""
     freedom = ("df1", "df2", "df")
     table = tests.assign(**{name: [f"{x:.6g}" for x in tests[name]] for name in freedom})
     formats: dict[Any, Any] = {"wilks": "share", "F": "z", "p": "tail", "chi2": "z", "p_chi2": "tail"}
@@ -358,7 +358,7 @@ def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> Parts:
 
 
 def _deviations(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Standard deviations by class, a row a column."""
+    """Standard deviations by class, one row for each column."""
     sds = class_deviations(fit.estimates)
     table = Columns(np.column_stack(sds), fit.terms, fit.classes)
     worth = headers.worth(fit.estimates.moments)
@@ -375,7 +375,7 @@ def _quadratic_header(results: QDAResults, fit: FittedModel[QDAFit]) -> Pairs:
 
 
 def _save_axes(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Directions of the axes of ncomp=, and their eigenvalues."""
+    """Directions of the axes of `ncomp=`, and their eigenvalues."""
     loadings = results.subspace.loadings
     eigenvalues = results.subspace.eigenvalues.to_numpy()
     numbers = np.vstack([loadings.to_numpy(), eigenvalues[: loadings.shape[1]]])
@@ -399,7 +399,7 @@ def _save_axes(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
 
 
 def _covariance_of_scores(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
-    """The covariance of a class on the axes of ncomp=."""
+    """Covariance of a class on the axes of `ncomp=`."""
     k = list(results.classes).index(label)
     more = len(results.classes) - MOST_COVARIANCES
     divisor = "n" if fit.estimates.method == "mle" else "n-1"
@@ -418,7 +418,7 @@ def _covariance_of_scores(results: QDAResults, fit: FittedModel[QDAFit], label: 
 
 
 def _factors(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Dimensions, variances of signal and noise, and the share that the signal explains, by class."""
+    """Dimensions, variances of signal and noise, and share explained by the signal, by class."""
     table = results.covariance_model.factors.rename_axis(index=None)
     table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
@@ -507,7 +507,7 @@ def _errors_of_pairs(results: RDAResults, fit: FittedModel[RDAFit]) -> Section:
 
 
 def chosen_by(fit: FittedModel[RDAFit]) -> str:
-    """How alpha and gamma were chosen, in words."""
+    """Describe how alpha and gamma were chosen."""
     cv = fit.estimates.cv
     plan = fit.spec.search
     if cv is None:
@@ -523,7 +523,7 @@ def chosen_by(fit: FittedModel[RDAFit]) -> str:
 def _common_header(
     results: LDAResults | QDAResults, fit: FittedModel[Any], *, by_class: bool
 ) -> tuple[list[Any], list[Any]]:
-    """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
+    """Return the left and the right items of the header that linear and quadratic fits share."""
     covariance_model = fit.estimates.covariance_model
     moments = fit.estimates.moments
     covariances = fit.estimates.covariances if by_class else (fit.estimates.covariance,)
@@ -549,13 +549,13 @@ def _common_header(
 
 
 def _covariance_note(fit: FittedModel[Any]) -> str:
-    """What the header says below its lines of the covariance."""
+    """Return the note on the covariance below the header."""
     note: str = describe(fit.estimates.covariance_model).note(lambda text: shorten(clean(text), 90))
     return note
 
 
 def _log_determinants(results: QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
-    """Prior, rows and log-determinant by class."""
+    """Prior, rows and log-determinant of each class."""
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
     covariance_model = getattr(fit.estimates, "covariance_model", None)
@@ -583,11 +583,25 @@ def _covariance(
     name: str = "correlations",
     first: int = 0,
 ) -> Section:
-    """A covariance as a triangle, or its variances where it has no more or is never formed whole.
+    """Covariance as a triangle, or its variances if it is diagonal or was never computed in full.
 
-    Where its numbers are so unlike that they would stand in powers of ten, standard deviations and
-    correlations are shown in its place, as the table `name`. `where` names its rows and its divisor. It is
-    that of the columns from the first on.
+    If the values differ so much that they need exponents, standard deviations and correlations are shown.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    covariance : Covariance
+    where : (str, str)
+        Rows and divisor, for the title.
+    source : str
+        Expression that returns the covariance.
+    by_class : bool
+        Whether it is the covariance of one class.
+    note : str
+    name : str
+        Key of the table of correlations.
+    first : int
+        Position of the first column that is shown.
     """
     moments = fit.estimates.moments
     covariance_model = fit.estimates.covariance_model
@@ -625,7 +639,7 @@ def _covariance(
 
 
 def _flagged(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Rows beyond the cutoff by class, the farthest of them by name."""
+    """Flagged rows by class, with the names of the farthest."""
     table = results.covariance_model.robust_distances()
     flagged = table[table["flagged"]].sort_values("distance", ascending=False, kind="stable")
     counted = pd.DataFrame(index=results.classes.rename(None))
@@ -650,7 +664,7 @@ def _flagged(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section
 
 
 def _shrinkage_path(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Errors of the shrinkages that leave-one-out chose among."""
+    """Leave-one-out errors of the candidate shrinkages."""
     table = results.covariance_model.path.set_index("shrinkage").rename_axis(index=None)
     table.index = [f"{value:g}" for value in table.index]
     note = (
@@ -664,7 +678,7 @@ def _shrinkage_path(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> 
 
 
 def _axes_path(results: Any, fit: FittedModel[Any]) -> Section:
-    """Errors of some of the numbers of principal axes that were tried, among them the one chosen."""
+    """Errors of some of the candidate numbers of principal axes, including the chosen one."""
     path = results.subspace.path
     n_components = results.subspace.n_components
     steps = np.arange(len(path))
@@ -681,7 +695,7 @@ def _axes_path(results: Any, fit: FittedModel[Any]) -> Section:
 
 
 def _with_equal_covariances(parts: Sections, fit: FittedModel[Any], by_name: Sequence[str]) -> Parts:
-    """The sections, with one on equal covariances where these can be tested."""
+    """Add a section on equal covariances if these can be tested."""
     whole = Parts(parts, by_name)
     if fit.estimates.has_distances and fit.has_rows:
         whole["equal_covariances"] = _equal_covariances
@@ -690,7 +704,7 @@ def _with_equal_covariances(parts: Sections, fit: FittedModel[Any], by_name: Seq
 
 
 def _read_rows_once(_: Any, fit: FittedModel[Any]) -> None:
-    """Errors for the header, and tests of covariances, from one reading of the rows; the fit keeps them."""
+    """Compute and cache the errors of the header and the tests of covariances in one pass."""
     if "apparent" not in fit.cache and not takes_long(fit):
         judged = RowsJudged(fit)
         equal_covariance_tests(fit, judged.watch)
@@ -698,7 +712,7 @@ def _read_rows_once(_: Any, fit: FittedModel[Any]) -> None:
 
 
 def _equal_covariances(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Raw likelihood ratio and Box's M of the rows of the fit, from one pass by class."""
+    """Likelihood ratio test and Box's M of the rows of the fit."""
     title = "Was one covariance enough? (LDA against QDA)"
     tested = equal_covariance_tests(fit)
     if isinstance(tested, str):
@@ -733,6 +747,3 @@ lda_brief: Sections = {
 }
 qda_brief: Sections = {"classes": _log_determinants, "means": _means}
 rda_brief = qda_brief
-
-
-# ---- pictures
