@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from discrim import datasets
@@ -24,27 +24,22 @@ from discrim.models.registry import resolve
 __all__ = ["main"]
 
 
-def _shown_once() -> Callable[..., None]:
-    """Stand in for :func:`warnings.showwarning`: each message alone, and once."""
-    said: set[str] = set()
-
-    def show(message: Warning | str, *where: object, **more: object) -> None:
-        if str(message) not in said:
-            said.add(str(message))
-            say(f"warning: {message}")
-
-    return show
-
-
 def _run(argv: Sequence[str] | None) -> int:
     typed = sys.argv[1:] if argv is None else list(argv)
     # Only the verb that is typed needs its options.
     parser = build_parser(only=typed[:1])
     arguments = parser.parse_args(typed)
-    standard_output()  # A fit is not made, or saved, where nobody can read what is said of it.
+    standard_output()  # If nobody can read the summary, nothing is fitted or saved.
+    shown: set[str] = set()
+
+    def show_once(message: Warning | str, *args: object, **kwargs: object) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            say(f"warning: {message}")
+
     with warnings.catch_warnings():
         warnings.simplefilter("always", DiscrimWarning)
-        warnings.showwarning = _shown_once()
+        warnings.showwarning = show_once
         try:
             options = dict(vars(arguments))
             resolve(VERBS[arguments.command].run)(options.pop("command"), options)
@@ -52,8 +47,8 @@ def _run(argv: Sequence[str] | None) -> int:
             if isinstance(error, OSError):
                 raise
             # Options that were typed are not repeated, because they may be the problem.
-            options = parser_of(parser, arguments.command).typed(error.options, without=vars(arguments))
-            say(f"{error}{options}")
+            suggested = parser_of(parser, arguments.command).typed(error.options, without=vars(arguments))
+            say(f"{error}{suggested}")
             return 2
     return 0
 

@@ -163,7 +163,7 @@ class Parser(argparse.ArgumentParser):
         " Typed as: --bias-reduction --sep ';'"
         """
         actions = {action.dest: action for action in self._actions if action.option_strings}
-        texts = []
+        texts: list[str] = []
         for name, value in options.items():
             action = actions.get(name)
             if action is None or name in without:
@@ -207,25 +207,24 @@ class Parser(argparse.ArgumentParser):
         self.error(f"{takes}, and {rest[0]!r} is one more: {hint}")
 
     def _refuse_option(self, word: str) -> NoReturn:
+        """Refuse an unknown option, with the option that is meant or the way to do the same here."""
         option = word.partition("=")[0]
-        whose = f" of {self.verb}" if self.verb else ""
-        self.error(f"no option {option!r}{whose}{self._meant(option)}")
-
-    def _meant(self, option: str) -> str:
-        """Return the end of a message: the option that is meant, or how it is written now."""
+        message = f"no option {option!r}" + (f" of {self.verb}" if self.verb else "")
         known = {each.lstrip("-").replace("-", "_"): each for each in self.options()}
-        found = nearest_slip(option.lstrip("-").replace("-", "_")[:200], known, KEYWORDS)
-        if not found:
-            near = nearest(option, known.values())
-            return "" if near is None else f": did you mean {near}?"
-        return f": did you mean {known[found]}?" if found in known else f": {found}."
+        slip = nearest_slip(option.lstrip("-").replace("-", "_")[:200], known, KEYWORDS)
+        near = known.get(slip) if slip else nearest(option, known.values())
+        if near is not None:
+            message += f": did you mean {near}?"
+        elif slip:
+            message += f": {slip}."
+        self.error(message)
 
 
 def nearest(word: Any, known: Iterable[str]) -> str | None:
-    """What was meant by a word, of those that are known; None where no one is near."""
+    """Return the known word that is most similar to a word, or None if none is similar."""
     from difflib import get_close_matches
 
-    # A long word is no slip of the hand, and would take its time.
+    # Long words are not typing errors, and comparing them takes long.
     text = str(word)[:200].lower().replace("_", "-")
     by_form = {each.lower().replace("_", "-"): each for each in known}
     found = get_close_matches(text, by_form, n=1)
