@@ -532,14 +532,14 @@ class VerbClassifier(FittedClassifier):
         try:
             results: ClassifierResults = type(self).verb(formula, data, **options)
         except (CollinearError, DataError, SeparationError) as error:
-            simpler = None if way_on == "raise" else self._instead(error, formula, data, options)
+            simpler = None if way_on == "raise" else self._fit_simpler(error, formula, data, options)
             if simpler is None:
                 raise
             return simpler
         return results
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
-        """What is fitted where the verb has refused the rows."""
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit a simpler model if the verb has refused the rows; return None if there is none."""
         return None
 
     def _refuse_classes(self, classes: Array) -> None:
@@ -713,10 +713,25 @@ def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
     return counts[counts > 0]
 
 
-def fitted_instead(
+def fit_with_warning(
     error: DiscrimError, words: str, verb: Callable[..., Any], formula: Any, data: Any, **options: Any
 ) -> ClassifierResults:
-    """A simpler fit, with a warning that says in words what it is, and by what error."""
+    """Return a simpler fit, and warn of what was fitted and why.
+
+    Parameters
+    ----------
+    error : DiscrimError
+        Why the model of the user was not fitted.
+    words : str
+        What is fitted instead.
+    verb : callable
+    formula, data, **options
+        Arguments of the verb.
+
+    Returns
+    -------
+    ClassifierResults
+    """
     with warnings.catch_warnings():
         # The refused fit has issued these warnings.
         warnings.simplefilter("ignore", DroppedColumnsWarning)
@@ -747,7 +762,7 @@ def shrunk_lda(
 ) -> ClassifierResults:
     """Fit `lda()` with a shrunk covariance and a warning; `names` are options to keep."""
     other = plainly_shrunk(options, *names) | {"collinear": "drop"}
-    return fitted_instead(error, f"lda() with covariance={SHRUNK}", discrim.lda, formula, data, **other)
+    return fit_with_warning(error, f"lda() with covariance={SHRUNK}", discrim.lda, formula, data, **other)
 
 
 def from_words(words: Mapping[str, Callable[[], Specification]]) -> Callable[[Any], Any]:

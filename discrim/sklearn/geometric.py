@@ -50,11 +50,11 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     constant: str = "drop"
     singular: str = "euclidean"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, CollinearError) or options["metric"] == "euclidean":
             return None
         options |= {"metric": "euclidean", "scale": True}
-        return base.fitted_instead(
+        return base.fit_with_warning(
             error, 'with metric="euclidean", scale=True', discrim.knn, formula, data, **options
         )
 
@@ -95,7 +95,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     def _spread(self) -> Spread | None:
         return None if self.threshold in (None, "1se") else "diagonal"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         counts = base.class_sizes(data, options)
         larger = counts.index[counts > base.MOST_FEW]
         if options["threshold"] not in (None, "1se") or len(larger) == len(counts):
@@ -112,7 +112,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
                 threshold = float(discrim.shrunken_centroids(formula, data[some], **own).threshold)
         words = f"with threshold={threshold:.4g}, by the classes of more rows,"
         options |= {"threshold": threshold}
-        return base.fitted_instead(error, words, discrim.shrunken_centroids, formula, data, **options)
+        return base.fit_with_warning(error, words, discrim.shrunken_centroids, formula, data, **options)
 
 
 @estimator
@@ -142,13 +142,13 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     overlap: str = "warn"
     constant: str = "drop"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, SeparationError):
             return None
         with warnings.catch_warnings():
             # The error says that no plane separates the classes.
             warnings.simplefilter("ignore", NoSeparationWarning)
-            return base.fitted_instead(
+            return base.fit_with_warning(
                 error, "the perceptron's plane", discrim.perceptron, formula, data, **options
             )
 
@@ -188,7 +188,7 @@ class KernelDensityClassifier(WeightedClassifier):
 
     singular: str = "euclidean"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         by_likelihood = options["bandwidth"] is None and options["select"] == "likelihood"
         ways: list[dict[str, Any]] = [{"select": "error"}] if by_likelihood else []
         if isinstance(error, CollinearError):
@@ -196,7 +196,7 @@ class KernelDensityClassifier(WeightedClassifier):
         for way in ways:
             with suppress(CollinearError, DataError):
                 words = "with " + ", ".join(f'{name}="{value}"' for name, value in way.items())
-                return base.fitted_instead(
+                return base.fit_with_warning(
                     error, words, discrim.kernel_density, formula, data, **options | way
                 )
         return None

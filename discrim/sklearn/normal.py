@@ -315,14 +315,14 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         return super()._results(formula, data, {k: v for k, v in options.items() if k != "covariates"})
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         asked = self._specification("covariance")
         goes_on = options["collinear"] != "raise" and isinstance(asked, Full | StudentT | MCD)
         if not isinstance(error, CollinearError) or not goes_on or self._right_side() != ".":
             return None
         other = base.shrunk_options(options)
         words = f"with covariance={other['covariance']}"
-        return base.fitted_instead(error, words, discrim.lda, formula, data, **other)
+        return base.fit_with_warning(error, words, discrim.lda, formula, data, **other)
 
     def _spread(self) -> Spread | None:
         covariance_model = read_covariance(LINEAR, self.covariance, self.method, self.components)
@@ -402,7 +402,7 @@ class QDAClassifier(PartialClassifier):
         # Where a class has no covariance, those of all classes are turned to.
         return None if covariance_model.needs_rows else "class"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         asked = self._specification("covariance")
         if not isinstance(error, CollinearError) or asked is None:
             return None
@@ -410,10 +410,10 @@ class QDAClassifier(PartialClassifier):
         other = base.shrunk_options(options, asked)
         words = f"covariance={other['covariance']}"
         try:
-            return base.fitted_instead(error, f"with {words}", discrim.qda, formula, data, **other)
+            return base.fit_with_warning(error, f"with {words}", discrim.qda, formula, data, **other)
         except CollinearError as why:
             other["collinear"] = "drop"
-            return base.fitted_instead(why, f"lda() with {words}", discrim.lda, formula, data, **other)
+            return base.fit_with_warning(why, f"lda() with {words}", discrim.lda, formula, data, **other)
 
 
 @estimator
@@ -433,7 +433,7 @@ class LocationClassifier(WeightedClassifier):
 
     singular: str = "shrink"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, CollinearError):
             return None
         return base.shrunk_lda(error, formula, data, options)
@@ -477,7 +477,7 @@ class NaiveBayesClassifier(PartialClassifier):
             warn_user(f"{incomplete} {rows} a value: fitted without.", DroppedRowsWarning)
         return super()._results(formula, data, options)
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, CollinearError):
             return None
         several = base.class_sizes(data, options).min() > 1
@@ -493,14 +493,14 @@ class NaiveBayesClassifier(PartialClassifier):
             names = ("prior", "weights", "method", "na_action", "moments")
             other = {name: options.get(name) for name in names}
             other |= {"covariance": "diagonal", "collinear": "drop"}
-            return base.fitted_instead(
+            return base.fit_with_warning(
                 error, 'lda() with covariance="diagonal"', discrim.lda, formula, data, **other
             )
         else:
             words = 'with method="mle", smoothing=1e-9'
         # A class of one row has no variance of divisor n - 1.
         options |= {"smoothing": 1e-9} | ({} if several else {"method": "mle"})
-        return base.fitted_instead(error, words, discrim.naive_bayes, formula, data, **options)
+        return base.fit_with_warning(error, words, discrim.naive_bayes, formula, data, **options)
 
     def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
         """Whether all columns are numbers."""
@@ -555,7 +555,7 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
         chosen = self.alpha is None or self.gamma is None or any(isinstance(each, str) for each in asked)
         return None if chosen else "class"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         few = base.class_sizes(data, options).min() <= base.MOST_FEW
         if not (few or isinstance(error, CollinearError)):
             return None
@@ -563,7 +563,7 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
             other = base.plainly_shrunk(options, "method")
             words = f"qda() with covariance={base.SHRUNK}"
             with suppress(CollinearError):
-                return base.fitted_instead(error, words, discrim.qda, formula, data, **other)
+                return base.fit_with_warning(error, words, discrim.qda, formula, data, **other)
         return base.shrunk_lda(error, formula, data, options, "method")
 
 
@@ -588,7 +588,7 @@ class PLDAClassifier(PartialClassifier):
     def _spread(self) -> Spread | None:
         return None if self.normalize else "pooled"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, CollinearError):
             return None
         return base.shrunk_lda(error, formula, data, options)
@@ -620,12 +620,12 @@ class MixtureClassifier(WeightedClassifier):
 
     singular: str = "simpler"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         for simpler in SIMPLER:
             with suppress(CollinearError):
                 words = ", ".join(f"{name}={value!r}" for name, value in simpler.items())
                 other = options | {"over": None} | simpler
-                return base.fitted_instead(error, words, discrim.mixture, formula, data, **other)
+                return base.fit_with_warning(error, words, discrim.mixture, formula, data, **other)
         return None
 
 

@@ -37,7 +37,7 @@ class PLSClassifier(WeightedClassifier):
     def _has_posteriors(self) -> bool:
         return self.rule == "lda"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         algorithm = options["algorithm"]
         orthogonal = isinstance(algorithm, OrthogonalPLS)
         given = algorithm.n if orthogonal else options["ncomp"]
@@ -60,7 +60,7 @@ class PLSClassifier(WeightedClassifier):
             fewer.append(("1 component", {"algorithm": "nipals", "ncomp": 1}))
         for words, other in fewer:
             with suppress(CollinearError, DataError):
-                return base.fitted_instead(error, words, discrim.pls, formula, data, **options | other)
+                return base.fit_with_warning(error, words, discrim.pls, formula, data, **options | other)
         return None
 
 
@@ -82,7 +82,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     seed: int | None = 0
     singular: str = "shrink"
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         few = base.class_sizes(data, options).min() <= base.MOST_FEW
         if not (few or isinstance(error, CollinearError)):
             return None

@@ -65,7 +65,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
             options["separation"] = "raise"
         return super()._results(formula, data, options)
 
-    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if self.separation != "reduce" or not isinstance(error, SeparationError):
             return None
         # An empty cell is found before any program, and has no certificate.
@@ -76,7 +76,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
             )
             return unpenalized
         options["bias_reduction"] = True
-        return base.fitted_instead(
+        return base.fit_with_warning(
             error, "with bias_reduction=True", discrim.logistic, formula, data, **options
         )
 
