@@ -125,10 +125,6 @@ def column_texts(values: Sequence[Any], form: Format, error: float = math.inf) -
     error : float
         Largest rounding error of a general number.
 
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> column_texts([13.4558634, -7.84595831, 0.0], "general")
@@ -180,10 +176,6 @@ def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[
     rows : sequence of sequence of float
     errors : sequence of float
         Largest rounding error in each row; numbers with more than 15 digits exceed it.
-
-    Returns
-    -------
-    list of list of str
 
     Examples
     --------
@@ -281,10 +273,6 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABEL_WIDTHS) 
     labels : sequence
     widths : (int, int)
         Display width, and the larger width that is used if labels would become equal.
-
-    Returns
-    -------
-    list of str
 
     Examples
     --------
