@@ -221,7 +221,7 @@ def refuse_moments_with_levels(components: Any) -> None:
 
 
 def method_of(covariance_model: CovarianceModel, method: Divisor) -> str:
-    """Return the method of a robust covariance model or of EM, if it has one, else `method=` of the verb."""
+    """Return the method of a robust covariance model, else `method=` of the verb."""
     return getattr(covariance_model, "method", method)
 
 
