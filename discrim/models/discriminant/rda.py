@@ -573,9 +573,8 @@ def rda(
     if sample.has_rows:
         blocks = reading.without_constants_if_wide(sample.read())
         spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
-        # A choice by folds sees to roots where it comes to them.
-        rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, kind)
-        rooted = rooted and components is None
+        # A choice by folds computes the roots that it needs.
+        rooted = components is None and (not chooses or isinstance(folds, str)) and needs_roots(pairs, kind)
         blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
     else:
         reason = CHOSEN_FROM_ROWS if chooses else None
