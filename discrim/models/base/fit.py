@@ -865,8 +865,8 @@ class FittedModel(Generic[N]):
 
     def under(self, prior: Floats) -> Self:
         """The same fit with another prior (K,), which its refits then hold."""
-        numbers: Any = self.estimates
-        return replace(self, estimates=replace(numbers, prior=prior), prior=prior, path=None, cache={})
+        estimates: Any = self.estimates
+        return replace(self, estimates=replace(estimates, prior=prior), prior=prior, path=None, cache={})
 
     def predicted_codes(self, blocks: Blocks, prior: Any = None, decision: Decision | None = None) -> Codes:
         """Predicted class (n,) of each row, -1 where a value is missing."""

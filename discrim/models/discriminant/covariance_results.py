@@ -120,11 +120,13 @@ class NonlinearModel(FitComponent):
         They are by class and number if each class has its own covariance. If the columns are standardized,
         they are those of standardized columns.
         """
-        numbers = self._fit.estimates
-        model: NonlinearCovariance = numbers.covariance_model
+        estimates = self._fit.estimates
+        model: NonlinearCovariance = estimates.covariance_model
         tables = [
             pd.DataFrame({"sample": sample, "shrunk": shrunk}, index=pd.RangeIndex(1, len(sample) + 1))
-            for sample, shrunk in model.eigenvalues(numbers.moments, numbers.divisors_of(numbers.moments))
+            for sample, shrunk in model.eigenvalues(
+                estimates.moments, estimates.divisors_of(estimates.moments)
+            )
         ]
         if len(tables) == 1:
             return tables[0].rename_axis("number")

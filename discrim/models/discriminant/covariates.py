@@ -156,14 +156,14 @@ class CovariateModel(FitComponent):
         """
         fit = self._fit
         found = self._slopes()
-        numbers = fit.estimates
+        estimates = fit.estimates
         q = fit.estimates.covariates
-        p, k, _ = numbers.tested
-        free = numbers.residual_df
+        p, k, _ = estimates.tested
+        free = estimates.residual_df
         rows = {name: _wilks_row(found.single[i : i + 1], p, 1, free) for i, name in enumerate(fit.terms[:q])}
         if q > 1:
             rows["all"] = _wilks_row(found.roots, p, q, free)
-        if fit.has_rows or numbers.moments.spread == "class":
+        if fit.has_rows or estimates.moments.spread == "class":
             moments = moments_by_class(fit, "covariate_model.tests()")
             more = q * (k - 1)
             rows["parallel slopes"] = _wilks_row(parallel_roots(moments, q), p, more, free - more)

@@ -83,14 +83,14 @@ from discrim.subspace import MultipleCorrespondence
 
 def _need_errors(results: LDAResults) -> None:
     """Raise NotSupportedError if the log odds have no standard errors."""
-    numbers = results._fit.estimates
+    estimates = results._fit.estimates
     results._need_moments("log_odds()")
-    if numbers.reduced() is not None:
+    if estimates.reduced() is not None:
         raise NotSupportedError(
             "log_odds() has standard errors for all axes only.", hint="Fit without ncomp=."
         )
-    if not numbers.covariance_model.traits.has_standard_errors:
-        adjective = describe(numbers.covariance_model).adjective
+    if not estimates.covariance_model.traits.has_standard_errors:
+        adjective = describe(estimates.covariance_model).adjective
         raise NotSupportedError(
             f"Log odds of a {adjective} covariance have no standard errors.", hint="See coef."
         )

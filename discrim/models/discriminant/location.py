@@ -281,8 +281,8 @@ class LocationResults(ClassifierResults):
 
         Covariance of the numbers, common to classes and cells.
         """
-        numbers = self._fit.estimates
-        return covariance_frame(numbers.covariance, numbers.cells.scale, self._number_terms())
+        estimates = self._fit.estimates
+        return covariance_frame(estimates.covariance, estimates.cells.scale, self._number_terms())
 
     @property
     @available_if()
@@ -303,22 +303,22 @@ class LocationResults(ClassifierResults):
     @displayed(probability="share")
     def tidy(self) -> pd.DataFrame:
         """One row for each class, cell and column of numbers: rows, probability of the cell, mean."""
-        numbers = self._fit.estimates
+        estimates = self._fit.estimates
         terms = self._number_terms()
         table = self.means.index.repeat(len(terms)).to_frame(index=False)
         table["term"] = np.tile(terms.to_numpy(), len(self.means))
-        table["rows"] = np.repeat(numbers.cells.counts, len(terms))
-        table["probability"] = np.repeat(numbers.probabilities.ravel(), len(terms))
+        table["rows"] = np.repeat(estimates.cells.counts, len(terms))
+        table["probability"] = np.repeat(estimates.probabilities.ravel(), len(terms))
         return table.assign(mean=self.means.to_numpy().ravel())
 
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        numbers = self._fit.estimates
+        estimates = self._fit.estimates
         row = {
-            "smoothing": numbers.smoothing,
-            "cells": numbers.layout.n_cells,
-            "df_residual": numbers.divisor,
+            "smoothing": estimates.smoothing,
+            "cells": estimates.layout.n_cells,
+            "df_residual": estimates.divisor,
         }
         return pd.DataFrame([self._sizes() | row])
 

@@ -501,23 +501,23 @@ def _rule_chosen_again(common: bool, fit: FittedModel[Any], blocks: Blocks) -> R
     blocks : Blocks
         The other rows, which choose parameters such as a shrinkage again.
     """
-    numbers = fit.estimates
+    estimates = fit.estimates
     covariance_model = fit.estimates.covariance_model.unfitted()
-    moments = reading.class_moments(blocks, numbers.moments.spread)
+    moments = reading.class_moments(blocks, estimates.moments.spread)
     free = moments.rows - 1
     light = moments.total - moments.n_classes if common else (moments.counts - 1).min()
-    if numbers.method == "moment" and light <= LIGHT * moments.total:
+    if estimates.method == "moment" and light <= LIGHT * moments.total:
         return None
     if free.min() < (0 if common else 1) or free.sum() < 1:
         return None
     if any(covariance_model.check(moments, k) for k in ([None] if common else range(moments.n_classes))):
         return None
-    how = numbers.divisors_of, numbers.prior
+    how = estimates.divisors_of, estimates.prior
     try:
         found, _ = fit_covariance_to_rows(
-            covariance_model, blocks, moments, *how, sampled=numbers.estimated_prior
+            covariance_model, blocks, moments, *how, sampled=estimates.estimated_prior
         )
-        rule: Rule = numbers.of_moments(moments, found).rule(fit.log_prior())
+        rule: Rule = estimates.of_moments(moments, found).rule(fit.log_prior())
     except CollinearError:
         return None
     return rule

@@ -246,12 +246,12 @@ class ClassDifferences(NormalResults):
             D2, F, df1, df2, p, and p_adjusted, D, low and high where they are asked for. All hold for normal
             classes with one covariance. A low limit of zero says that F is small for no distance at all.
         """
-        numbers = self._fit.estimates
-        moments = numbers.moments
-        nu = numbers.residual_df
-        q = numbers.covariates
+        estimates = self._fit.estimates
+        moments = estimates.moments
+        nu = estimates.residual_df
+        q = estimates.covariates
         apart = squared_gaps(covariate_gaps(moments, q)) if q else None
-        table = distance_table(moments, numbers.unbiased(), nu, self._fit.classes, (q, apart), level)
+        table = distance_table(moments, estimates.unbiased(), nu, self._fit.classes, (q, apart), level)
         if adjust == "roy":
             roots = (table["F"] * table["df1"] / table["df2"]).to_numpy()
             table["p_adjusted"] = roy_p(roots, moments.n_columns - q, moments.n_classes, nu)
@@ -321,17 +321,17 @@ class ClassDifferences(NormalResults):
         """
         if adjust == "roy":
             self._need_full('differences(adjust="roy")')
-        numbers = self._fit.estimates
+        estimates = self._fit.estimates
         names = self._fit.terms
-        moments = numbers.by_column
+        moments = estimates.by_column
         p = len(names)
         if combinations is not None:
             self._need_full("differences(combinations=)")
-            moments = numbers.moments
+            moments = estimates.moments
             weights = _weights(combinations, terms, names)
             weights = weights.div(moments.scale, axis=0)
             means = pd.DataFrame(moments.means, self._fit.classes, weights.index) @ weights
-            sd = np.linalg.norm(numbers.unbiased().root @ weights.to_numpy(), axis=0)
+            sd = np.linalg.norm(estimates.unbiased().root @ weights.to_numpy(), axis=0)
             return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
         if terms is not None:
             chosen = list(terms) if isinstance(terms, Iterable) and not isinstance(terms, str) else [terms]
@@ -343,7 +343,7 @@ class ClassDifferences(NormalResults):
             moments = moments.columns(at)
             names = names[at]
         means = pd.DataFrame(moments.means / moments.scale, self._fit.classes, names)
-        sd = np.sqrt(moments.squares.sum(axis=0) / numbers.residual_df) / moments.scale
+        sd = np.sqrt(moments.squares.sum(axis=0) / estimates.residual_df) / moments.scale
         return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
 
     @available_if(lambda self: lda.refuse_no_scores(self._fit.estimates.covariance))
@@ -415,31 +415,31 @@ class ClassDifferences(NormalResults):
         if null is not None:
             check_word("null", null, Null)
         fit = self._fit
-        numbers = self._fit.estimates
+        estimates = self._fit.estimates
         p = len(fit.terms)
         if top is not None and not (is_whole(top) and 1 <= top <= p):
             raise DataError(
                 f"top={top!r} is not valid.", hint=f"Give a number of columns from 1 to {p}, or None for all."
             )
-        if numbers.prior.max() == 1:
-            label = fit.classes[int(numbers.prior.argmax())]
+        if estimates.prior.max() == 1:
+            label = fit.classes[int(estimates.prior.argmax())]
             raise PriorError(
                 f"Class {label!r} has all of the prior, so that the common mean is its own.",
                 hint="Fit with another prior= to rank columns.",
                 classes=(label,),
             )
-        scores = lda.cat_scores(numbers.moments, numbers.covariance, numbers.prior)
-        table = pd.DataFrame({"score": lda.column_scores(scores, numbers.prior, by)}, index=fit.terms)
+        scores = lda.cat_scores(estimates.moments, estimates.covariance, estimates.prior)
+        table = pd.DataFrame({"score": lda.column_scores(scores, estimates.prior, by)}, index=fit.terms)
         tails = np.full(p, np.nan)
-        if numbers.covariance_model.traits.is_moment_estimate:
-            empirical = p > numbers.residual_df if null is None else null == "empirical"
-            entropy = lda.column_scores(scores, numbers.prior, "entropy")
-            tails = lda.score_tails(entropy, len(fit.classes), numbers.residual_df, empirical=empirical)
+        if estimates.covariance_model.traits.is_moment_estimate:
+            empirical = p > estimates.residual_df if null is None else null == "empirical"
+            entropy = lda.column_scores(scores, estimates.prior, "entropy")
+            tails = lda.score_tails(entropy, len(fit.classes), estimates.residual_df, empirical=empirical)
         known = bool(np.isfinite(tails).all())
         table["p"] = tails
         table["q"] = lda.benjamini_hochberg(tails) if known else np.nan
         table["HC"] = lda.higher_criticism(tails) if known else np.nan
-        kind = "t" if numbers.covariance.is_diagonal else "cat"
+        kind = "t" if estimates.covariance.is_diagonal else "cat"
         names = [f"{kind}.{label}" for label in fit.classes]
         table = pd.concat([table, pd.DataFrame(scores, index=fit.terms, columns=names)], axis=1)
         order = np.argsort(-table["score"].to_numpy(), kind="stable")

@@ -266,8 +266,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
         Indexed by term.
         """
-        numbers = self._fit.estimates
-        return pd.Series(numbers.origin + numbers.mean / numbers.scale, index=self.terms, name="mean")
+        estimates = self._fit.estimates
+        return pd.Series(estimates.origin + estimates.mean / estimates.scale, index=self.terms, name="mean")
 
     @property
     def ratios(self) -> pd.Series:
@@ -287,8 +287,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         variance within classes and are uncorrelated, and class means have the variances `ratios`. The largest
         coefficient of each, times the standard deviation of its column within classes, is positive.
         """
-        numbers = self._fit.estimates
-        values = numbers.axes[:, : numbers.n_axes] * numbers.scale[:, None]
+        estimates = self._fit.estimates
+        values = estimates.axes[:, : estimates.n_axes] * estimates.scale[:, None]
         return pd.DataFrame(values, index=self.terms, columns=self.ratios.index)
 
     @property

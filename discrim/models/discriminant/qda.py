@@ -254,13 +254,13 @@ class QDAResults(SeparateCovariances, NormalResults):
     def _need_determinants(self) -> None:
         """Raise NotSupportedError unless the covariances are full ones of the columns."""
         self._need_moments("log_determinants()")
-        numbers = self._fit.estimates
-        if not numbers.has_distances:
-            which = f"{describe(numbers.covariance_model).adjective} ones"
+        estimates = self._fit.estimates
+        if not estimates.has_distances:
+            which = f"{describe(estimates.covariance_model).adjective} ones"
             instead = "without covariance="
-            if numbers.within_axes is not None:
-                which = f"those {describe(numbers.covariance_model).phrase}"
-                instead = describe(numbers.covariance_model).full_hint
+            if estimates.within_axes is not None:
+                which = f"those {describe(estimates.covariance_model).phrase}"
+                instead = describe(estimates.covariance_model).full_hint
             raise NotSupportedError(
                 f"log_determinants() is for full covariances of the columns, not {which}.",
                 hint=f"Fit {instead}, or see logdet.",

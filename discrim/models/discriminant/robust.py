@@ -248,17 +248,17 @@ class RobustModel(FitComponent):
 
 def robust_rule(fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
     """The rule of a robust fit to other weights of the rows, the prior held; None where there is none."""
-    numbers = fit.estimates
-    start = class_moments(blocks, numbers.moments.spread)
-    if numbers.refit(start) is None:
+    estimates = fit.estimates
+    start = class_moments(blocks, estimates.moments.spread)
+    if estimates.refit(start) is None:
         return fit.spec.refit_to_moments(fit, start)
     try:
-        same = start.n_columns == numbers.moments.n_columns
-        begin = Student(numbers.moments, _covariances(numbers), 1.0) if same else None
-        moments, robust = robust_moments(blocks, start, numbers.covariance_model, begin)
+        same = start.n_columns == estimates.moments.n_columns
+        begin = Student(estimates.moments, _covariances(estimates), 1.0) if same else None
+        moments, robust = robust_moments(blocks, start, estimates.covariance_model, begin)
     except CollinearError:
         return None
-    refit = numbers.refit(moments, robust)
+    refit = estimates.refit(moments, robust)
     return None if refit is None else refit.rule(fit.log_prior())
 
 

@@ -550,19 +550,19 @@ def _posterior_based(fit: FittedModel[Any], plan: JudgingPlan, *, stratified: bo
 
 def _of_normal_model(fit: FittedModel[Any], method: str, plan: JudgingPlan) -> Rates:
     """D, DS, O or OS of a linear discriminant analysis."""
-    numbers = fit.estimates
-    if not (isinstance(numbers, LDAFit) and numbers.has_distances and numbers.reduced() is None):
+    estimates = fit.estimates
+    if not (isinstance(estimates, LDAFit) and estimates.has_distances and estimates.reduced() is None):
         raise NotSupportedError(
             f'method="{method}" is computed from normal classes with one full covariance.',
             hint='Fit lda() with all its axes, or use "cv".',
         )
     shrunk = method in ("DS", "OS")
     expected = method in ("O", "OS")
-    moments = numbers.moments
-    nu = numbers.residual_df
-    whitened = numbers.unbiased().whiten(moments.means.T).T
+    moments = estimates.moments
+    nu = estimates.residual_df
+    whitened = estimates.unbiased().whiten(moments.means.T).T
     # A covariance with divisor N makes the rule's log odds N/(N - K) times those of the unbiased one.
-    stretch = numbers.divisor / nu
+    stretch = estimates.divisor / nu
     rule = fit.log_prior(), plan.costs, plan.level
     if moments.n_classes == 2:
         gap = whitened[0] - whitened[1]

@@ -224,14 +224,14 @@ def _new_rows(fit: FittedModel[Any], blocks: Blocks) -> tuple[Codes, Floats]:
 def _distances(fit: FittedModel[Any], blocks: Blocks, axes: pd.DataFrame | None, *, left_out: bool) -> Floats:
     """Squared distances (n, K) to the centroids: by canonical variates where there are any."""
     d2 = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
-    numbers = fit.estimates
+    estimates = fit.estimates
     if axes is None:
         for place, values in typical_rows(fit, blocks, lambda d2, *_: d2, seen=left_out):
             d2[place] = values.T
         return d2
     # The axes have unit variance by the divisor of the fit, and distances are by N - K.
-    unit = numbers.residual_df / numbers.divisor if numbers.has_distances else 1.0
-    for k, centroid in enumerate(numbers.axes().scores[:, : axes.shape[1]]):
+    unit = estimates.residual_df / estimates.divisor if estimates.has_distances else 1.0
+    for k, centroid in enumerate(estimates.axes().scores[:, : axes.shape[1]]):
         d2[:, k] = unit * ((axes.to_numpy() - centroid) ** 2).sum(axis=1)
     return d2
 

@@ -448,8 +448,10 @@ class Measure:
     def of_new(self, fit: FittedModel[Any], blocks: Blocks) -> Iterator[tuple[slice, Floats]]:
         """Values (m, K) of rows that the fit has not seen, piece by piece."""
         if self.kind in ("distance", "common"):
-            numbers = fit.estimates
-            distances = numbers.unbiased_distances()[0] if self.kind == "distance" else numbers.distances()
+            estimates = fit.estimates
+            distances = (
+                estimates.unbiased_distances()[0] if self.kind == "distance" else estimates.distances()
+            )
             for place, x, _ in blocks.every_row():
                 yield place, self._relative(distances.squared(x).T, x, None)
             return
@@ -524,14 +526,16 @@ def _by_scores(fit: FittedModel[Any], scores: Floats) -> Floats:
 
 
 def _kind(fit: FittedModel[Any]) -> Kind:
-    numbers = fit.estimates
-    if getattr(numbers, "has_distances", False):
+    estimates = fit.estimates
+    if getattr(estimates, "has_distances", False):
         return "distance"
-    if isinstance(numbers, LDAFit | NearestCentroidFit):
-        return "scores" if isinstance(numbers, LDAFit) and numbers.reduced() is not None else "common"
-    if isinstance(numbers, QDAFit) and numbers.covariance_model.traits.is_robust:
+    if isinstance(estimates, LDAFit | NearestCentroidFit):
+        return "scores" if isinstance(estimates, LDAFit) and estimates.reduced() is not None else "common"
+    if isinstance(estimates, QDAFit) and estimates.covariance_model.traits.is_robust:
         return "common"
-    if isinstance(numbers, QDAFit | NaiveBayesFit) or (isinstance(numbers, RDAFit) and numbers.alpha > 0):
+    if isinstance(estimates, QDAFit | NaiveBayesFit) or (
+        isinstance(estimates, RDAFit) and estimates.alpha > 0
+    ):
         return "density"
     return "scores"
 
@@ -768,14 +772,16 @@ def typical_rows(
 ) -> Iterator[tuple[Any, Floats]]:
     """Typicality (K, m) of some rows and where they are, block by block; those seen by the fit left out."""
     p = len(fit.terms)
-    numbers = fit.estimates
-    if seen and numbers.has_distances:
+    estimates = fit.estimates
+    if seen and estimates.has_distances:
         for rows, x, codes, weights in used_rows(blocks):
-            d2, left, free = numbers.left_out_distances(x, codes, weights)
+            d2, left, free = estimates.left_out_distances(x, codes, weights)
             yield rows, law(d2, left, free, p)
         return
-    counts = numbers.moments.counts
-    distances, free = numbers.unbiased_distances() if numbers.has_distances else (numbers.distances(), counts)
+    counts = estimates.moments.counts
+    distances, free = (
+        estimates.unbiased_distances() if estimates.has_distances else (estimates.distances(), counts)
+    )
     for place, x, _ in blocks.every_row():
         yield place, law(distances.squared(x), counts[:, None], free[:, None], p)
 
@@ -838,19 +844,19 @@ def _score_covariance(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovarian
     if isinstance(fit.estimates, LogisticFit):
         of_rows = fit.estimates.score_covariances()
         return lambda x: ScoreCovariance(*of_rows(x))
-    numbers: MomentsFit = fit.estimates
-    unbiased, free = numbers.unbiased_distances()
+    estimates: MomentsFit = fit.estimates
+    unbiased, free = estimates.unbiased_distances()
     # What counts is the relative noise of a covariance, and that of the divisor N is the same.
-    distances = numbers.distances()
-    counts = numbers.moments.counts
-    known = numbers.estimated_prior
+    distances = estimates.distances()
+    counts = estimates.moments.counts
+    known = estimates.estimated_prior
     p = len(fit.terms)
     if len(unbiased.covariances) > 1:
         return lambda x: parametric_errors.separate_covariance(
             distances.squared(x).T, counts, free, p, estimated_prior=known
         )
     (covariance,) = distances.covariances
-    gaps = squared_gaps(covariance.whiten(numbers.moments.means.T).T)
+    gaps = squared_gaps(covariance.whiten(estimates.moments.means.T).T)
     nu = float(free[0])
     return lambda x: parametric_errors.common_covariance(
         distances.squared(x).T, gaps, counts, nu, estimated_prior=known

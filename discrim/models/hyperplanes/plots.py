@@ -101,13 +101,13 @@ def updates(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
             hint="Use kind='history'.",
         )
     rows = gathered_rows(fit.drawn_rows())
-    numbers = fit.estimates
-    begin = None if numbers.start is None else numbers.start[:, 0]
+    estimates = fit.estimates
+    begin = None if estimates.start is None else estimates.start[:, 0]
     moved, after = first_moves(
-        rows.x, rows.codes == 1, step=numbers.step, seed=numbers.seed, most=MOST_MOVES, start=begin
+        rows.x, rows.codes == 1, step=estimates.step, seed=estimates.seed, most=MOST_MOVES, start=begin
     )
     points = pd.DataFrame(rows.x, columns=fit.terms)
-    ends = (numbers.coef[:, 0], results.updates)
+    ends = (estimates.coef[:, 0], results.updates)
     signs = options.signs(fit.classes)
     return plane_plots.draw_updates(
         points, rows.codes, list(fit.classes), (moved, after), ends, ax=options.ax, signs=signs

@@ -210,19 +210,19 @@ def refitted_by_plan(
 def refitted_with_features(fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows with the features, the ridge and the map to posteriors of the fit."""
     moments = _enough_moments(blocks)
-    numbers = fit.estimates
+    estimates = fit.estimates
     if moments is None:
         return None
-    features = numbers.indicators.features
+    features = estimates.indicators.features
     sums = _sums(blocks, features, moments.n_classes)
     try:
-        regression = fit_feature_ridge(sums, numbers.ridge)
+        regression = fit_feature_ridge(sums, estimates.ridge)
     except DataError:
         return None
-    indicators = FeatureIndicators(numbers.kernel, features, regression)
+    indicators = FeatureIndicators(estimates.kernel, features, regression)
     refit = feature_lda(
-        indicators, sums, moments, numbers.prior, kind=numbers.kind, scale=numbers.scale,
-        sample=numbers.sample, ncomp=numbers.ncomp, calibrator=numbers.calibrator,
+        indicators, sums, moments, estimates.prior, kind=estimates.kind, scale=estimates.scale,
+        sample=estimates.sample, ncomp=estimates.ncomp, calibrator=estimates.calibrator,
     )  # fmt: skip
     return refit.rule(fit.log_prior())
 

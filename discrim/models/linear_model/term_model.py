@@ -297,12 +297,12 @@ class TermCanonicalResults(Shown):
         self._hypothesis = hypothesis
         self.term = model.labels[term]
         self.df = hypothesis.df
-        numbers = model.estimates
-        roots, axes = numbers.roots(hypothesis)
+        estimates = model.estimates
+        roots, axes = estimates.roots(hypothesis)
         kept = roots > NOTHING * roots[0] if len(roots) and roots[0] > 0 else roots > 0
         self._roots = roots[kept]
-        raw = axes[:, kept] * np.sqrt(numbers.df)
-        self._sd = np.sqrt((numbers.error**2).sum(axis=0) / numbers.df)
+        raw = axes[:, kept] * np.sqrt(estimates.df)
+        self._sd = np.sqrt((estimates.error**2).sum(axis=0) / estimates.df)
         largest = np.abs(raw * self._sd[:, None]).argmax(axis=0)
         self._raw = raw * np.where(raw[largest, np.arange(raw.shape[1])] < 0, -1.0, 1.0)
         self._names = pd.Index([f"LD{i + 1}" for i in range(len(self._roots))])

@@ -113,9 +113,9 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     def __init__(self, fit: FittedModel[NaiveBayesFit]) -> None:
         super().__init__(fit)
-        numbers = fit.estimates
-        self.smoothing = numbers.smoothing
-        self.laplace = numbers.laplace
+        estimates = fit.estimates
+        self.smoothing = estimates.smoothing
+        self.laplace = estimates.laplace
         self._levels = _levels(fit)
 
     # ---- the densities

@@ -296,8 +296,8 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
         The common mean, over all rows.
         """
-        numbers = self._fit.estimates
-        overall = numbers.moments.origin + numbers.centre / numbers.moments.scale
+        estimates = self._fit.estimates
+        overall = estimates.moments.origin + estimates.centre / estimates.moments.scale
         return pd.Series(overall, index=self.terms, name="overall")
 
     @property

@@ -346,10 +346,10 @@ def telling(
         return list(names[:most])
     if modelled and has_ridge(fit) and set(names) <= set(fit.terms):
         # The scatters that the ridged covariances of the model would have.
-        numbers: Any = fit.estimates
+        estimates: Any = fit.estimates
         keep = [list(fit.terms).index(name) for name in names]
-        units = moments.scale / numbers.moments.scale[keep]
-        roots = [covariance.root[:, keep] * units for covariance in numbers.covariances]
+        units = moments.scale / estimates.moments.scale[keep]
+        roots = [covariance.root[:, keep] * units for covariance in estimates.covariances]
         free = np.maximum(moments.counts - 1, 0)
         scatters = np.stack([count * root.T @ root for count, root in zip(free, roots, strict=True)])
         moments = replace(moments, scatters=scatters, roots=None)
@@ -371,9 +371,9 @@ def moments_of(fit: FittedModel[Any], options: PictureOptions, names: Sequence[s
     """Moments of some columns, those of the fit or of the rows drawn; None where there are none."""
     from discrim.core.moments.moments import ClassMoments
 
-    numbers: Any = fit.estimates
+    estimates: Any = fit.estimates
     terms = list(fit.terms)
-    held: Any = getattr(numbers, "moments", None)
+    held: Any = getattr(estimates, "moments", None)
     known = set(names) <= set(terms) and isinstance(held, ClassMoments) and held.n_columns == len(terms)
     if known and (held.spread != "diagonal" or not fit.has_rows):
         part: ClassMoments = held.columns(np.array([terms.index(name) for name in names]))

@@ -327,19 +327,19 @@ def qq(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
 
     The pointwise limits are those of normal classes, and for robust fits of a known mean and covariance.
     """
-    numbers = fit.estimates
-    robust = numbers.covariance_model.traits.is_robust
+    estimates = fit.estimates
+    robust = estimates.covariance_model.traits.is_robust
     if not robust:
         results._need_moments("kind='qq'")
-    if not (robust or numbers.has_distances):
+    if not (robust or estimates.has_distances):
         raise NotSupportedError(
             "kind='qq' needs full covariances.",
             hint="Fit with the default covariance=, and without components= and ncomp=.",
         )
     rows = needed_rows(fit, options, "qq")
-    held, free = (numbers.distances(), None) if robust else numbers.unbiased_distances()
+    held, free = (estimates.distances(), None) if robust else estimates.unbiased_distances()
     covariances = held.covariances
-    squared = _own_squared(rows, numbers.moments, covariances)
+    squared = _own_squared(rows, estimates.moments, covariances)
     classes = list(fit.classes)
     chosen = classes[:MOST_PANELS] if options.classes is None else list(options.classes)
     places = {label: class_code(label, fit.classes) for label in chosen}
@@ -441,10 +441,10 @@ def _spreads(results: Any, fit: FittedModel[Any], names: Sequence[str], rows: Dr
         covs = {label: _total(results, label) for label in results.classes}
     elif isinstance(getattr(fit.estimates, "within_axes", None), SAVECovariance):
         # The fit keeps only the covariances of its scores.
-        numbers = fit.estimates
-        unit = 1 / numbers.moments.scale
+        estimates = fit.estimates
+        unit = 1 / estimates.moments.scale
         with np.errstate(over="ignore", under="ignore"):
-            values = numbers.moments.scatters / numbers.divisors[:, None, None] * unit[:, None] * unit
+            values = estimates.moments.scatters / estimates.divisors[:, None, None] * unit[:, None] * unit
         frames = [pd.DataFrame(each, index=fit.terms, columns=fit.terms) for each in values]
         covs = dict(zip(fit.classes, frames, strict=True))
     elif hasattr(type(results), "covs"):

@@ -206,8 +206,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
         Standard deviations over all rows (divisor N - 1), or ones where the columns are not scaled.
         """
-        numbers = self._fit.estimates
-        sd = numbers.unit / numbers.moments.scale if numbers.scale else np.ones(len(self.terms))
+        estimates = self._fit.estimates
+        sd = estimates.unit / estimates.moments.scale if estimates.scale else np.ones(len(self.terms))
         return pd.Series(sd, index=self.terms, name="sd")
 
     @property
@@ -238,8 +238,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Slopes of the indicators on the scores, where the indicators are divided by their standard deviations
         if they are scaled.
         """
-        numbers = self._fit.estimates
-        slopes = numbers.latent.y_loadings / numbers.reach
+        estimates = self._fit.estimates
+        slopes = estimates.latent.y_loadings / estimates.reach
         return pd.DataFrame(slopes, index=self.classes, columns=self._names)
 
     @property
@@ -248,8 +248,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
         Shape: classes by PLS1, PLS2, ...
         """
-        numbers = self._fit.estimates
-        return pd.DataFrame(numbers.centroids * numbers.reach, index=self.classes, columns=self._names)
+        estimates = self._fit.estimates
+        return pd.DataFrame(estimates.centroids * estimates.reach, index=self.classes, columns=self._names)
 
     @property
     def score_covariance(self) -> pd.DataFrame:
@@ -257,8 +257,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
         Shape: PLS1, PLS2, ... by the same.
         """
-        numbers = self._fit.estimates
-        root = numbers.within * (numbers.reach / np.sqrt(numbers.residual_df))
+        estimates = self._fit.estimates
+        root = estimates.within * (estimates.reach / np.sqrt(estimates.residual_df))
         return pd.DataFrame(root.T @ root, index=self._names, columns=self._names)
 
     def _centroids(self) -> pd.DataFrame:
@@ -456,9 +456,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         -------
         DataFrame (rows, components)
         """
-        numbers = self._fit.estimates
+        estimates = self._fit.estimates
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        return frame_of_rows(blocks, lambda x: numbers.transform(x) * numbers.reach, self._names)
+        return frame_of_rows(blocks, lambda x: estimates.transform(x) * estimates.reach, self._names)
 
     def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Fitted indicators of new rows or of those of the fit; they sum to one in each row.

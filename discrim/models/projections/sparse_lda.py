@@ -238,8 +238,8 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         of unit variance within classes. In each column the largest coefficient, standardized within classes,
         is positive. Columns that are not selected have zeros.
         """
-        numbers = self._fit.estimates
-        axes = numbers.scaling() * numbers.moments.scale[:, None]
+        estimates = self._fit.estimates
+        axes = estimates.scaling() * estimates.moments.scale[:, None]
         return pd.DataFrame(axes, index=self.terms, columns=self._axis_names)
 
     @property
@@ -667,8 +667,8 @@ def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) 
 
 
 def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
-    numbers = fit.estimates
-    by = "penalty" if numbers.by == "penalty" else "number of columns"
+    estimates = fit.estimates
+    by = "penalty" if estimates.by == "penalty" else "number of columns"
     chosen = "not in the file" if fit.loaded else f"{by} given"
     if fit.path is not None:
         search = fit.spec.search
@@ -683,9 +683,9 @@ def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
             brief="columns selected",
             options=("select",),
         ),
-        HeaderItem("Directions", len(numbers.penalties), f"{len(numbers.penalties)} of {numbers.most}"),
+        HeaderItem("Directions", len(estimates.penalties), f"{len(estimates.penalties)} of {estimates.most}"),
         HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if fit.path is not None else ""),
-        HeaderItem("Ridge", numbers.ridge, f"{numbers.ridge:.4g}"),
+        HeaderItem("Ridge", estimates.ridge, f"{estimates.ridge:.4g}"),
         HeaderItem("Covariance of scores", "pooled, 1/(N-K)"),
         *headers.size_items(fit),
         headers.prior_item(fit),

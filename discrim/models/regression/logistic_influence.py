@@ -194,19 +194,19 @@ def _residuals(fit: FittedModel[LogisticFit], kind: str) -> pd.Series | pd.DataF
     """Residuals of the rows; see `RowInfluence.residuals`."""
     check_word("kind", kind, ("deviance", "pearson", "response", "working"))
     blocks = logistic_search.rows_with_maximum(fit, "residuals()")
-    numbers = fit.estimates
+    estimates = fit.estimates
     n = blocks.table.nrows
     classes = {"deviance": 1, "working": len(fit.classes) - 1}.get(kind, len(fit.classes))
     out = np.full((classes, n), np.nan)
     with Progress(n, "residuals") as progress:
         for rows, x, codes, weights in used_rows(blocks):
-            out[:, rows] = row_diagnostics.row_residuals(numbers, x, codes, weights, kind)
+            out[:, rows] = row_diagnostics.row_residuals(estimates, x, codes, weights, kind)
             progress(len(x))
     index = blocks.table.index
     if len(out) == 1 or len(fit.classes) == 2:
-        line = out[numbers.others[0]] if len(out) == 2 else out[0]
+        line = out[estimates.others[0]] if len(out) == 2 else out[0]
         return pd.Series(line, index=index, name=kind)
-    columns = fit.classes if len(out) == len(fit.classes) else fit.classes[numbers.others]
+    columns = fit.classes if len(out) == len(fit.classes) else fit.classes[estimates.others]
     return pd.DataFrame(out.T, index=index, columns=columns)
 
 

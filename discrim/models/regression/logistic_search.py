@@ -210,30 +210,30 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
     from statsmodels.base.model import LikelihoodModelResults
     from statsmodels.discrete import discrete_model
 
-    numbers = fit.estimates
+    estimates = fit.estimates
     exog, codes = _design(fit, blocks)
     response = str(fit.classes.name)
     if len(fit.classes) == 2:
-        event = numbers.others[0]
+        event = estimates.others[0]
         endog = pd.Series((codes == event).astype(np.float64), index=exog.index)
         model = discrete_model.Logit(endog.rename(f"{response}={fit.classes[event]}"), exog, check_rank=False)
         results = discrete_model.LogitResults
         wrapper = discrete_model.BinaryResultsWrapper
-        params = numbers.params()[:, 0]
+        params = estimates.params()[:, 0]
     else:
-        order = [numbers.reference, *numbers.others]
+        order = [estimates.reference, *estimates.others]
         categories: Any = fit.classes[order]
         labels = pd.Categorical.from_codes(np.argsort(order)[codes], categories)
         endog = pd.Series(labels, index=exog.index, name=response)
         model = discrete_model.MNLogit(endog, exog, check_rank=False)
         results = discrete_model.MultinomialResults
         wrapper = discrete_model.MultinomialResultsWrapper
-        params = numbers.params()
+        params = estimates.params()
     # Its own search would begin again from raw columns, whose offsets and units cost digits.
-    kind = "nonrobust" if numbers.robust is None else numbers.robust.kind
-    ended = LikelihoodModelResults(model, params, numbers.cov_params(), scale=1.0)
+    kind = "nonrobust" if estimates.robust is None else estimates.robust.kind
+    ended = LikelihoodModelResults(model, params, estimates.cov_params(), scale=1.0)
     ended.cov_type = kind
-    ended.mle_retvals = {"converged": True, "iterations": numbers.newton.steps}
+    ended.mle_retvals = {"converged": True, "iterations": estimates.newton.steps}
     ended.mle_settings = {"optimizer": "newton", "start_params": params}
     return wrapper(results(model, ended))
 

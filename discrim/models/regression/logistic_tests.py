@@ -69,11 +69,11 @@ def with_covariance(
     if cov_type == "nonrobust":
         return replace(fit, estimates=replace(fit.estimates, robust=None), cache=kept)
     blocks = logistic_search.rows_with_maximum(fit, "robust()")
-    numbers = fit.estimates
-    ended = numbers.newton
-    coefficients = numbers.newton.coef.size
-    at = (numbers.frame, ended.coef, numbers.reference)
-    total = float(numbers.counts.sum())
+    estimates = fit.estimates
+    ended = estimates.newton
+    coefficients = estimates.newton.coef.size
+    at = (estimates.frame, ended.coef, estimates.reference)
+    total = float(estimates.counts.sum())
     count = 0
     name = ""
     if groups is None:
@@ -105,14 +105,14 @@ def with_covariance(
             factor *= (total - 1) / (total - coefficients)
     root, rank = logistic.root_of_scores(ended.information, squares)
     robust = Sandwich(cov_type, np.sqrt(factor) * root, factor, count, rank, name)
-    return replace(fit, estimates=replace(numbers, robust=robust), cache=kept)
+    return replace(fit, estimates=replace(estimates, robust=robust), cache=kept)
 
 
 def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) -> Floats:
     """Sums (G, r) of the scores of the groups that have rows in the fit, by the groups (n,) of all rows."""
     n_groups = int(codes.max(initial=-1)) + 1
-    numbers = fit.estimates
-    ended = numbers.newton
+    estimates = fit.estimates
+    ended = estimates.newton
     refuse_beyond_memory(
         float(n_groups) * ended.coef.size,
         f"The scores of {n_groups:,} groups and {ended.coef.size:,} coefficients",
@@ -133,7 +133,7 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) 
                 )
             there[groups] = True
             logistic.group_scores(
-                sums, numbers.frame, ended.coef, numbers.reference, x, classes, weights, groups
+                sums, estimates.frame, ended.coef, estimates.reference, x, classes, weights, groups
             )
     if there.sum() < 2:
         raise DataError(
@@ -159,18 +159,18 @@ Hypothesis = tuple[Floats, Floats]
 
 def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
     """Wald's test; see `LogisticResults.wald_test`."""
-    numbers = fit.estimates
+    estimates = fit.estimates
     logistic_search.refuse_no_maximum(fit, "wald_test()")
-    index = by_class_and_term(fit.classes[numbers.others], pd.Index(["constant", *fit.terms]))
+    index = by_class_and_term(fit.classes[estimates.others], pd.Index(["constant", *fit.terms]))
     contrasts, values = _read(fit, hypothesis, index)
     if value is not None:
         values = _values(value, len(contrasts))
     _refuse_dependent(contrasts, index)
-    root = numbers.root()
-    statistic = wald_statistic(root, numbers.params().T.ravel(), contrasts, values)
+    root = estimates.root()
+    statistic = wald_statistic(root, estimates.params().T.ravel(), contrasts, values)
     if np.isnan(statistic):
-        _refuse_singular(numbers, len(contrasts))
-    assumes = f"Large samples. Covariance of the estimates: {estimator_note(numbers.robust)}."
+        _refuse_singular(estimates, len(contrasts))
+    assumes = f"Large samples. Covariance of the estimates: {estimator_note(estimates.robust)}."
     return chi_square_test("Wald", statistic, float(len(contrasts)), assumes)
 
 
@@ -421,21 +421,23 @@ def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
     if "drop1" in fit.cache:
         kept: pd.DataFrame = fit.cache["drop1"]
         return kept.copy()
-    numbers = fit.estimates
+    estimates = fit.estimates
     reduced = fit.estimates.bias_reduction
-    fits = TermFits(blocks, numbers.moments, reference=numbers.reference, bias_reduction=reduced)
-    deviance = -2 * numbers.llf()
-    q = len(numbers.others)
+    fits = TermFits(blocks, estimates.moments, reference=estimates.reference, bias_reduction=reduced)
+    deviance = -2 * estimates.llf()
+    q = len(estimates.others)
     rows: dict[str, tuple[float, ...]] = {
-        "<none>": (np.nan, deviance, deviance + 2 * numbers.df_model(), np.nan, np.nan)
+        "<none>": (np.nan, deviance, deviance + 2 * estimates.df_model(), np.nan, np.nan)
     }
     few = logistic_search.cached_rows(blocks, logistic_search.FEW)
     removable = fits.margins.removable(fits.parts)
     slopes = np.eye(1 + len(blocks.terms))[1:]
-    planes = [profile_likelihood.normals_of(numbers, slopes[list(fits.parts[label])]) for label in removable]
+    planes = [
+        profile_likelihood.normals_of(estimates, slopes[list(fits.parts[label])]) for label in removable
+    ]
     with Progress(len(removable), "terms removed") as progress:
         for label, ratio in zip(
-            removable, profile_likelihood.deviances_on(numbers, few, planes, progress), strict=True
+            removable, profile_likelihood.deviances_on(estimates, few, planes, progress), strict=True
         ):
             if np.isnan(ratio):
                 raise DataError(
@@ -446,7 +448,7 @@ def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
             left = deviance + ratio
             if reduced:
                 left = fits.fit([other for other in fits.parts if other != label]).deviance
-            aic = left + 2 * (numbers.df_model() - df)
+            aic = left + 2 * (estimates.df_model() - df)
             rows[label] = (df, left, aic, ratio, float(chi2_sf(ratio, df)))
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["df", "deviance", "aic", "LRT", "p"])
     fit.cache["drop1"] = table.rename_axis(index="term")

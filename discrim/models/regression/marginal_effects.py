@@ -70,10 +70,10 @@ def marginal_effects(
     survey = rows.survey()
     changes = [change for name in wanted for change in rows.changes(name, survey, dummy=dummy)]
     # What a given prior moves the log odds of the classes by, (K,).
-    numbers = fit.estimates
+    estimates = fit.estimates
     shift = np.zeros(len(fit.classes))
-    if not numbers.estimated_prior:
-        shift = logs_of_prior(fit.prior_values()) - np.log(numbers.counts / numbers.counts.sum())
+    if not estimates.estimated_prior:
+        shift = logs_of_prior(fit.prior_values()) - np.log(estimates.counts / estimates.counts.sum())
     if isinstance(at, str) and at == "mean":
         return _table(fit, changes, rows.at_means(changes, survey, shift), 1.0, half)
     return _table(fit, changes, rows.overall(changes, shift), survey.total, half)
@@ -82,12 +82,12 @@ def marginal_effects(
 def _table(
     fit: FittedModel[LogisticFit], changes: list[Change], effects: list[Effect], total: float, half: float
 ) -> pd.DataFrame:
-    numbers = fit.estimates
-    root = numbers.root_in_frame()
-    known = numbers.constants_known()
-    p1 = len(numbers.newton.coef)
+    estimates = fit.estimates
+    root = estimates.root_in_frame()
+    known = estimates.constants_known()
+    p1 = len(estimates.newton.coef)
     # Of two classes one is what the other lacks.
-    classes = numbers.others if len(fit.classes) == 2 else list(range(len(fit.classes)))
+    classes = estimates.others if len(fit.classes) == 2 else list(range(len(fit.classes)))
     lines = []
     index = []
     for k in classes:

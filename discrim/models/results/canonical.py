@@ -127,8 +127,8 @@ class CanonicalResults(Shown):
     _FIRST_SECTIONS = ("correlations", "dimensions", "raw", "centroids")
 
     def __init__(self, fit: FittedModel[LDAFit], convention: Convention | None = None) -> None:
-        numbers = fit.estimates
-        if not numbers.has_tests:
+        estimates = fit.estimates
+        if not estimates.has_tests:
             raise NotSupportedError(
                 "canonical() needs the full covariance.",
                 hint='Fit with covariance="pooled", and without components=.',
@@ -138,16 +138,16 @@ class CanonicalResults(Shown):
         self.convention = convention
         self._system = SYSTEMS[convention] if convention is not None else OURS
         self._fit = fit
-        self._numbers = numbers
-        self._covariance, self._axes = numbers.within(), numbers.canonical()
+        self._numbers = estimates
+        self._covariance, self._axes = estimates.within(), estimates.canonical()
         rank = len(self._axes.singular)
         self._names = pd.Index([f"{self._system.axis}{i + 1}" for i in range(rank)])
         self._factor = np.ones(rank)
         if self._system.by_svd:
-            shares = numbers.moments.counts / numbers.moments.total
-            self._factor = svd_signs(numbers.moments.means, self._covariance, shares, self._axes.axes)
+            shares = estimates.moments.counts / estimates.moments.total
+            self._factor = svd_signs(estimates.moments.means, self._covariance, shares, self._axes.axes)
         if self._system.divisor_n:
-            self._factor = self._factor * np.sqrt(numbers.moments.total / numbers.within_divisor)
+            self._factor = self._factor * np.sqrt(estimates.moments.total / estimates.within_divisor)
 
     @property
     def eigenvalues(self) -> pd.Series:

@@ -593,9 +593,9 @@ class ClassCovariances(GroupSummary):
 
     def _refuse_extreme(self, *pair: int) -> None:
         """Raise where an inverse variance is out of the range of doubles in the units of its column."""
-        numbers = self._fit.estimates
-        inverse = np.max([np.diagonal(numbers.covariances[k].precision()) for k in pair], axis=0)
-        wild = np.abs(np.log2(inverse) + 2 * np.log2(numbers.moments.scale)) > RANGE
+        estimates = self._fit.estimates
+        inverse = np.max([np.diagonal(estimates.covariances[k].precision()) for k in pair], axis=0)
+        wild = np.abs(np.log2(inverse) + 2 * np.log2(estimates.moments.scale)) > RANGE
         if wild.any():
             raise DataError(
                 f"A quadratic coefficient of {listed(self.terms[wild])} is out of the range of double "
