@@ -109,10 +109,6 @@ class Sphere:
         """Scores of rows left out by moments in the units of the sphere, which stay."""
         return scores(replace(fitted, moments=comparable(fitted.moments)))
 
-    def keyword(self) -> dict[str, bool]:
-        """What asks for it, and what a file keeps."""
-        return {"standardize": not self.in_data}
-
 
 @dataclass(frozen=True, slots=True)
 class StandardSphere(Sphere):
@@ -139,9 +135,6 @@ class StandardSphere(Sphere):
 
 SPHERES = (Sphere(), StandardSphere())
 """The units of the data, and standard deviations: by whether columns are standardized."""
-
-SHRINKAGES = ("shrinkage", "variance_shrinkage")
-"""Names, in keywords and in files, of the shrinkage of a covariance, and of that of variances beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

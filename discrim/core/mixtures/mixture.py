@@ -130,29 +130,9 @@ class MixtureFit:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     @property
-    def covariance(self) -> str:
-        """The forms of the classes, as one text."""
-        return ",".join(self.forms)
-
-    @property
     def converged(self) -> bool:
         """Whether EM did."""
         return self.components.converged
-
-    @property
-    def starts(self) -> int:
-        """Partitions that were drawn for EM to begin with."""
-        return self.em_plan.starts
-
-    @property
-    def seed(self) -> int:
-        """What they were drawn by."""
-        return self.em_plan.seed
-
-    @property
-    def tol(self) -> float:
-        """Gain a row below which EM ends."""
-        return self.em_plan.tol
 
     @property
     def maxiter(self) -> int:

@@ -289,9 +289,11 @@ class _Reader:
                 if not all(type(n) is int and n >= 0 for n in shape):
                     raise InvalidStateError(f"an array of {path!r} has no shape")
                 stop = start + math.prod(shape)
+                if joined.ndim != 1 or stop > len(joined):
+                    raise InvalidStateError(f"the arrays of {path!r} do not have their shapes")
                 part[name] = joined[start:stop].reshape(shape)
                 start = stop
-            if joined.ndim != 1 or start != len(joined):
+            if start != len(joined):
                 raise InvalidStateError(f"the arrays of {path!r} do not have their shapes")
         return [_Reader(part) for part in parts]
 
