@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.covariance import Covariance, Dependency, constant_columns, dependencies
+from discrim.core.covariance.covariance import Dependency, constant_columns, dependencies
 from discrim.core.errors import register_descriptions
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
@@ -46,11 +46,6 @@ from discrim.models.base.scores import Decision, predicted_codes, score_frame
 from discrim.models.base.stored import StoredEstimates, store
 
 register_descriptions(describe)
-
-
-def fit_covariances(estimates: Any) -> tuple[Covariance, ...]:
-    """Return the covariances of normal classes: the common one, or one for each class."""
-    return estimates.covariances if hasattr(estimates, "covariances") else (estimates.covariance,)
 
 
 Missing = Literal["drop", "integrate"]
@@ -457,10 +452,7 @@ class ModelSpec(Refits[E]):
         raise NotImplementedError
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots, which `discrim.models.plots.pictured.plot` decorates.
-
-        The first that suits a fit is its default.
-        """
+        """Return the plots, of which the first that suits a fit is its default."""
         raise NotImplementedError
 
     # ---- scores of rows
@@ -542,15 +534,7 @@ class ModelSpec(Refits[E]):
         return store(self.constructor, estimates)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file by name; -1 stands for any length.
-
-        Parameters
-        ----------
-        k : int
-            Number of classes.
-        p : int
-            Number of columns.
-        """
+        """Return the shapes of the arrays in a file of k classes and p columns; -1 stands for any length."""
         return {}
 
     def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> E:
@@ -828,13 +812,13 @@ class FittedModel(Generic[N]):
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
         """The rule under a prior, in any form that a verb takes, or under the fit's own."""
-        make = partial(self._rule_under, prior, method, convention)
+
+        def make() -> Rule:
+            return self.spec.rule(self, self.prior_values(prior), method, convention)
+
         is_held = len(self.prior) * len(self.design_rows.terms) <= HELD_NUMBERS
         as_fitted = prior is None and convention is None and method == "plugin"
         return self._lazily("rule", make) if is_held and as_fitted else make()
-
-    def _rule_under(self, prior: Any, method: str, convention: str | None) -> Rule:
-        return self.spec.rule(self, self.prior_values(prior), method, convention)
 
     def rule_of(self, blocks: Blocks, prior: Any = None) -> Rule:
         """The rule for some rows: as `rule`, or where these may be used in part as `in_part`."""

@@ -23,7 +23,7 @@ from discrim.errors import NotSupportedError
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.available import available_if
 from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FittedModel, fit_covariances
+from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.labels import covariance_values
 from discrim.models.base.refits import held_path
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def shrinkage_values(fit: FittedModel[Any], shrinkage: Shrinkage, name: str) -> float | pd.Series:
     """Return how much a fit shrinks: a number, or a Series by class if each class has its own covariance."""
-    if len(fit_covariances(fit.estimates)) == 1:
+    if len(fit.estimates.covariances) == 1:
         return shrinkage.values[0]
     return pd.Series(shrinkage.values, index=fit.classes, name=name)
 
@@ -165,7 +165,7 @@ class SeparableModel(FitComponent):
         fit = self._fit
         covariance_model = self._kind
         tables = []
-        for covariance in fit_covariances(fit.estimates):
+        for covariance in fit.estimates.covariances:
             blocks = covariance_values(covariance, fit.estimates.moments.scale).reshape(
                 covariance_model.rows,
                 covariance_model.columns,
@@ -204,7 +204,7 @@ class SeparableModel(FitComponent):
         """
         fit = self._fit
         covariance_model = self._kind
-        covariances = fit_covariances(self._fit.estimates)
+        covariances = self._fit.estimates.covariances
         moments = fit.estimates.moments
         p = fit.estimates.moments.n_columns
         counts = moments.counts if len(covariances) > 1 else np.array([moments.total])

@@ -45,7 +45,7 @@ from discrim.inference.covariance_models import box_m_test, covariance_ladder, l
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.core_errors import public_error
-from discrim.models.base.fit import E, FittedModel, ModelSpec, fit_covariances
+from discrim.models.base.fit import E, FittedModel, ModelSpec
 from discrim.models.base.reading import Watch
 from discrim.models.base.refits import error_path, largest_as_good
 from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_to_need_rows
@@ -478,10 +478,11 @@ class NormalSpec(ModelSpec[E]):
         method = getattr(covariance_model, "method", None)
         if arguments["method"] not in (("moment", "mle") if method is None else (method,)):
             raise InvalidStateError(f"its method is {arguments['method']!r}")
-        estimates = super().from_arrays(moments, prior, arguments)
-        if len(fit_covariances(estimates)) != n_covariances:
+        estimates: Any = super().from_arrays(moments, prior, arguments)
+        if len(estimates.covariances) != n_covariances:
             raise InvalidStateError("its covariances are not those of its classes")
-        return estimates
+        fitted: E = estimates
+        return fitted
 
 
 def _covariance_model(estimates: Any) -> CovarianceModel:
