@@ -57,7 +57,8 @@ def decision_table(fit: Any) -> pd.DataFrame:
         prior = fit._prior_values(None)
 
         def scores(x: Floats) -> Floats:
-            return fit._scores(x[:, None], prior)
+            values: Floats = fit._scores(x[:, None], prior)
+            return values
 
         regions = bayes_law.line_regions(law, lambda x: Decision(fit._given_costs).codes(scores(x)))
         regions = _settled(regions, scores, fit._costs)
