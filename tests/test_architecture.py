@@ -3,8 +3,8 @@
 The figures of `HOUSE` are printed by ``python -m tests.benchmarks.house``, a line for each; where one has
 fallen, it is lowered here in the same commit. There
 
-- `counted` counts files, lines, imports, names in two modules and, each by a pattern, the flags of the
-  covariance (`FLAGS`), the questions for a source (`SOURCES`), the numbers of another object's fit
+- `counted` counts files, lines of code, imports, names in two modules and, each by a pattern, the flags of
+  the covariance (`FLAGS`), the questions for a source (`SOURCES`), the numbers of another object's fit
   (`NUMBERS_OF_ANOTHER`) and ``monkeypatch.setattr`` in tests: it reads texts and syntax, and takes seconds;
 - `walked` counts the files and the depth of two calls on iris, in a process for each.
 """
@@ -150,27 +150,17 @@ FOUND_BY_TEXT = {"models/registry.py", "cli/reading.py"}
 # order of simplicity, and what is written in place of keywords that a verb does not have.
 NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 
-# What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less.
-# Some have grown. Files, lines and imports: by interactive figures, by what takes rules and tables out of
-# Python, by kernel discriminant analysis, principal axes, plda, calibrated posteriors and choose(); by
-# orthogonal and sparse components, repeated measures, permutations, tests of many columns, covariates,
-# separable covariances, the location model, plans and learning curves; by reduced axes of QDA, and by
-# docstrings that name what errors and p-values assume. The files of a
-# summary: by what is said of the posteriors of rows left out. The flags: by axes of correspondence, which
-# have units of their own. The patches: by a panel of columns and a memory that are too small. All of them:
-# by levels that are learnt from used rows, rules that lack a class, intervals of rare errors, tables that
-# print all columns, and texts that fit small axes. Specifications, objects for what one option adds and the
-# conditions of attributes are files of their own. Lines: one assignment a line (1,800), and hints of errors
-# on lines of their own. Files: plots by family, labels, scores, errors of the core and their descriptions,
-# wording of covariance models, map-reduce, threads. The flag: units of nonlinear shrinkage.
+# Size and structure of the package, as `python -m tests.benchmarks.house` counts them. A bound is lowered
+# when its figure falls; one that has to rise is raised in the commit that needs it, which says why.
+# Docstrings are not counted. The share of imports rises when other lines are deleted.
 HOUSE = {
     "files": 324,
-    "lines": 118_100,
-    "lines of imports over lines of other code, in percent": 8.6,
+    "lines of code, without docstrings": 74_110,
+    "lines of imports over lines of other code, in percent": 8.7,
     "lda() on iris, files": 27,
     "lda() on iris, depth": 10,
     "lda().summary(), files": 54,
-    "lines that ask for a flag of the covariance": 22,
+    "lines that ask for a flag of the covariance": 17,
     "lines outside data/ and design/ that ask for a source": 0,
     "public names defined in more than one module": 28,
     "numbers of another object's fit": 2,
@@ -518,7 +508,7 @@ def test_a_list_of_models_is_seen(source):
 
 def test_a_file_is_small_and_says_what_it_is_for():
     assert [case(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
-    assert [case(path) for path in MODULES if len(text_of(path).splitlines()) > 920] == []
+    assert [case(path) for path in MODULES if len(text_of(path).splitlines()) > 900] == []
     long = [
         f"{case(path)}:{node.lineno}: {node.name}"
         for path in MODULES
@@ -633,7 +623,7 @@ def test_what_is_no_path_of_a_machine_passes(text):
 
 
 @pytest.mark.slow
-def test_the_house_does_not_grow():
+def test_the_package_does_not_grow():
     figures = counted(ROOT) | walked(ROOT)
     assert figures.keys() == HOUSE.keys()
     assert {what: figure for what, figure in figures.items() if figure > HOUSE[what]} == {}
