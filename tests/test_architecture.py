@@ -451,7 +451,7 @@ def test_a_row_of_the_registry_says_what_there_is(model):
     assert ("weights" in signature.parameters) == model.weights
     spec = spec_of(model)
     assert {*spec.chosen_options, *spec.search_options} <= set(signature.parameters)
-    for sections in spec.summary():
+    for sections in spec.summary_sections():
         assert callable(sections) or all(callable(make) for make in sections.values())
     assert spec.plots()
     if model.estimator is not None:

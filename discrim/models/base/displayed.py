@@ -205,7 +205,7 @@ class ShownModel(Shown):
         """Sections of the summary or of its short form, by name, computed where they are asked for."""
         from discrim.report.tables import Parts
 
-        whole, short = self._spec.summary()
+        whole, short = self._spec.summary_sections()
         sections = short if brief else whole
         shown = (self, subject or self._subject())
         if callable(sections):

@@ -320,10 +320,11 @@ class Refits(Generic[E]):
 class ModelSpec(Refits[E]):
     """One model: its name, rule, refits and file.
 
-    A subclass has to define `name`, `title`, `results_class`, `summary`, `plots` and, if files can store its
-    fits, `constructor`. Every other attribute and method has a default. The estimates of a model have the
-    attributes `moments`, `prior` and `estimated_prior`, and the methods `rule`, `refit` and `left_out` unless
-    the subclass overrides what calls them. The results call their methods `llf` and `df_model`.
+    A subclass has to define `name`, `title`, `results_class`, `summary_sections`, `plots` and, if files can
+    store its fits, `constructor`. Every other attribute and method has a default. The estimates of a model
+    have the attributes `moments`, `prior` and `estimated_prior`, and the methods `rule`, `refit` and
+    `left_out` unless the subclass overrides the methods that call these. The results call their methods
+    `llf` and `df_model`.
 
     Parameters
     ----------
@@ -443,11 +444,11 @@ class ModelSpec(Refits[E]):
 
     # ---- summary and plots
 
-    def summary(self) -> tuple[Any, Any]:
-        """Return the sections of the summary, and those of its short form.
+    def summary_sections(self) -> tuple[Any, Any]:
+        """Return the sections of the summary, and those of its short form, which `repr` prints.
 
         Each is a `discrim.report.tables.Sections`, or a function of the results and their fit that returns
-        one.
+        one. `ShownModel.summary` in `discrim.models.base.displayed` computes the summary from them.
         """
         raise NotImplementedError
 

@@ -497,7 +497,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     has_common_covariance = True
     constructor = staticmethod(fit_lda)
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         from discrim.models.discriminant.normal_summary import lda_brief, lda_sections
 

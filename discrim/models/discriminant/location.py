@@ -342,7 +342,7 @@ class LocationSpec(ModelSpec[LocationFit]):
 
     search: tuple[float, ...] = ()
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return location_sections, location_brief
 

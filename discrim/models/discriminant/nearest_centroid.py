@@ -327,7 +327,7 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
     file_moments = "diagonal"
     allows_singular = True
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return nearest_centroid_sections, nearest_centroid_brief
 

@@ -588,7 +588,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
     leave_one_out_cost = 1000
     constructor = PLDAFit
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return plda_sections, plda_brief
 

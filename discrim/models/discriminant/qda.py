@@ -333,7 +333,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
     file_moments = "class"
     constructor = staticmethod(fit_qda)
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         from discrim.models.discriminant.normal_summary import qda_brief, qda_sections
 

@@ -842,7 +842,7 @@ class RDASpec(ModelSpec[RDAFit]):
 
     search: PairChoice | None = None
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         from discrim.models.discriminant.normal_summary import rda_brief, rda_sections
 

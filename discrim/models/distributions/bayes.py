@@ -562,7 +562,7 @@ class BayesSpec(ModelSpec[Any]):
     title = "Bayes classifier of a known law"
     results_class = BayesResults
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return bayes_sections, bayes_brief
 

@@ -366,7 +366,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
     results_class = HyperplaneResults
     constructor = HyperplaneFit
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return hyperplane_sections, hyperplane_brief
 

@@ -361,7 +361,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
     leave_one_out_cost = 1000
     constructor = PerceptronFit
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return perceptron_sections, perceptron_brief
 

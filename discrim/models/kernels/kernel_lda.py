@@ -602,7 +602,7 @@ class KernelLDASpec(ModelSpec[Any]):
     # Distances are to the rows of the fit, which may be far from the class means.
     scores_class_means = False
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return kernel_lda_sections, kernel_lda_brief
 

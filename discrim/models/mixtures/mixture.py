@@ -667,7 +667,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
 
     search: MixtureChoice | None = None
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return mixture_sections, mixture_brief
 

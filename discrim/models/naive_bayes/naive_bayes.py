@@ -787,7 +787,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     file_moments = "diagonal"
     allows_constant = True
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         from discrim.models.naive_bayes.naive_bayes_summary import naive_bayes_brief, naive_bayes_sections
 

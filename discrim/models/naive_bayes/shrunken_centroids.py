@@ -382,7 +382,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
 
     search: GridSearch | None = None
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return shrunken_centroids_sections, shrunken_centroids_brief
 

@@ -433,7 +433,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
 
     search: BandwidthSearch | None = None
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return kernel_density_sections, kernel_density_brief
 

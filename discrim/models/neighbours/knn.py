@@ -420,7 +420,7 @@ class KNNSpec(ModelSpec[KNNFit]):
 
     search: tuple[int, ...] = ()
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return knn_sections, knn_brief
 

@@ -759,7 +759,7 @@ class PLSSpec(ModelSpec[PLSFit]):
     search: GridSearch | None = None
     row_groups: Codes | None = None
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         from discrim.models.projections.pls_summary import pls_brief, pls_sections
 

@@ -604,7 +604,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
 
     search: GridSearch | None = None
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return sparse_lda_sections, sparse_lda_brief
 

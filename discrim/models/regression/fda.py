@@ -409,7 +409,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
 
     engine: Any = None
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return fda_sections, fda_brief
 

@@ -384,7 +384,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     allows_constant = True
     allows_singular = True
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return indicator_sections, indicator_brief
 

@@ -576,7 +576,7 @@ class LogisticSpec(ModelSpec[Any]):
     results_class = LogisticResults
     constructor: ClassVar[Callable[..., Any]] = staticmethod(logistic_of_search)
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return logistic_sections, logistic_brief
 

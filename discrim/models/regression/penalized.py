@@ -539,7 +539,7 @@ class PenalizedLogisticSpec(LogisticSpec):
 
     search: StrengthSearch | None = None
 
-    def summary(self) -> tuple[Any, Any]:
+    def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the summary and those of its short form."""
         return penalized_logistic_sections, penalized_logistic_brief
 
