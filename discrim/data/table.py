@@ -248,7 +248,7 @@ class Table:
     learnt_from : bool
         A model is fitted to the table: where doubles cannot hold what a column says, it is refused.
     held : bool
-        It is held beyond the call, so that the caller may change the table meanwhile; see `watch`.
+        It is held beyond the call, so that the caller may change the table meanwhile; see `take_fingerprint`.
     before : int
         Rows before those of a part, where they are numbered.
     coded : sequence of str
@@ -276,6 +276,7 @@ class Table:
         "_compared",
         "_dtypes",
         "_fingerprint",
+        "_fingerprinted",
         "_index",
         "_kinds",
         "_labels",
@@ -286,7 +287,6 @@ class Table:
         "_sparse",
         "_texts",
         "_views",
-        "_watched",
         "data",
         "learnt_from",
         "made",
@@ -322,8 +322,8 @@ class Table:
         self._places: dict[tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp], list[int]]] = {}
         self.made: dict[Any, Any] = {}
         self._fingerprint: Fingerprint | None = None
-        # Of these the fingerprint may lack some, as no one writes to them.
-        self._watched: frozenset[str] = frozenset()
+        # The names that were given to `take_fingerprint`; columns that cannot be written to have no values.
+        self._fingerprinted: frozenset[str] = frozenset()
         typed = isinstance(data, pd.DataFrame | SparseFrame)
         self._schema: Mapping[str, Any] = {} if typed else data.schema
         # One column of a frame takes pandas as long as a few do.
@@ -362,20 +362,21 @@ class Table:
         """Labels of the rows."""
         return self._index
 
-    def watch(self, names: Sequence[str]) -> None:
+    def take_fingerprint(self, names: Sequence[str]) -> None:
         """Remember the values of columns, so that `refuse_changes` detects changes."""
-        if self.nrows and not self._watched.issuperset(names):
+        if self.nrows and not self._fingerprinted.issuperset(names):
             count = self.nrows * max(len(names), 1)
             step = 1 if count <= WHOLE_UP_TO else -(-count // SAMPLED)
-            self._fingerprint, self._watched = Fingerprint(step, self._values(names, step)), frozenset(names)
+            self._fingerprint = Fingerprint(step, self._values(names, step))
+            self._fingerprinted = frozenset(names)
 
     def refuse_changes(self) -> None:
-        """Raise a DataError that names a value if watched values have changed."""
-        watched = self._fingerprint
-        if watched is not None:
-            # Columns may be looked at together since: they are compared as they were remembered.
-            now = {group: self._group(group, watched.step) for group in watched.values}
-            watched.refuse_changes(now, self.label)
+        """Raise a DataError that names a value if values of the fingerprint have changed."""
+        fingerprint = self._fingerprint
+        if fingerprint is not None:
+            # The columns are grouped as they were, although a view of several columns may exist by now.
+            now = {group: self._group(group, fingerprint.step) for group in fingerprint.values}
+            fingerprint.refuse_changes(now, self.label)
 
     def _group(self, names: tuple[str, ...], step: int) -> NDArray[Any]:
         """Return every `step`-th value of columns that are remembered together, as an array."""

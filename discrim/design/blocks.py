@@ -293,7 +293,7 @@ def has_fractions(codes: Codes, weights: Floats | None) -> bool:
     return weights is not None and bool((weights[(codes >= 0) & (weights > 0)] % 1 != 0).any())
 
 
-Watcher = Callable[[slice, NDArray[np.float64], NDArray[np.bool_] | None], None]
+BlockCallback = Callable[[slice, NDArray[np.float64], NDArray[np.bool_] | None], None]
 """Called with each block: the slice of its rows, x, and the mask of rows with a missing value or None."""
 
 _Filled = tuple[
@@ -442,16 +442,18 @@ class Blocks:
         left_out: list[int] = []
         return map(partial(self._used, None, left_out, _RowsKept()), self._filled(left_out))
 
-    def shown_to(self, see: Watcher | None) -> Iterator[Block]:
-        """Iterate over the rows of the fit, and call `see` first with all rows of each block."""
+    def with_callback(self, callback: BlockCallback | None) -> Iterator[Block]:
+        """Iterate over the rows of the fit; a callback first receives all rows of each block."""
         left_out: list[int] = []
-        return map(partial(self._used, see, left_out, _RowsKept()), self._filled(left_out))
+        return map(partial(self._used, callback, left_out, _RowsKept()), self._filled(left_out))
 
-    def _used(self, see: Watcher | None, left_out: list[int], space: _RowsKept, filled: _Filled) -> Block:
+    def _used(
+        self, callback: BlockCallback | None, left_out: list[int], space: _RowsKept, filled: _Filled
+    ) -> Block:
         """Return the rows of a block that a fit uses, and append the number of dropped rows to a list."""
         start, x, missing, codes, weights = filled
-        if see is not None:
-            see(slice(start, start + len(x)), x, missing)
+        if callback is not None:
+            callback(slice(start, start + len(x)), x, missing)
         kept = codes >= 0
         if weights is not None:
             kept &= ~np.isnan(weights)

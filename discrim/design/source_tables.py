@@ -195,11 +195,11 @@ class SourceTable(Table):
             self._first = next(table for table, _ in tables(self._source))
         return self._first
 
-    def watch(self, names: Sequence[str]) -> None:
+    def take_fingerprint(self, names: Sequence[str]) -> None:
         """Do nothing, because values are read again and the source checks the number of rows."""
 
     def refuse_changes(self) -> None:
-        """Do nothing; see `watch`."""
+        """Do nothing; see `take_fingerprint`."""
 
     def view(self, names: Sequence[str]) -> NDArray[np.float64] | None:
         """Return None, because the columns are not in memory."""

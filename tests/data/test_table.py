@@ -123,13 +123,13 @@ def test_a_view_is_of_one_array_at_even_distances(order, names):
     np.testing.assert_array_equal(view, x[:, ["abcd".index(name) for name in names]].T)
 
 
-def test_a_table_that_is_watched_again_remembers_what_it_was_at_first():
+def test_a_second_fingerprint_of_the_same_columns_keeps_the_first_values():
     frame = pd.DataFrame({"x": np.arange(6.0), "g": pd.array(["a", "b"] * 3, dtype="string")})
     table = Table(frame)
-    table.watch(["g", "x"])
+    table.take_fingerprint(["g", "x"])
     frame.loc[2, "x"] = 9.0
     # A fit under another prior is of the same table, as each fold makes one.
-    table.watch(["g", "x"])
+    table.take_fingerprint(["g", "x"])
     with pytest.raises(DataError) as caught:
         table.refuse_changes()
     assert caught.value.columns == ("x",)

@@ -81,11 +81,21 @@ def add_levels(table: Floats, codes: Codes, levels: Floats, weights: Floats | No
 
 
 @dataclass(slots=True)
-class Watched:
-    """Blocks, of sparse rows too, whose levels are counted whenever they are read to the end.
+class CountedBlocks:
+    """Blocks, also of sparse rows, whose levels and negative values are counted by each complete pass.
 
-    What goes on are the first p columns; at the places there are positions of levels, as many as the sizes
-    say.
+    Iteration yields the first `n_columns` columns of each block.
+
+    Attributes
+    ----------
+    blocks : iterable of blocks
+    n_classes, n_columns : int
+    places : tuple of int
+        Positions of the columns that contain positions of levels.
+    sizes : tuple of int
+        Number of levels of each of these columns.
+    counts : LevelCounts
+        Counts of the last complete pass.
     """
 
     blocks: Iterable[Any]
@@ -121,7 +131,7 @@ class Watched:
         self.counts = LevelCounts(tables, negative)
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
-        """What a task makes of them, merged, and the counts of each part with it."""
+        """Apply a task to the blocks, or on workers to each part, and merge results and counts."""
         bare = replace(self, blocks=())
         found: tuple[T, LevelCounts] = map_reduce(
             self.blocks, partial(_with_counts, task, bare), partial(both_merged, merge)
@@ -130,13 +140,13 @@ class Watched:
         return found[0]
 
 
-def _with_counts(task: Callable[[Any], T], watched: Watched, blocks: Any) -> tuple[T, LevelCounts]:
-    own = replace(watched, blocks=blocks)
+def _with_counts(task: Callable[[Any], T], counted: CountedBlocks, blocks: Any) -> tuple[T, LevelCounts]:
+    own = replace(counted, blocks=blocks)
     return task(own), own.counts
 
 
 def both_merged(merge: Callable[[T, T], T], a: tuple[T, Any], b: tuple[T, Any]) -> tuple[T, Any]:
-    """What tasks made of two parts, merged, and what was gathered beside it."""
+    """Merge the results of two parts, and the counts that their passes made."""
     return merge(a[0], b[0]), a[1].merge(b[1])
 
 

@@ -102,9 +102,9 @@ class Tally:
         self.sums = np.zeros((self.n_classes, len(plan.counts)))
         self.values = [[] for _ in plan.kernels]
 
-    def watch(self, blocks: RowBlocks) -> RowBlocks:
-        """The blocks, which are tallied whenever they are read to the end."""
-        return blocks if not self.plan.families.any() else _Watched(blocks, self)
+    def wrap(self, blocks: RowBlocks) -> RowBlocks:
+        """Return blocks that update the tally after each complete pass over them."""
+        return blocks if not self.plan.families.any() else _TalliedBlocks(blocks, self)
 
     def classes(self, keep: Codes) -> Tally:
         """The tally of some of the classes, all others being without rows."""
@@ -197,14 +197,14 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class _Watched:
-    """Blocks that are tallied as they go by."""
+class _TalliedBlocks:
+    """Blocks that update a tally after each complete pass."""
 
     blocks: RowBlocks
     tally: Tally
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
-        """What a task makes of them, merged, and the tally of each part with it."""
+        """Apply a task to the blocks, or on workers to each part, and merge results and tallies."""
         work = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
         both: tuple[T, Tally] = map_reduce(self.blocks, work, partial(both_merged, merge))
         self._keep(both[1])
@@ -216,7 +216,7 @@ class _Watched:
         self.tally.values = whole.values
 
     def __iter__(self) -> Iterator[Any]:
-        # Whoever reads no further than some block leaves the last whole tally as it is.
+        # A pass that ends early does not change the tally.
         whole = Tally(self.tally.plan, self.tally.n_classes)
         for block in self.blocks:
             whole._add(*block)
@@ -228,4 +228,4 @@ def _with_tally(
     task: Callable[[Any], T], plan: ColumnPlan, n_classes: int, blocks: RowBlocks
 ) -> tuple[T, Tally]:
     tally = Tally(plan, n_classes)
-    return task(tally.watch(blocks)), tally
+    return task(tally.wrap(blocks)), tally

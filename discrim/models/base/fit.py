@@ -631,7 +631,7 @@ class FittedModel(Generic[N]):
 
     def __post_init__(self) -> None:
         design = self.design_rows.design
-        self.design_rows.table.watch((*design.response_columns, *design.columns))
+        self.design_rows.table.take_fingerprint((*design.response_columns, *design.columns))
         object.__setattr__(self, "counts", self.estimates.moments.counts)
         object.__setattr__(self, "dropped", self.design_rows.dropped)
 

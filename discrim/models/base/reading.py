@@ -353,7 +353,8 @@ def used_sparse_rows(blocks: Blocks) -> list[SparseBlock] | None:
     return [(rows.rows(kept), blocks.codes[kept], weights)]
 
 
-Watch = Callable[[Blocks], Iterable[RowBlock]]
+WrapBlocks = Callable[[Blocks], Iterable[RowBlock]]
+"""Wraps blocks in an iterable that also passes each block to another computation."""
 
 EVEN = 1e-2
 """Largest deviation from one of the mean of weights that are not whole numbers but count as frequencies."""
@@ -363,7 +364,7 @@ def usable_rows(
     blocks: Blocks,
     spread: Spread,
     na_action: NaAction,
-    watch: Watch | None = None,
+    wrap: WrapBlocks | None = None,
     *,
     rooted: bool = True,
     keep: Sequence[int] = (),
@@ -377,8 +378,8 @@ def usable_rows(
     spread : Spread
         Second moments that the model needs.
     na_action : {"drop", "raise"}
-    watch : callable, optional
-        Returns from blocks an iterable of the same blocks that also shows them to another computation.
+    wrap : callable, optional
+        Wraps the blocks in an iterable that also passes them to another computation, to save a pass.
     rooted : bool
         Whether roots of the scatter are computed if its columns are nearly collinear; see `gather`.
     keep : sequence of int
@@ -403,7 +404,7 @@ def usable_rows(
             f"The formula {blocks.design.formula!r} has no predictor.",
             hint="Name a column on its right side.",
         )
-    moments = class_moments(blocks, spread, watch, rooted=rooted)
+    moments = class_moments(blocks, spread, wrap, rooted=rooted)
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     if not moments.total:
@@ -531,18 +532,18 @@ def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, Clas
 
 
 def class_moments(
-    blocks: Blocks, spread: Spread, watch: Watch | None = None, *, rooted: bool = True
+    blocks: Blocks, spread: Spread, wrap: WrapBlocks | None = None, *, rooted: bool = True
 ) -> ClassMoments:
     """Compute the moments of the complete rows. The parameters are those of `usable_rows`."""
     shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
     sparse = used_sparse_rows(blocks) if spread in ("diagonal", "pooled") else None
     if sparse is not None:
-        seen: Any = watch or iter
-        found = gather_sparse(seen(sparse), **shape, spread=spread)
+        rows: Any = sparse if wrap is None else wrap(sparse)
+        found = gather_sparse(rows, **shape, spread=spread)
         if found is not None and not (spread == "pooled" and asks_for_roots(found, rooted=rooted)):
             return found
     with Progress(0, "moments of the rows"):
-        return gather(blocks if watch is None else watch(blocks), **shape, spread=spread, rooted=rooted)
+        return gather(blocks if wrap is None else wrap(blocks), **shape, spread=spread, rooted=rooted)
 
 
 def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:

@@ -46,7 +46,7 @@ from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.core_errors import public_error
 from discrim.models.base.fit import E, FittedModel, ModelSpec
-from discrim.models.base.reading import Watch
+from discrim.models.base.reading import WrapBlocks
 from discrim.models.base.refits import error_path, largest_as_good
 from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_to_need_rows
 from discrim.models.discriminant.covariance_models import (
@@ -666,7 +666,7 @@ def box_m_of(fit: FittedModel[Any]) -> TestResult:
 
 
 def equal_covariance_tests(
-    fit: FittedModel[Any], watch: Watch | None = None
+    fit: FittedModel[Any], wrap: WrapBlocks | None = None
 ) -> tuple[TestResult, TestResult] | str:
     """Return the likelihood ratio test and Box's M of the rows of a fit, or why there are none.
 
@@ -675,20 +675,20 @@ def equal_covariance_tests(
     Parameters
     ----------
     fit : FittedModel
-    watch : callable, optional
-        Returns from blocks an iterable of the same blocks that also shows them to another computation.
+    wrap : callable, optional
+        Wraps the blocks in an iterable that also passes them to another computation, to save a pass.
     """
     fit.rows("A test of covariances")
     if KEPT not in fit.cache:
         try:
-            fit.cache[KEPT] = _tests(fit, watch)
+            fit.cache[KEPT] = _tests(fit, wrap)
         except (CollinearError, NotSupportedError) as error:
             fit.cache[KEPT] = str(error)
     tests: tuple[TestResult, TestResult] | str = fit.cache[KEPT]
     return tests
 
 
-def _tests(fit: FittedModel[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
+def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, TestResult]:
     blocks = fit.rows("A test of covariances")
     pooled_moments = fit.estimates.moments
     refuse_classes_of_few_rows(blocks, pooled_moments)
@@ -696,7 +696,7 @@ def _tests(fit: FittedModel[Any], watch: Watch | None) -> tuple[TestResult, Test
         refuse_wide(pooled_moments.n_classes, pooled_moments.n_columns, "class")
     except DataError as error:
         raise NotSupportedError(error.message, hint=error.hint) from None
-    moments = full_rank_moments(blocks, reading.class_moments(blocks, "class", watch))
+    moments = full_rank_moments(blocks, reading.class_moments(blocks, "class", wrap))
     counts = moments.counts
     p = moments.n_columns
     common = pooled(moments, moments.total).logdet

@@ -21,7 +21,7 @@ from discrim.models.base.labels import covariance_values, range_note
 from discrim.models.base.reading import listed
 from discrim.models.discriminant.covariance_models import describe, sphere_item
 from discrim.models.discriminant.normal_fits import equal_covariance_tests
-from discrim.models.evaluation.assessment import RowsJudged, takes_long
+from discrim.models.evaluation.assessment import PassPredictions, takes_long
 from discrim.models.results import headers
 from discrim.models.results.geometry import class_deviations
 from discrim.report.grid import (
@@ -706,9 +706,9 @@ def _with_equal_covariances(parts: Sections, fit: FittedModel[Any], by_name: Seq
 def _read_rows_once(_: Any, fit: FittedModel[Any]) -> None:
     """Compute and cache the errors of the header and the tests of covariances in one pass."""
     if "apparent" not in fit.cache and not takes_long(fit):
-        judged = RowsJudged(fit)
-        equal_covariance_tests(fit, judged.watch)
-        judged.keep()
+        predictions = PassPredictions(fit)
+        equal_covariance_tests(fit, predictions.wrap)
+        predictions.store()
 
 
 def _equal_covariances(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:

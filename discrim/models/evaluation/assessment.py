@@ -231,34 +231,46 @@ def judged_codes(
     return actual, decision.codes(scores), weights
 
 
-class RowsJudged:
-    """Apparent classes and any leave-one-out scores of a fit's rows, as something else reads these."""
+class PassPredictions:
+    """Predicted classes and leave-one-out scores of the rows of a fit, from a pass of another computation.
+
+    `wrap` the blocks that the other computation reads; then `store` the results in the cache of the fit,
+    where `counted_rates` finds them. There are no leave-one-out scores of fits without a closed form or of
+    many rows.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    """
 
     def __init__(self, fit: FittedModel[Any]) -> None:
         self._fit, self._blocks = fit, fit.rows("leave_one_out()").with_classes()
         self._rule, self._numerics = fit.rule_of(self._blocks), np.geterr()
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
         self._left_out: LeftOutTable | None = None
-        # Of more, the labels alone are found where they are asked for.
+        # The scores of more rows are not stored: `left_out_codes` computes the labels alone.
         few = self._blocks.table.nrows * len(fit.classes) <= validation.HELD
         with suppress(NotSupportedError):
             if few:
                 self._left_out = LeftOutTable(fit, self._blocks, anew=validation.refits_prior(fit, None))
         self._read = 0
 
-    def watch(self, blocks: Blocks) -> Iterable[Block]:
-        """What to read in the place of the fit's blocks: the first reading of it is seen."""
-        return _ShownFirst(blocks, self._see) if blocks.is_local else blocks
+    def wrap(self, blocks: Blocks) -> Iterable[Block]:
+        """Return an iterable of blocks whose first pass computes the predictions, too.
 
-    def keep(self) -> None:
-        """Let the fit keep what was seen, if all of it was."""
+        Blocks of rows on workers are returned unchanged.
+        """
+        return _BlocksWithCallback(blocks, self._predict) if blocks.is_local else blocks
+
+    def store(self) -> None:
+        """Store the results in the cache of the fit if all rows were read."""
         if self._read == len(self._codes):
             self._fit.cache["apparent"] = self._codes
             if self._left_out is not None:
                 self._left_out.finished()
 
-    def _see(self, place: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
-        # Who reads the rows may have asked numpy to be silent.
+    def _predict(self, place: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
+        # The other computation may have silenced the floating-point warnings of NumPy.
         with np.errstate(**self._numerics):
             k = len(self._fit.classes)
             for rows, scores in block_scores(self._blocks, self._rule, k, place, x, missing):
@@ -269,13 +281,15 @@ class RowsJudged:
         self._read = place.stop
 
 
-class _ShownFirst(Iterable[Block]):
-    def __init__(self, blocks: Blocks, see: Callable[..., None]) -> None:
+class _BlocksWithCallback(Iterable[Block]):
+    """Blocks whose first pass calls a function with all rows of each block."""
+
+    def __init__(self, blocks: Blocks, callback: Callable[..., None]) -> None:
         self._blocks = blocks
-        self._see = [see]
+        self._callbacks = [callback]
 
     def __iter__(self) -> Iterator[Block]:
-        return self._blocks.shown_to(self._see.pop() if self._see else None)
+        return self._blocks.with_callback(self._callbacks.pop() if self._callbacks else None)
 
 
 def judged_scores(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:

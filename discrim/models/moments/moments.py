@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.derived_moments import Remainder, among_classes, moments_without
-from discrim.core.moments.level_counts import LevelCounts, Watched
+from discrim.core.moments.level_counts import CountedBlocks, LevelCounts
 from discrim.core.moments.moments import ClassMoments, asks_for_roots, merged
 from discrim.core.numerics.arrays import Floats, are_whole
 from discrim.data.sources.parts import Source, no_rows
@@ -703,19 +703,19 @@ def moments_of_blocks(
     blocks = replace(blocks, design=_with_all_labels(blocks.design))
     design, places, sizes = with_positions(blocks.design)
     wider = replace(blocks, design=design)
-    watched = Watched(wider, len(design.levels), len(blocks.terms), places, sizes)
+    counted = CountedBlocks(wider, len(design.levels), len(blocks.terms), places, sizes)
 
-    def watch(rows: Any) -> Watched:
+    def wrap(rows: Any) -> CountedBlocks:
         # Sparse rows come as they are stored.
-        watched.blocks = wider if rows is blocks else rows
-        return watched
+        counted.blocks = wider if rows is blocks else rows
+        return counted
 
-    sums = class_moments(blocks, scatters, watch)
+    sums = class_moments(blocks, scatters, wrap)
     dropped = wider.dropped or blocks.dropped
     if dropped and na_action == "raise":
         blocks.refuse_missing()
     return Moments(
-        blocks.design, sums, watched.counts, scatters, levels_given, dropped, blocks.weighted,
+        blocks.design, sums, counted.counts, scatters, levels_given, dropped, blocks.weighted,
         weights if isinstance(weights, str) else None, blocks.functions,
     )  # fmt: skip
 
@@ -738,12 +738,12 @@ def of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
         or (fit.has_rows and scatters != "diagonal" and sums.roots is None and asks_for_roots(sums))
     ):
         return None
-    watched = Watched(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
-    watched.blocks = reading.used_sparse_rows(blocks) or blocks
-    for _ in watched:
+    counted = CountedBlocks(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
+    counted.blocks = reading.used_sparse_rows(blocks) or blocks
+    for _ in counted:
         pass
     return Moments(
-        _with_all_labels(blocks.design), sums, watched.counts, scatters, True, blocks.dropped,
+        _with_all_labels(blocks.design), sums, counted.counts, scatters, True, blocks.dropped,
         blocks.weighted, None, blocks.functions,
     )  # fmt: skip
 

@@ -59,7 +59,7 @@ def available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tal
     for columns in _missed_together(blocks):
         group = replace(blocks.with_codes(codes), partial=False, incomplete=False).columns(columns.tolist())
         part = Tally(plan.columns(columns), k)
-        moments = reading.class_moments(group, "diagonal", part.watch)
+        moments = reading.class_moments(group, "diagonal", part.wrap)
         for name, values in parts.items():
             values[:, columns] = getattr(moments, name)
         scale[columns], tally.available[:, columns] = moments.scale, moments.counts[:, None]

@@ -87,7 +87,7 @@ def _tallied(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMome
     if blocks.incomplete:
         return available_tally(blocks, plan)
     tally = Tally(plan, len(fit.classes))
-    return reading.class_moments(blocks, "diagonal", tally.watch), tally
+    return reading.class_moments(blocks, "diagonal", tally.wrap), tally
 
 
 class NaiveBayesResults(ClassCovariances, ClassifierResults):
@@ -513,14 +513,14 @@ def _usable_tally(
     terms = blocks.terms
     # Beside others a constant count has its share of their sum.
     blocks, moments = reading.usable_rows(
-        blocks, "diagonal", na_action, tally.watch, keep=plan.counts.tolist()
+        blocks, "diagonal", na_action, tally.wrap, keep=plan.counts.tolist()
     )
     if not blocks.constant:
         return blocks, moments, tally_of_present(tally, classes, blocks)
     constant = set(blocks.constant)
     kept = [j for j, term in enumerate(terms) if term not in constant]
     tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
-    return blocks, reading.class_moments(blocks, "diagonal", tally.watch), tally
+    return blocks, reading.class_moments(blocks, "diagonal", tally.wrap), tally
 
 
 def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:

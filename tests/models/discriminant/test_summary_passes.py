@@ -21,7 +21,7 @@ IRIS = load_iris()
 @pytest.fixture
 def readings() -> Iterator[list[dict[str, Any]]]:
     """Readings of a table, one entry each."""
-    with calls_of(Blocks.__iter__, Blocks.shown_to, Blocks.every_row) as begun:
+    with calls_of(Blocks.__iter__, Blocks.with_callback, Blocks.every_row) as begun:
         yield begun
 
 
