@@ -169,7 +169,7 @@ def model_rows(
         )
     beside = dict.fromkeys(name for each in expressions.values() for name in each.columns)
 
-    def reader(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
+    def parse_design(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
         source = scan(text)
         _, right = parse(source)
         left = Expression(quote(factor), Column(factor), tuple(beside))
@@ -187,7 +187,9 @@ def model_rows(
         response = Expression(quote(factor), Column(factor), (factor,))
         return ParsedFormula(text, response, expressions | known, [*terms, *named], tuple(exclude))
 
-    blocks = read_rows(text, data, weights=weights, functions=functions, in_memory=in_memory, reader=reader)
+    blocks = read_rows(
+        text, data, weights=weights, functions=functions, in_memory=in_memory, parser=parse_design
+    )
     return _summed(blocks, terms, labels, first)
 
 

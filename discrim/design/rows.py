@@ -26,7 +26,7 @@ from discrim.design.source_rows import rows_of_source
 from discrim.design.source_tables import SourceTable, discovered, tables
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.factors import check_functions, recall_functions
-from discrim.formula.formula import Reader, learn_design, parse_formula
+from discrim.formula.formula import FormulaParser, learn_design, parse_formula
 from discrim.formula.response import classes_as_seen
 
 
@@ -39,7 +39,7 @@ def read_rows(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     part: bool = False,
     in_memory: str | None = None,
-    reader: Reader = parse_formula,
+    parser: FormulaParser = parse_formula,
     incomplete: bool = False,
 ) -> Blocks:
     """Return the rows that a formula reads from a table, a part of a table, or a source of tables.
@@ -52,8 +52,8 @@ def read_rows(
         Whether the table is a part of a larger one, so that it need not have all classes.
     in_memory : str, optional
         Reason that the rows have to be in memory, a sentence. A source of tables is then refused.
-    reader : Reader
-        Parser of the formula.
+    parser : FormulaParser
+        By default `parse_formula`; `parse_adjusted_formula` also accepts covariates.
     incomplete : bool
         Whether the fit also uses rows with missing values, so that levels are learnt from them, too.
 
@@ -73,7 +73,7 @@ def read_rows(
     source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
     if source is not None:
         return _read_source(
-            formula, data, source, weights, levels, dict(functions or {}), in_memory, reader,
+            formula, data, source, weights, levels, dict(functions or {}), in_memory, parser,
             incomplete=incomplete,
         )  # fmt: skip
     table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)
@@ -81,7 +81,7 @@ def read_rows(
     called = {} if functions is None else check_functions(functions)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit.", hint="Pass some.")
-    parsed = reader(formula, table, called, exclude)
+    parsed = parser(formula, table, called, exclude)
     counts = weight_vector(weights, table)
     design, codes = learn_design(
         parsed, table, called, levels,
@@ -110,7 +110,7 @@ def _read_source(
     levels: Sequence[Any] | None,
     functions: dict[str, Callable[..., Any]],
     in_memory: str | None,
-    reader: Reader,
+    parser: FormulaParser,
     *,
     incomplete: bool,
 ) -> Blocks:
@@ -125,7 +125,7 @@ def _read_source(
         )
     source.refuse_vector(weights)
     design, table = discovered(
-        formula, data, source, functions, levels, weights, reader, incomplete=incomplete
+        formula, data, source, functions, levels, weights, parser, incomplete=incomplete
     )
     return Blocks(design, rows_of_source(table, design, functions, weights, fitted=True), functions)
 

@@ -27,7 +27,7 @@ from discrim.design.blocks import positive_weights
 from discrim.errors import DataError, kept_warnings, naming_file
 from discrim.formula.design import Design
 from discrim.formula.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
-from discrim.formula.formula import FullDataSummary, ParsedFormula, Reader, learn_design, parse_formula
+from discrim.formula.formula import FormulaParser, FullDataSummary, ParsedFormula, learn_design, parse_formula
 from discrim.formula.grammar import Column, Expression
 from discrim.formula.response import classes_and_codes, used_labels
 
@@ -230,7 +230,7 @@ def discovered(
     functions: Mapping[str, Callable[..., Any]] | None,
     levels: Sequence[Any] | None,
     weights: str | None,
-    reader: Reader = parse_formula,
+    parser: FormulaParser = parse_formula,
     *,
     incomplete: bool = False,
 ) -> tuple[Design, SourceTable]:
@@ -240,7 +240,7 @@ def discovered(
     """
     called = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
-    parsed = reader(formula, names, called, (weights,) if weights else ())
+    parsed = parser(formula, names, called, (weights,) if weights else ())
     columns = list(dict.fromkeys((*parsed.columns, *parsed.beside)))
     seen = None
     has_kinds = True

@@ -36,10 +36,10 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     # A name that there is not is told of before what the formula makes of the others.
     table.column(column)
 
-    def reader(text: str, rows: Table, functions: Any, exclude: Sequence[str]) -> ParsedFormula:
+    def parse_without_groups(text: str, rows: Table, functions: Any, exclude: Sequence[str]) -> ParsedFormula:
         return parse_formula(text, rows, functions, (*exclude, column))
 
-    options: dict[str, Any] = {"levels": levels, "reader": reader}
+    options: dict[str, Any] = {"levels": levels, "parser": parse_without_groups}
     blocks = read_rows(formula, table, **options)
     _check_design(blocks, column)
     complete = _complete(blocks)

@@ -356,7 +356,8 @@ class ParsedFormula(NamedTuple):
         )
 
 
-Reader = Callable[[str, Table, Functions, Sequence[str]], ParsedFormula]
+FormulaParser = Callable[[str, Table, Functions, Sequence[str]], ParsedFormula]
+"""A function with the parameters of `parse_formula`."""
 
 
 def parse_formula(

@@ -138,7 +138,7 @@ def moments(
     with naming_file(where):
         blocks = read_rows(
             formula, first, weights=weights, levels=levels, functions=functions, part=True,
-            reader=parse_adjusted_formula,
+            parser=parse_adjusted_formula,
         )  # fmt: skip
         if not blocks.terms:
             raise DataError(

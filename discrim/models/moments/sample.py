@@ -139,8 +139,8 @@ class Sample:
                 f"{self.verb}() was given no {missing}.", hint="Pass formula and data, or moments=."
             )
         bar = self.adjusts and isinstance(self.formula, str) and "|" in self.formula
-        reader = parse_adjusted_formula if bar else parse_formula
-        return read_rows(**self._table(), in_memory=in_memory, reader=reader, incomplete=incomplete)
+        parser = parse_adjusted_formula if bar else parse_formula
+        return read_rows(**self._table(), in_memory=in_memory, parser=parser, incomplete=incomplete)
 
     def of_moments(self, spread: Spread, needs_rows: NeedsRows | None = None) -> tuple[Blocks, ClassMoments]:
         """Return a design without rows and the moments, of the classes with rows and the columns that vary.
