@@ -518,7 +518,7 @@ class Section:
     last : int, optional
         Number of columns at the end that a text keeps if the line is too narrow for all columns and the
         section is one of several. By default the other columns are continued below.
-    among : int
+    max_rows : int
         Number of rows up to which the table is whole if it is one of several; 0 if it is the only one.
     more : str
         The expression that shows more of a shortened table.
@@ -541,7 +541,7 @@ class Section:
     shown: tuple[str, Section] | None = None
     worth: tuple[str, Floats] | None = None
     last: int | None = None
-    among: int = 0
+    max_rows: int = 0
     more: str = ""
     most_columns: tuple[int, int, int] = COLUMNS
 
@@ -598,6 +598,7 @@ class Pairs:
 
 
 Part = Section | Pairs
+"""A section of a summary: a table, or the header."""
 
 
 class SummaryContent(Protocol):
@@ -642,12 +643,20 @@ class Grid:
     aligns: str = "r"
 
 
-def among(part: Part, more: str = "", most: int = MAX_RANKED_ROWS) -> Part:
-    """Return a part as one of several, with at most `most` rows; `more` is the expression that shows more."""
+def limit_rows(part: Part, more: str = "", most: int = MAX_RANKED_ROWS) -> Part:
+    """Return a section of which at most `most` rows are shown among other sections; a header is unchanged.
+
+    Parameters
+    ----------
+    part : Section or Pairs
+    more : str
+        Expression that shows more rows, for the note below the table.
+    most : int
+    """
     if isinstance(part, Pairs):
         return part
-    shown = part.shown and (part.shown[0], replace(part.shown[1], among=most, more=more))
-    return replace(part, among=most, more=more, shown=shown)
+    shown = part.shown and (part.shown[0], replace(part.shown[1], max_rows=most, more=more))
+    return replace(part, max_rows=most, more=more, shown=shown)
 
 
 def grid_of(part: Part, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
@@ -696,9 +705,9 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
     rows, columns = _shown_positions(section, ROWS, section.most_columns)
     whole = rows, columns
-    if section.among and section.worth is not None:
-        rows = _top_rows(section.worth[1], frame_of(table).index, section.among)
-    elif section.among and n * m > MAX_CELLS:
+    if section.max_rows and section.worth is not None:
+        rows = _top_rows(section.worth[1], frame_of(table).index, section.max_rows)
+    elif section.max_rows and n * m > MAX_CELLS:
         rows, columns = _shown_positions(section, FEW_ROWS if n <= ROWS[0] else ROWS, FEW_COLUMNS)
     shown = [i for i in rows if i >= 0], [j for j in columns if j >= 0]
     # A table that is shown whole need not be copied.
@@ -789,7 +798,7 @@ def _notes(section: Section, rows: list[int], columns: list[int], more: bool) ->
     counts = dict(zip(("rows", "columns"), section.table.shape, strict=True))
     places = {"rows": rows, "columns": columns}
     shown = {what: sum(place >= 0 for place in places[what]) for what in counts}
-    worth = section.worth if section.among else None
+    worth = section.worth if section.max_rows else None
     if worth is not None:
         without = int(np.isnan(worth[1]).sum())
         counts["rows"], shown["rows"] = counts["rows"] - without, shown["rows"] - without

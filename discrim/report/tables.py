@@ -18,7 +18,7 @@ import pandas as pd
 from discrim.core.numerics.progress import Progress
 from discrim.errors import DataError
 from discrim.report import excel, html, latex, markdown, text
-from discrim.report.grid import Part, Section, among, clean, frame_of
+from discrim.report.grid import Part, Section, clean, frame_of, limit_rows
 from discrim.report.result_table import as_result_table
 
 MAX_BRIEF_ROWS = 20
@@ -28,26 +28,31 @@ Sections = dict[str, Callable[..., Part]]
 """Functions that compute the sections of a summary, by name, from the results and the fit."""
 
 
-class Parts(Sections):
-    """Functions that compute the sections of a summary, called when a section is needed.
+class SectionFunctions(Sections):
+    """Functions that compute the sections of a summary, by name, and which of them are shown by default.
+
+    `ModelSpec.summary_sections` returns functions of the results and the fit. `of` binds these arguments, and
+    `summarize` calls the functions of the sections that are shown.
 
     Attributes
     ----------
     by_name : frozenset of str
         Sections that are left out unless they are named.
-    shared : list of (set of str, callable)
+    preparations : list of (set of str, callable)
         Functions to call first if all sections of a set are needed, because they make these cheaper.
     """
 
     def __init__(self, parts: Mapping[str, Callable[..., Part]], by_name: Iterable[str] = ()) -> None:
         super().__init__(parts)
-        self.shared: list[tuple[set[str], Callable[..., object]]] = []
+        self.preparations: list[tuple[set[str], Callable[..., object]]] = []
         self.by_name = frozenset(by_name)
 
-    def of(self, *subjects: Any) -> Parts:
-        """Return the sections with their arguments, the results and the fit, bound."""
-        bound = Parts({name: partial(make, *subjects) for name, make in self.items()}, self.by_name)
-        bound.shared = [(names, partial(prepare, *subjects)) for names, prepare in self.shared]
+    def of(self, *subjects: Any) -> SectionFunctions:
+        """Return functions without arguments, to which the results and the fit are bound."""
+        bound = SectionFunctions(
+            {name: partial(make, *subjects) for name, make in self.items()}, self.by_name
+        )
+        bound.preparations = [(names, partial(prepare, *subjects)) for names, prepare in self.preparations]
         return bound
 
 
@@ -125,7 +130,7 @@ class Summary:
 
     def shortened(self) -> Summary:
         """Return the summary with fewer rows of its long tables."""
-        return self._with({key: among(part, most=MAX_BRIEF_ROWS) for key, part in self._parts.items()})
+        return self._with({key: limit_rows(part, most=MAX_BRIEF_ROWS) for key, part in self._parts.items()})
 
     def noted(self, note: str) -> Summary:
         """Return the summary with a note below the first of its sections."""
@@ -187,7 +192,7 @@ def summarize(
         )
     by_name: frozenset[str] = frozenset()
     if pick is None:
-        by_name = parts.by_name if isinstance(parts, Parts) else by_name
+        by_name = parts.by_name if isinstance(parts, SectionFunctions) else by_name
         keys = [key for key in parts if key not in by_name]
     else:
         keys = [pick] if isinstance(pick, str) else list(pick)
@@ -204,12 +209,12 @@ def summarize(
         )
     shown: dict[str, Part] = {}
     with Progress(len(keys), "summary") as progress:
-        for names, prepare in parts.shared if isinstance(parts, Parts) else ():
+        for names, prepare in parts.preparations if isinstance(parts, SectionFunctions) else ():
             if names <= set(keys):
                 prepare()
         for key in keys:
             shown[key] = parts[key]()
             progress(1)
     if is_whole and len(shown) > 1:
-        shown = {key: among(part, f"summary(sections=[{key!r}])") for key, part in shown.items()}
+        shown = {key: limit_rows(part, f"summary(sections=[{key!r}])") for key, part in shown.items()}
     return Summary(title, shown, {key: parts[key] for key in parts if key in by_name})

@@ -132,7 +132,7 @@ def _section_lines(section: Section, width: int) -> list[str]:
 def _shortened_to_line(grid: Grid, section: Section, width: int) -> Grid:
     """Return a grid with shorter column names, then fewer columns, if it is too wide and `last` allows it."""
     section = section.shown[1] if section.shown else section
-    last = section.last if section.among else None
+    last = section.last if section.max_rows else None
     available, widths = _column_widths(grid, width)
     if last is None or not grid.cells or sum(widths) <= available:
         return grid

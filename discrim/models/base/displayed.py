@@ -1,6 +1,8 @@
-"""How results show themselves: as their summary, with tables that a notebook shows with a summary's digits.
+"""Base classes of results that have a summary, and the decorator of methods that return a table.
 
-Tables that results return print all of their columns; see `ResultTable`.
+`ShownModel.summary` is the `summary()` of every fitted model. It gets the functions that compute the sections
+from the `ModelSpec` of the model. The `repr` of results is a short form of the summary. `displayed` gives a
+returned table the number formats of summaries in notebooks.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from discrim.models.base.fit import ModelSpec
     from discrim.report.grid import Format
-    from discrim.report.tables import Parts, Summary
+    from discrim.report.tables import SectionFunctions, Summary
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,14 +38,14 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys(SHARES.split(), "share"),
     **dict.fromkeys(TWO_DECIMALS.split(), "z"),
 }
-"""Of columns that every table names alike; others go by what they hold."""
+"""Formats of columns that have the same meaning in every table; others are formatted by their dtype."""
 
 LONGEST = 1e15
-"""Whole numbers up to this are written out."""
+"""Whole numbers up to this have no exponent."""
 
 
 def number(x: float) -> str:
-    """A count, or a sum of weights."""
+    """Return the text of a count or of a sum of weights."""
     return f"{x:.0f}" if x == round(x) and abs(x) < LONGEST else f"{x:.10g}"
 
 
@@ -126,10 +128,10 @@ def _form(column: pd.Series, formats: dict[str, Format]) -> Format:
 
 
 class Shown(PublicAttributes, ABC):
-    """Shown as its summary, or the first of its sections."""
+    """Base class of results whose `repr` and notebook form are the summary, or its first sections."""
 
     _FIRST_SECTIONS: tuple[str, ...] = ()
-    """Sections of the summary that a short form has; all of them where none is named."""
+    """Names of the sections of the short form; empty for all sections."""
 
     @abstractmethod
     def summary(self) -> Summary:
@@ -171,14 +173,14 @@ class Shown(PublicAttributes, ABC):
 
 
 def shown_briefly(kind: type[T]) -> type[T]:
-    """Give a class with `_brief`, as a named tuple, the forms of those that are `Shown`."""
+    """Decorate a class with a method `_brief`, such as a named tuple, to be displayed like `Shown`."""
     for name in ("__repr__", "_repr_html_"):
         setattr(kind, name, getattr(Shown, name))
     return kind
 
 
 class ShownModel(Shown):
-    """Results of a model, shown as the short form of their summary."""
+    """Base class of results with a `ModelSpec`, which determines the sections of their summary."""
 
     @property
     @abstractmethod
@@ -191,7 +193,7 @@ class ShownModel(Shown):
 
     @abstractmethod
     def _subject(self) -> Any:
-        """What summaries and pictures are given in addition to the results."""
+        """Return the second argument of the functions of sections and plots: the `FittedModel`."""
 
     def _verb(self) -> str:
         """Name of the verb that makes such fits."""
@@ -201,28 +203,38 @@ class ShownModel(Shown):
     def _heading(self) -> str:
         """Title of the short form."""
 
-    def _parts(self, *, brief: bool, subject: Any = None) -> Parts:
-        """Sections of the summary or of its short form, by name, computed where they are asked for."""
-        from discrim.report.tables import Parts
+    def _section_functions(self, *, brief: bool, subject: Any = None) -> SectionFunctions:
+        """Return functions without arguments that compute the sections of the summary or of its short form.
+
+        Parameters
+        ----------
+        brief : bool
+            Whether the sections are those of the short form.
+        subject : FittedModel, optional
+            Second argument of the functions of the specification; by default `_subject()`.
+        """
+        from discrim.report.tables import SectionFunctions
 
         whole, short = self._spec.summary_sections()
         sections = short if brief else whole
-        shown = (self, subject or self._subject())
+        arguments = (self, subject or self._subject())
         if callable(sections):
-            sections = sections(*shown)
-        return (sections if isinstance(sections, Parts) else Parts(sections)).of(*shown)
+            sections = sections(*arguments)
+        functions = sections if isinstance(sections, SectionFunctions) else SectionFunctions(sections)
+        return functions.of(*arguments)
 
-    def _sections(self) -> Parts:
-        return self._parts(brief=False)
+    def _sections(self) -> SectionFunctions:
+        """Return the functions that compute the sections of the summary; subclasses may change them."""
+        return self._section_functions(brief=False)
 
     def _brief(self) -> Summary:
         from discrim.report.tables import Summary
 
-        made = {name: make() for name, make in self._parts(brief=True).items()}
+        made = {name: make() for name, make in self._section_functions(brief=True).items()}
         return Summary(self._heading(), self._facts() | made).shortened()
 
     def _facts(self) -> dict[str, Any]:
-        """What the short form says before its sections, where it does."""
+        """Return the sections before those of `summary_sections` in the short form, by name."""
         return {}
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:

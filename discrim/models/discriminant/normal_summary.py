@@ -35,7 +35,7 @@ from discrim.report.grid import (
     shorten,
     suits_decimals,
 )
-from discrim.report.tables import Parts, Sections, Summary, summarize
+from discrim.report.tables import SectionFunctions, Sections, Summary, summarize
 
 if TYPE_CHECKING:
     from discrim.core.covariance.covariance import Covariance
@@ -66,7 +66,7 @@ MOST_NAMED = 8
 # ---- linear discriminant analysis
 
 
-def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> Parts:
+def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFunctions:
     """Sections of a linear discriminant analysis, in their order."""
     parts: Sections = {
         "header": _linear_header,
@@ -328,7 +328,7 @@ def _raw_coefficients(result: CanonicalResults) -> Section:
 # ---- quadratic discriminant analysis
 
 
-def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> Parts:
+def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFunctions:
     """Sections of a quadratic discriminant analysis, in their order."""
     covariance_model = fit.estimates.covariance_model
     parts: Sections = {"header": _quadratic_header, "classes": _log_determinants}
@@ -694,12 +694,14 @@ def _axes_path(results: Any, fit: FittedModel[Any]) -> Section:
     return Section("Error by number of principal axes", table, formats, note=note, source="fit.subspace.path")
 
 
-def _with_equal_covariances(parts: Sections, fit: FittedModel[Any], by_name: Sequence[str]) -> Parts:
+def _with_equal_covariances(
+    parts: Sections, fit: FittedModel[Any], by_name: Sequence[str]
+) -> SectionFunctions:
     """Add a section on equal covariances if these can be tested."""
-    whole = Parts(parts, by_name)
+    whole = SectionFunctions(parts, by_name)
     if fit.estimates.has_distances and fit.has_rows:
         whole["equal_covariances"] = _equal_covariances
-        whole.shared.append(({"header", "equal_covariances"}, _read_rows_once))
+        whole.preparations.append(({"header", "equal_covariances"}, _read_rows_once))
     return whole
 
 

@@ -1,4 +1,4 @@
-"""What every fitted classifier can do: predict, judge itself, show itself.
+"""Base class of the results of classifiers: predictions, error rates, plots and summaries.
 
 A subclass labels its estimates; rows and labels are in its `FittedModel`. If the data chose the columns, the
 summary says so, with the error of a new choice of columns in each fold.
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
 
     from discrim.models.results.assessed import Assessment
     from discrim.report.grid import Pairs
-    from discrim.report.tables import Parts, Summary
+    from discrim.report.tables import SectionFunctions, Summary
 
 ANEW = "Error, columns chosen anew"
-"""That of folds without which the columns are chosen."""
+"""Label of the cross-validated error with columns chosen again in each fold."""
 
 FOLDS = 10
-"""Folds of it."""
+"""Number of folds of this error."""
 
 
 def selection_note(fit: FittedModel[Any]) -> str:
-    """What is said of a fit whose columns or model its rows chose; empty of any other."""
+    """Return a note for a fit whose columns or model were chosen from its rows, or an empty text."""
     if fit.selection is None:
         return ""
     return (
@@ -62,7 +62,14 @@ def selection_note(fit: FittedModel[Any]) -> str:
 
 
 def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
-    """The header, with how the rows chose the columns, and the error of that."""
+    """Return the header of a fit whose columns or model its rows chose, with the error of a new choice.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the header of the model.
+    fit : FittedModel
+    """
     made: Pairs = make()
     items = list(made.items)
     said = [made.note, selection_note(fit)]
@@ -80,7 +87,7 @@ def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
 
 
 def _error(fit: FittedModel[Any]) -> HeaderItem | None:
-    """The error with the columns chosen anew; None where it is not there, or not soon."""
+    """Return the item with the cross-validated error if each fold chooses again; None if it takes long."""
     if fit.selection is None or not fit.selection.quick or takes_long(fit.choosing_anew()):
         return None
     try:
@@ -421,7 +428,7 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         """Schwarz's Bayesian information criterion; smaller is better."""
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
-    def _sections(self) -> Parts:
+    def _sections(self) -> SectionFunctions:
         parts = super()._sections()
         if self._fit.selection is not None and "header" in parts:
             parts["header"] = partial(_header, parts["header"], self._fit)
@@ -429,7 +436,7 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
 
     def _facts(self) -> dict[str, Any]:
         # Without the rows nothing in a header takes a pass over them.
-        header: Any = self._parts(brief=False, subject=self._fit.without_rows())["header"]()
+        header: Any = self._section_functions(brief=False, subject=self._fit.without_rows())["header"]()
         return {"facts": facts(self._fit, header, argument_defaults(BY_MODEL[self._spec.name]))}
 
     def _brief(self) -> Summary:

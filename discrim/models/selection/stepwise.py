@@ -49,7 +49,7 @@ from discrim.models.selection.term_choice import (
 )
 from discrim.report.grid import INTERVAL, Section
 from discrim.report.plots.judged import draw_steps
-from discrim.report.tables import Parts, summarize
+from discrim.report.tables import SectionFunctions, summarize
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
@@ -622,7 +622,9 @@ class StepwiseResults(ChosenAnew):
         if self._make_tables is not None:
             parts |= {name: partial(self._table_section, name) for name in TABLES}
         title = f"Choice of terms by {self.criterion}: {self.formula}"
-        return summarize(title, Parts(parts, by_name=TABLES if len(parts) > 1 else ()), pick=sections)
+        return summarize(
+            title, SectionFunctions(parts, by_name=TABLES if len(parts) > 1 else ()), pick=sections
+        )
 
     def _steps_section(self) -> Section:
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
