@@ -105,16 +105,19 @@ def _installed_version() -> str:
 
 
 def _public(name: str) -> Any:
-    """Import a public name where it is first asked for, and keep it."""
+    """Import a public name at its first use and store it in this module; `__getattr__` of the module.
+
+    Raises an AttributeError with the most similar name for a name that is not public.
+    """
     # Imported here because the list of all names costs more than the rest of this module.
-    from discrim.models.registry import HOME, resolve
+    from discrim.models.registry import MODULE_BY_NAME, resolve
 
     if name == "__version__":
         value: Any = _installed_version()
     elif name == "__all__":
-        value = [*HOME, *_SUBMODULES]
-    elif name in HOME:
-        value = resolve(f"{HOME[name]}:{name}")
+        value = [*MODULE_BY_NAME, *_SUBMODULES]
+    elif name in MODULE_BY_NAME:
+        value = resolve(f"{MODULE_BY_NAME[name]}:{name}")
     elif name in _SUBMODULES:
         value = resolve(f"discrim.{name}")
     else:
@@ -122,16 +125,16 @@ def _public(name: str) -> Any:
             raise AttributeError(f"module 'discrim' has no attribute {name!r}")
         from discrim.slips import NAMES, refuse_attribute
 
-        refuse_attribute("discrim", name, [*HOME, *_SUBMODULES], NAMES)
+        refuse_attribute("discrim", name, [*MODULE_BY_NAME, *_SUBMODULES], NAMES)
     globals()[name] = value
     return value
 
 
 if not TYPE_CHECKING:
-    # Type checkers have the names from above, and report others.
+    # Type checkers use the imports above and report unknown names.
     __getattr__ = _public
 
 
 def __dir__() -> list[str]:
-    """Every public name, imported or not, and none that this module only uses."""
+    """Return the public names, imported or not."""
     return sorted({"__version__", "__all__", *_public("__all__")})

@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import connected_components
 
 import discrim
 from discrim.models.base.fit import ModelSpec
-from discrim.models.registry import BY_VERB, HOME, MODELS, SUMMARIES, resolve, spec_of
+from discrim.models.registry import BY_VERB, MODELS, MODULE_BY_NAME, SUMMARIES, resolve, spec_of
 from tests.benchmarks.house import counted, walked
 from tests.support import ROOT
 
@@ -468,15 +468,15 @@ def test_a_row_of_the_registry_names_the_specification_of_its_model(model):
 
 
 @pytest.mark.parametrize("address", SUMMARIES.values())
-def test_a_summary_of_what_is_no_model_is_there(address):
+def test_the_address_of_a_summary_without_a_specification_exists(address):
     assert callable(resolve(address))
 
 
-@pytest.mark.parametrize("name", HOME)
+@pytest.mark.parametrize("name", MODULE_BY_NAME)
 def test_a_public_name_is_where_the_registry_says(name):
-    value = resolve(f"{HOME[name]}:{name}")
+    value = resolve(f"{MODULE_BY_NAME[name]}:{name}")
     assert value is getattr(discrim, name)
-    assert value.__module__ == HOME[name]
+    assert value.__module__ == MODULE_BY_NAME[name]
 
 
 def models_named(tree: ast.Module) -> set[str]:

@@ -10,7 +10,7 @@ from discrim.cli.parsing import one_of
 from discrim.cli.values import annotations_of, kind_of, specification_of
 from discrim.errors import DataError, DiscrimError
 from discrim.formula.calls import LiteralCall, read_calls
-from discrim.models.registry import BY_VERB, HOME, resolve
+from discrim.models.registry import BY_VERB, MODULE_BY_NAME, resolve
 from discrim.slips import refuse_keyword
 
 
@@ -67,7 +67,7 @@ def _model(call: LiteralCall) -> TypedModel:
         raise call.error(
             f"{call.name} takes no options by position.", hint="Write each by its name, as in knn(k=5)."
         )
-    function = resolve(f"{HOME[call.name]}:{call.name}")
+    function = resolve(f"{MODULE_BY_NAME[call.name]}:{call.name}")
     annotations = annotations_of(function)
     options: dict[str, Any] = {}
     for name, value in call.kwargs.items():
@@ -101,7 +101,7 @@ def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) 
 
 def check_taken(verb: str, options: dict[str, Any]) -> None:
     """Raise a DataError if a function takes no parameter of the name of an option."""
-    taken = inspect.signature(resolve(f"{HOME[verb]}:{verb}")).parameters
+    taken = inspect.signature(resolve(f"{MODULE_BY_NAME[verb]}:{verb}")).parameters
     for name in options:
         if name not in taken:
             option = "--" + name.replace("_", "-")

@@ -21,7 +21,7 @@ from discrim.cli.output import FORMATS, error_line
 from discrim.cli.values import ValueKind, annotations_of, kind_of
 from discrim.docstrings import parameter_entries
 from discrim.errors import DiscrimError
-from discrim.models.registry import BY_VERB, HOME, MODELS, plot_kinds, resolve
+from discrim.models.registry import BY_VERB, MODELS, MODULE_BY_NAME, plot_kinds, resolve
 from discrim.slips import Rewriting, rewritten_keyword
 
 FITTED = "what is fitted"
@@ -78,11 +78,11 @@ class Source(NamedTuple):
 
 
 def _of_method(results: str, method: str, *names: str) -> Source:
-    return Source(f"{HOME[results]}:{results}.{method}", names)
+    return Source(f"{MODULE_BY_NAME[results]}:{results}.{method}", names)
 
 
 def _of_verb(verb: str, *names: str) -> Source:
-    return Source(f"{HOME[verb]}:{verb}", names)
+    return Source(f"{MODULE_BY_NAME[verb]}:{verb}", names)
 
 
 _OF_FITS = _of_verb("lda", "prior", "weights", "na_action")

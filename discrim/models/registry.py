@@ -1,8 +1,9 @@
-"""The one list of models, their kinds of plots, and the other public names.
+"""The list of models, and the module of every public name.
 
-Modules are named by text and imported by `resolve` only, so `import discrim` is cheap and no model imports
-another through this file. An address is "package.module:name"; modules of models are named below
-`discrim.models`.
+Modules are given as text and imported by `resolve` when they are needed, so that `import discrim` is fast and
+this file imports no model. An address is "package.module:name". The modules of models are relative to
+`discrim.models`. `discrim/__init__.py` looks up public names in `MODULE_BY_NAME`; `load()`, the command line
+and the estimators use `MODELS`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 Proportional = Literal["proportional", "size"]
 PROPORTIONAL: tuple[Proportional, ...] = get_args(Proportional)
-"""What SAS and SPSS call a prior of the class proportions, which None stands for as well."""
+"""Words of SAS and SPSS for a prior equal to the class proportions, the same as None."""
 
 PlotKind = Literal[
     "scores", "biplot", "structure", "scree", "regions", "partition", "territory", "posteriors",
@@ -26,32 +27,34 @@ PlotKind = Literal[
 
 
 class ModelEntry(NamedTuple):
-    """One model.
+    """One model: the addresses of its parts, and properties that are needed before its module is imported.
 
     Attributes
     ----------
     verb : str
-        The public function that makes a fit.
+        The public function that fits the model.
     results : str
-        The public class of the fits.
+        The public class of its results.
     home : str
-        The module of the results and of the model's `ModelSpec`, and of the verb unless `verb_home` is given.
+        Module of the results, of the `ModelSpec`, and of the verb unless `verb_home` is given.
     spec_class : str
-        The subclass of `ModelSpec`, which has all that can wait until its module is imported.
+        Name of its subclass of `ModelSpec`.
+    verb_home : str
+        Module of the verb, if it is another one.
     estimator : str or None
-        Address of its estimator of scikit-learn; None of a model that is not fitted to rows.
+        Address of its scikit-learn estimator; None if the model is not fitted to rows.
     command : str or None
-        What the command line says of its verb; None where the command line does not have it.
+        Description of the verb in the help of the command line; None if the command line does not have it.
     examples : tuple of str
-        What may stand after the verb on the command line, as its help shows; each runs.
+        Arguments of the verb on the command line, shown in its help. A test runs each.
     posteriors : bool
-        Whether it has probabilities, and so takes a prior.
+        Whether the model has posterior probabilities and accepts a prior.
     weights : bool
-        Whether it takes frequencies of rows.
+        Whether it accepts frequency weights.
     can_be_saved : bool
         Whether a file can store its fits.
     name_in_files : str
-        Name of the model, as files have it, where another one has the name of their verb.
+        Name of the model, if it is not that of its verb: a verb may fit two models.
     """
 
     verb: str
@@ -69,7 +72,7 @@ class ModelEntry(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the model, that of its verb where the verb has no other."""
+        """Name of the model in files and of its `ModelSpec`; by default the name of the verb."""
         return self.name_in_files or self.verb
 
     @property
@@ -292,10 +295,13 @@ MODELS = (
         can_be_saved=False,
     ),
 )
-"""The models, in the order in which the command line shows them."""
+"""The models, in the order of the help of the command line."""
 
 BY_MODEL = {model.name: model for model in MODELS}
+"""The models by name."""
+
 BY_VERB = {model.verb: model for model in MODELS if not model.name_in_files}
+"""The models by verb; of a verb with two models, the one with its name."""
 
 _OTHERS = {
     "selection.choose": ("ChooseResults", "choose"),
@@ -312,40 +318,43 @@ _OTHERS = {
     "results.results": ("ClassifierResults",),
     "store": ("load",),
 }
-"""Public names that are of no one model, by module."""
+"""Public names that do not belong to one model, by module."""
 
-HOME = (
+MODULE_BY_NAME = (
     {model.verb: model.module for model in MODELS}
     | {model.results: model.results_module for model in MODELS}
     | {name: f"discrim.models.{module}" for module, names in _OTHERS.items() for name in names}
 )
-"""Public names, and the modules that they are in."""
+"""The module of each public name."""
 
 
 FOLD_PLOTS = "discrim.models.selection.fold_plots:PLOTS"
-"""Address of the plots of a cross-validation, which import it."""
+"""Address of the plots of a cross-validation. Their module imports cross-validation, not the other way."""
 
 
 def resolve(address: str) -> Any:
-    """What an address is of, imported: a name in a module, or the module where it gives no name.
+    """Import the module of an address and return the object of its name, or the module if there is no name.
 
-    No other place imports one of our modules by a text that is made elsewhere.
+    All imports of modules by text go through this function.
     """
-    module, _, name = address.partition(":")
-    found = import_module(module)
-    return getattr(found, name) if name else found
+    module_name, _, name = address.partition(":")
+    module = import_module(module_name)
+    return getattr(module, name) if name else module
 
 
 SUMMARIES = {
     "Assessment": "discrim.models.results.assessed:summary",
     "CanonicalResults": "discrim.models.discriminant.normal_summary:canonical_summary",
 }
-"""Summaries of what is no model, by the class of the results."""
+"""Addresses of the summaries of results without a `ModelSpec`, by the name of their class.
+
+The summary of a model comes from `ModelSpec.summary_sections`.
+"""
 
 
-def summary_of(results: Any, *asked: Any) -> Any:
-    """The summary of results that are of no model."""
-    return resolve(SUMMARIES[type(results).__name__])(results, *asked)
+def summary_of(results: Any, *arguments: Any) -> Any:
+    """Return the summary of results that have no `ModelSpec`; `arguments` are those of their `summary()`."""
+    return resolve(SUMMARIES[type(results).__name__])(results, *arguments)
 
 
 def spec_of(model: ModelEntry) -> Any:
