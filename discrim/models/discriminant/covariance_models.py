@@ -523,15 +523,6 @@ class PseudoInverseDescription(CovarianceDescription):
         rank = len(covariances[0].root)
         return [HeaderItem("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
 
-    def component(self, fit: FittedModel[Any]) -> FitComponent | None:
-        """Return the `covariance_model` of the results, or None."""
-        if self.component_class is not None:
-            return self.component_class(fit)
-        n_shrinkages = len(self.model.shrinkages)
-        if not n_shrinkages:
-            return None
-        return ShrunkModel(fit) if n_shrinkages == 1 else ShrunkCorrelationModel(fit)
-
     def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
         """Return the warning that a covariance has no inverse."""
         rank, lost = ignored(covariances[0], moments)
