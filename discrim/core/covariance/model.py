@@ -36,18 +36,19 @@ from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, by_refits, sq
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalClasses:
-    """Normal classes as they were estimated: what a likelihood and leaving rows out take.
+    """Estimated normal classes, the argument of `log_likelihood` and `leave_one_out`.
 
     Attributes
     ----------
     moments : ClassMoments
-        As `CovarianceModel.estimate` took them.
+        The moments from which `CovarianceModel.estimate` computed the covariances.
     covariances : tuple of Covariance
         One, or one for each class.
     divisors : (1,) or (K,) float
     log_prior : (K,) float
     rows : iterable, optional
-        All rows of the fit, in the `unit` of the kind, where rows say a shrinkage; without, it stays.
+        All rows of the fit, divided by `column_units`, if a shrinkage is estimated again without each row.
+        By default the shrinkage is kept.
     """
 
     moments: ClassMoments
@@ -80,7 +81,17 @@ class SeparatedAxes:
 
 
 class CovarianceEstimates(NamedTuple):
-    """A kind with what moments say of it, these on the scales that it takes, and covariances in them."""
+    """Result of `CovarianceModel.estimate`.
+
+    Attributes
+    ----------
+    covariance_model : CovarianceModel
+        The model with the parameters that the moments determine.
+    moments : ClassMoments
+        The moments, possibly rescaled.
+    covariances : tuple of Covariance
+        One, or one for each class, in the coordinates of these moments.
+    """
 
     covariance_model: CovarianceModel
     moments: ClassMoments
@@ -471,7 +482,7 @@ class FullCovariance(CovarianceModel):
     )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The covariance with these divisors."""
+        """Estimate the covariances: the pooled scatter, or those of the classes, over the divisors."""
         common = len(divisors) == 1
         found = (pooled(moments, float(divisors[0])),) if common else separate(moments, divisors)
         return CovarianceEstimates(self, moments, found)
@@ -486,7 +497,7 @@ class FullCovariance(CovarianceModel):
 
 
 def full_left_out(fitted: NormalClasses) -> FullLeftOut:
-    """Scores with each row left out under full covariances, one or one for each class."""
+    """Return leave-one-out scores under full covariances, one or one for each class."""
     moments = fitted.moments
     covariances = fitted.covariances
     divisors = fitted.divisors
@@ -499,13 +510,13 @@ def full_left_out(fitted: NormalClasses) -> FullLeftOut:
 
 
 def each_covariance(divisors: Floats) -> list[tuple[int | None, float]]:
-    """The scatter that each covariance is of, None for the pooled one, with its divisor."""
+    """Return the position of the class of each covariance (None for a pooled one) with its divisor."""
     if len(divisors) == 1:
         return [(None, float(divisors[0]))]
     return list(enumerate(divisors.tolist()))
 
 
 def all_constant(moments: ClassMoments, k: int | None) -> list[Dependency]:
-    """The columns of class k, or of all, where none of them varies."""
+    """Return all columns if none varies within class k (None: within the classes), else an empty list."""
     constant = dependencies(moments, k, diagonal=True)
     return constant if len(constant) == moments.n_columns else []

@@ -206,29 +206,29 @@ class LDAFit(NormalFit):
 
     @property
     def residual_df(self) -> float:
-        """N - K, less the covariates."""
+        """Degrees of freedom within classes: N - K - q, with q covariates."""
         return self.moments.total - self.moments.n_classes - self.covariates
 
     @property
     def covariates(self) -> int:
-        """How many columns, the first, the others are adjusted for."""
+        """Number of leading columns that are covariates, q."""
         return self.covariance_model.covariates
 
     def refuse_covariates(self, what: str) -> None:
-        """Raise NotSupportedError where the columns are adjusted for covariates."""
+        """Raise NotSupportedError if the columns are adjusted for covariates."""
         if self.covariates:
             raise CoreNotSupportedError("adjusted_for_covariates", what=what)
 
     @property
     def tested(self) -> tuple[int, int, float]:
-        """Columns, classes and rows of a test of equal means; each covariate takes one of both."""
+        """Numbers of columns, classes and rows of a test of equal means; columns and rows are less q."""
         moments = self.moments
         q = self.covariates
         return moments.n_columns - q, moments.n_classes, moments.total - q
 
     @property
     def has_tests(self) -> bool:
-        """Whether equal means, adjusted or not, have the tests of the normal law."""
+        """Whether the tests of equal means (with covariates, adjusted means) for normal classes apply."""
         return self.has_distances or self.covariates > 0
 
     @property
@@ -238,7 +238,7 @@ class LDAFit(NormalFit):
 
     @property
     def within_divisor(self) -> float:
-        """N - K, less the covariates; of weights that sum to no more, N."""
+        """Divisor of `within`: `residual_df`, or N if the weights sum to no more than K + q."""
         total = self.moments.total
         return self.residual_df if self.residual_df > LIGHT * total else total
 
@@ -248,13 +248,20 @@ class LDAFit(NormalFit):
         return self.covariance_model.traits.has_standard_errors and self.reduced() is None
 
     def axes(self) -> Canonical:
-        """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
+        """Return the canonical axes of the rule: classes weighted by the prior, as in R's MASS.
+
+        `canonical` has the axes of the tests. If the prior is the class proportions, and without covariates,
+        the two differ in scale only.
+        """
         k = self.moments.n_classes
         factor = self.moments.total / (k if self.method == "mle" else k - 1)
         return canonical(self.moments.means, self.covariance, self.prior, factor)
 
     def canonical(self) -> Canonical:
-        """Canonical axes, classes weighted by rows; squared singular values are eigenvalues of W^-1 B."""
+        """Return the canonical axes of the tests: classes weighted by their numbers of rows.
+
+        The squared singular values are the eigenvalues of W^-1 B.
+        """
         moments = self.moments
         within = self.within()
         if isinstance(within, ConditionalCovariance):
@@ -263,11 +270,11 @@ class LDAFit(NormalFit):
         return canonical(moments.means, within, moments.counts / moments.total, factor)
 
     def roots(self) -> Floats:
-        """Eigenvalues of W^-1 B."""
+        """Return the eigenvalues of W^-1 B."""
         return self.canonical().singular ** 2
 
     def reduced(self) -> Canonical | None:
-        """The leading axes, where the rule is restricted to them."""
+        """Return the leading axes if the rule is restricted to them by `ncomp`, else None."""
         if self.ncomp is None:
             return None
         axes = self.axes()
@@ -281,12 +288,12 @@ class LDAFit(NormalFit):
         return None if self.ncomp is None else tied_axes(self.axes().singular ** 2, self.ncomp)
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
-        """Distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
+        """Return the distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
         distances = gaussian.distances(self.moments, (self.unbiased(),))
         return distances, np.full(self.moments.n_classes, self.residual_df)
 
     def plane(self, i: int, j: int, log_prior: Floats) -> Plane:
-        """Where classes i and j have the same posterior, with its value at the midpoint of the means."""
+        """Return the plane on which classes i and j have the same posterior, positive on the side of i."""
         moments = self.moments
         reduced = self.reduced()
         means = moments.means_from(moments.centres[j])
@@ -300,10 +307,19 @@ class LDAFit(NormalFit):
         return Plane(slopes * moments.scale, middle, float(log_prior[i] - log_prior[j]))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The decision rule under a prior (K,).
+        """Return the decision rule under a prior.
 
-        A NotSupportedError says that there is no such method for this structure of the covariance, reduced
-        axes or so few rows.
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method : {"plugin", "predictive", "debiased"}
+        convention : {"MASS"}, optional
+            Whether the last two methods are computed as R's MASS does.
+
+        Raises
+        ------
+        NotSupportedError
+            The method requires a full covariance, all axes or more rows.
         """
         if method == "plugin":
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
@@ -330,10 +346,18 @@ class LDAFit(NormalFit):
         return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
 
     def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them; rows as of `NormalClasses`.
+        """Return the scores of rows under the rule without each of them.
 
-        A NotSupportedError says that the rule has fewer axes than there are, or its covariance no closed
-        form.
+        Parameters
+        ----------
+        log_prior : (K,) float
+        rows : iterable of blocks, optional
+            As of `NormalClasses`.
+
+        Raises
+        ------
+        NotSupportedError
+            The rule is restricted to fewer axes, or its covariance has no closed form.
         """
         self.refuse_left_out()
         left_out = self.covariance_model.leave_one_out(
@@ -341,8 +365,8 @@ class LDAFit(NormalFit):
         )
         if isinstance(left_out, FullLeftOut):
             return left_out
-        # Without the only row of a class the scatter and N - K stay, but not N, on which the divisor of
-        # maximum likelihood and estimates of a shrinkage depend.
+        # Without the only row of a class, the scatter and N - K are the same, but N is not. The divisor of
+        # maximum likelihood and estimates of a shrinkage depend on N.
         counts = self.moments.counts
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -359,9 +383,22 @@ class LDAFit(NormalFit):
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
-        """Distances (K, m) of rows of the fit under the unbiased moments without each of them.
+        """Return distances of rows of the fit under the unbiased moments without each of them.
 
-        With the sums of weights (K, m) and degrees of freedom (K, m) that these then have.
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+        weights : (m,) float or None
+
+        Returns
+        -------
+        (K, m) float
+            Squared distances.
+        (K, m) float
+            Sums of the weights of the classes without the row.
+        (K, m) float
+            Degrees of freedom without the row.
         """
         distances = self.unbiased_distances()[0]
         counts = self.moments.counts
@@ -398,17 +435,20 @@ class LDAFit(NormalFit):
         )
 
     def within(self) -> Covariance:
-        """The covariance with `within_divisor`, which canonical axes have as their unit."""
+        """Return the covariance with `within_divisor`, in which the axes of `canonical` have variance one."""
         return self.covariance.divided_by(self.within_divisor / self.divisor)
 
     def unbiased(self) -> Covariance:
-        """The covariance with divisor N - K; a NotSupportedError where the weights sum to too little."""
+        """Return the covariance with divisor `residual_df`.
+
+        Raises NotSupportedError if the weights leave fewer degrees of freedom than there are columns.
+        """
         if not self.has_freedom:
             raise no_freedom(self.moments.total, self.moments.n_classes, self.moments.n_columns)
         return self.covariance.divided_by(self.residual_df / self.divisor)
 
     def df_model(self) -> int:
-        """Free parameters: means, covariance and, where estimated, prior."""
+        """Return the number of free parameters of the means, the covariance and, if estimated, the prior."""
         p, k, _ = self.tested
         means = k * p
         if self.reduced() is not None and self.ncomp is not None:
@@ -420,10 +460,10 @@ class LDAFit(NormalFit):
         )
 
     def llf(self) -> float:
-        """Log-likelihood of class and row at maximum-likelihood covariances.
+        """Return the log-likelihood of class and row, with the maximum-likelihood divisor of the covariance.
 
-        With fewer axes than there are, the means are those of the rank-constrained maximum (Hastie &
-        Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
+        If `ncomp` restricts the axes, the means are those of the rank-constrained maximum (Hastie &
+        Tibshirani, 1996, JRSS B 58, 155-176): each omitted eigenvalue subtracts N/2 ln(1 + eigenvalue).
         """
         reduced = self.reduced() is not None
         traits = self.covariance_model.traits
@@ -444,9 +484,31 @@ def fit_lda(
     ncomp: int | None = None,
     estimated_prior: bool = True,
 ) -> LDAFit:
-    """Fit from moments without obstacles to a kind of covariance, by default the full one.
+    """Estimate a linear discriminant analysis from moments.
 
-    The divisor is N - K by method "moment", else N; ncomp is the number of canonical axes of the rule.
+    The callers check first that the moments determine the covariance (`CovarianceModel.check`).
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    covariance_model : CovarianceModel, optional
+        By default the full covariance.
+    method : str
+        "moment" for the divisor N - K (less the covariates), else N.
+    ncomp : int, optional
+        Number of canonical axes that the rule uses; by default all.
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+
+    Returns
+    -------
+    LDAFit
+
+    Raises
+    ------
+    NoEstimateError
+        There is no estimate of the covariance.
     """
     covariance_model = covariance_model or FullCovariance()
     divisors = np.array([common_divisor(moments, method, covariance_model.covariates)])

@@ -7,16 +7,16 @@ the data (`centres`) and what that rounding leaves (`rests`): differences of mea
 of rows from means, then have all their digits however far from zero the data lie.
 
 *One pass.* Each class gets a provisional centre a_k, the mean of its rows in the
-first block that holds it. Every block adds to the sums of d = z - a_k and to the
+first block that has rows of it. Every block adds to the sums of d = z - a_k and to the
 products of d; at the end W_k = sum w d d' - n_k e_k e_k' with e_k = sum w d / n_k.
-The subtraction is harmless while n_k e_k^2 is small beside W_k, which it is
-unless the rows come in an order that drifts. That is checked, and where it fails
-the pass is made again about the means just found.
+The subtraction loses no digits while n_k e_k^2 is small relative to W_k, which it is
+unless the rows come in an order with a trend. This is checked, and if it fails, a second pass takes the
+deviations from the means that the first one computed.
 
-*Digits.* A scatter squares the condition number of the rows. Where the rows are
-few (so that it costs nothing), or their within-class correlation is ill-conditioned,
-a further pass takes the triangular root R_k of the centred rows, R_k' R_k = W_k,
-by Householder QR, and everything downstream works from R_k.
+*Digits.* A scatter squares the condition number of the rows. If the rows are few (so
+that it costs nothing), or their within-class correlation is ill-conditioned, a further
+pass computes the triangular root R_k of the centred rows, R_k' R_k = W_k, by Householder
+QR, and all later computations use R_k.
 
 *More columns than rows.* A *thin* root has as many rows as the data and no scatter is formed, and
 its diagonal alone is stored.
@@ -25,9 +25,9 @@ its diagonal alone is stored.
 Statistician 37, 242-247): W = W_a + W_b + n_a n_b / (n_a + n_b) d d', d the
 difference of the means; roots are merged by the QR of what they stand for.
 
-*Rows in parts.* A part gives its moments, and these are merged. Where digits ask for roots is
-seen of the merged moments alone, since a part may be ill-conditioned where the whole is not:
-another pass takes the roots of each part about the means of all.
+*Rows in parts.* The moments of the parts are merged. Only the merged moments decide whether roots
+are needed, because a part may be ill-conditioned if the whole is not: another pass then computes
+the root of each part about the means of all rows.
 """
 
 from __future__ import annotations
@@ -48,12 +48,14 @@ from discrim.core.numerics.map_reduce import map_reduce
 from discrim.errors import NotSupportedError
 
 ROOT_WORK = 2.0**24
-"""Multiplications (rows x columns^2) up to which roots are taken whatever the conditioning."""
+"""Multiplications (rows x columns^2) up to which roots are computed for any conditioning."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassMoments:
     """Sufficient statistics of classes, in coordinates z = (x - origin) * scale.
+
+    `gather` computes them from rows, and `merge` adds those of other rows.
 
     The mean of class k is centres[k] + rests[k] / scale.
 
@@ -64,17 +66,17 @@ class ClassMoments:
     rows : (K,) int
         Number of rows of each class with positive weight.
     centres : (K, p) float
-        Class means rounded, in the units of the data. A class without rows has a mean of zero.
+        Rounded class means in the units of the data. A class without rows has a mean of zero.
     rests : (K, p) float
-        What is left of the means, in units of z.
+        Rounding errors of `centres`, in units of z.
     scale : (p,) float
-        Powers of two.
+        Powers of two by which the columns are multiplied.
     scatters : (K, p, p), (1, p, p) or (K, p) float
         Sums of squares and products about the class means: by class, pooled over the classes,
         or by class and column only (diagonal). With thin roots, sums of squares (K, p) or (1, p).
     roots : (K, p, p), (1, p, p) or None
-        Upper triangular R with R'R = scatter, to full precision, where it was taken. Thin ones
-        (K or 1, m, p) have fewer rows than columns.
+        Upper triangular R with R'R = scatter, to full precision; None if it was not computed. Thin
+        roots (K or 1, m, p) have fewer rows than columns.
     """
 
     counts: Floats
@@ -87,12 +89,12 @@ class ClassMoments:
 
     @property
     def n_classes(self) -> int:
-        """K."""
+        """Number of classes, K."""
         return len(self.counts)
 
     @property
     def n_columns(self) -> int:
-        """P."""
+        """Number of columns, p."""
         return len(self.scale)
 
     @property
@@ -102,7 +104,7 @@ class ClassMoments:
 
     @property
     def spread(self) -> Spread:
-        """How much of the scatter is held."""
+        """Which second moments are stored: "pooled", "class", "diagonal", "thin" or "thin class"."""
         by_class = len(self.scatters) == self.n_classes and self.n_classes != 1
         if self.scatters.ndim == 2:
             return "diagonal" if self.roots is None else "thin class" if by_class else "thin"
@@ -121,16 +123,16 @@ class ClassMoments:
 
     @property
     def common_unit(self) -> Floats:
-        """What z is multiplied by, (p,), for the units of the data times one number; at most one.
+        """Factors (p,), at most one, that bring the columns of z to the units of the data times a constant.
 
-        A sphere or a ridge compares columns as they are in the data, but in z each is near one. What adds
-        columns up takes them times this: without, it is wrong in units of 1e-160, where scales are not one.
+        A sphere or a ridge pools columns in the units of the data, and has to multiply z by these factors
+        first. They differ from one only if the data have extreme units, such as 1e-160.
         """
         return np.asarray(self.scale.min() / self.scale)
 
     @property
     def origin(self) -> Floats:
-        """A point (p,) amid the class means, in the units of the data."""
+        """Mean (p,) of the means of classes with rows, in the units of the data."""
         shown = self.centres[self.counts > 0]
         if not len(shown):
             return np.zeros(len(self.scale))
@@ -147,12 +149,12 @@ class ClassMoments:
 
     @property
     def magnitude(self) -> Floats:
-        """Size (p,) of the numbers the columns are made of, in z: what their rounding is relative to."""
+        """Typical absolute values (p,) of x * scale, to which rounding errors of the columns are relative."""
         typical = np.sqrt(self.squares.sum(axis=0) / max(self.total, 1.0))
         return np.asarray(np.abs(self.centres).max(axis=0) * self.scale + typical)
 
     def times(self, factor: float) -> ClassMoments:
-        """The moments of the same rows, each with so many times its weight."""
+        """Return the moments with all weights multiplied by a factor."""
         return replace(
             self,
             counts=self.counts * factor,
@@ -161,18 +163,18 @@ class ClassMoments:
         )
 
     def pooled(self) -> ClassMoments:
-        """The same moments with the scatters summed over the classes."""
+        """Return the moments with the scatters summed over the classes."""
         if self.spread not in ("class", "thin class"):
             return self
         roots = None if self.roots is None else self._rooted(self.roots.reshape(-1, self.n_columns))[None]
         return replace(self, scatters=self.scatters.sum(axis=0, keepdims=True), roots=roots)
 
     def _rooted(self, rows: Floats) -> Floats:
-        """The root of rows (m, p), as the others here are."""
+        """Return the root of rows (m, p), thin if these moments have thin roots."""
         return row_sums.trapezium(rows) if self.scatters.ndim == 2 else row_sums.packed_triangle(rows)
 
     def as_one(self) -> ClassMoments:
-        """The moments of all rows as one class; its scatter is that within plus that between."""
+        """Return the moments of all rows as one class; its scatter is the one within plus the one between."""
         share = self.counts / self.total
         means = self.means
         anchor = means[int(np.argmax(self.counts))]
@@ -195,7 +197,7 @@ class ClassMoments:
         )
 
     def columns(self, keep: NDArray[np.intp]) -> ClassMoments:
-        """The moments of some of the columns."""
+        """Return the moments of the columns at some positions (q,)."""
         # By take, so that the memory layout, and with it the bits of products, is that of a file.
         scatters = np.take(self.scatters, keep, axis=1)
         scatters = np.take(scatters, keep, axis=2) if scatters.ndim == 3 else scatters
@@ -210,7 +212,7 @@ class ClassMoments:
         )
 
     def classes(self, keep: NDArray[np.intp]) -> ClassMoments:
-        """The moments of some of the classes; a pooled scatter stays that of all of them."""
+        """Return the moments of the classes at some positions; a pooled scatter is not changed."""
         by_class = self.spread not in ("pooled", "thin")
         return replace(
             self,
@@ -223,9 +225,10 @@ class ClassMoments:
         )
 
     def merge(self, other: ClassMoments) -> ClassMoments:
-        """The moments of both sets of rows together; a DataError of other classes, columns or scatters.
+        """Return the moments of both sets of rows.
 
-        Associative and commutative up to rounding; moments without rows are the identity.
+        The operation is associative and commutative up to rounding. Moments without rows are the identity.
+        Raises a DataError if classes, columns or second moments differ.
         """
         if (self.n_classes, self.n_columns, self.spread) != (other.n_classes, other.n_columns, other.spread):
             raise CoreDataError(
@@ -246,7 +249,7 @@ class ClassMoments:
         whole = np.where(counts > 0, counts, 1.0)
         share = (other.counts / whole)[:, None]
         gap = (other.centres - self.centres) * self.scale + (other.rests - self.rests)
-        # A class that is new here is taken over as it stands, not reached from a mean of zero.
+        # The mean of a class without rows in `self` is copied, because a step from zero would round it.
         base = np.where((self.counts == 0)[:, None], other.centres, self.centres)
         step = np.where((self.counts == 0)[:, None], other.rests, self.rests + share * gap)
         centres, rests = split_mean(base, step, self.scale)
@@ -266,7 +269,7 @@ class ClassMoments:
         return ClassMoments(counts, self.rows + other.rows, centres, rests, self.scale, scatters, roots)
 
     def rescaled(self, scale: Floats) -> ClassMoments:
-        """The same moments on another scale (p,); the square of a ratio may be out of range."""
+        """Return the moments on another scale (p,). The square of a ratio of scales may overflow."""
         if (scale == self.scale).all():
             return self
         ratio = scale / self.scale
@@ -288,7 +291,18 @@ class ClassMoments:
         n_classes: int,
         spread: Spread = "pooled",
     ) -> ClassMoments:
-        """Moments of one array of rows, as of `gather`, with codes from 0, and weights that are not negative.
+        """Compute the moments of one array of rows.
+
+        Parameters
+        ----------
+        x : (n, p) float
+        codes : (n,) int
+            Classes, from 0.
+        weights : (n,) float, optional
+            Not negative.
+        n_classes : int
+        spread : Spread
+            Which second moments are stored.
 
         Examples
         --------
@@ -302,10 +316,22 @@ class ClassMoments:
 def gather(
     blocks: RowBlocks, *, n_classes: int, n_columns: int, spread: Spread = "pooled", rooted: bool = True
 ) -> ClassMoments:
-    """Moments of a run of blocks of finite rows x (m, p), codes (m,), and weights (m,) or None.
+    """Compute the moments of rows in one pass, or in up to three if digits would be lost.
 
-    They are read once, or up to three times where digits ask for it. Rooted moments have roots then, which
-    are not needed where a ridge is put on the scatters.
+    Parameters
+    ----------
+    blocks : iterable of (x, codes, weights)
+        Finite rows x (m, p), their classes codes (m,), and weights (m,) or None.
+    n_classes, n_columns : int
+    spread : Spread
+        Which second moments are stored.
+    rooted : bool
+        Whether roots are computed if the scatter is ill-conditioned. Covariances with a ridge do not need
+        them. Roots of few rows are always computed.
+
+    Returns
+    -------
+    ClassMoments
     """
     sums = row_sums.products(spread)
     task = partial(_one_pass, n_parts=1, n_classes=n_classes, n_columns=n_columns, spread=sums)
@@ -318,26 +344,26 @@ def gather(
 
 
 def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
-    """The moments of both sets of rows, though the rows of either show no scale, as one row does not."""
+    """Merge two sets of moments, after a common scale is chosen: a single row does not determine one."""
     a, b = on_one_scale([a, b])
     return a.merge(b)
 
 
 def on_one_scale(parts: Sequence[ClassMoments]) -> list[ClassMoments]:
-    """The moments of several sets of rows on the scale that all of them show."""
+    """Rescale several sets of moments to a scale that suits all of their rows."""
     there = np.stack([part.counts > 0 for part in parts])[..., None]
     centres = np.stack([part.centres for part in parts])
     highest, lowest = (np.where(there, centres, end) for end in (-np.inf, np.inf))
     gaps = np.maximum(highest.max(axis=0) - lowest.min(axis=0), 0.0).max(axis=0)
     spreads = [np.sqrt(part.squares.max(axis=0)) / part.scale for part in parts]
     sizes = np.max([gaps, *spreads], axis=0)
-    # Single rows, or equal ones, show no scale.
+    # Single rows, and equal ones, determine no scale.
     scale = np.where(sizes > 0, row_sums.column_scale(sizes), parts[0].scale)
     return [part.rescaled(scale) for part in parts]
 
 
 def asks_for_roots(moments: ClassMoments, *, rooted: bool = True) -> bool:
-    """Whether `gather` would take roots of the rows of a scatter: they are few, or digits ask for it."""
+    """Return whether `gather` computes roots: the rows are few, or the scatter is ill-conditioned."""
     few = int(moments.rows.sum()) * moments.n_columns**2 <= ROOT_WORK
     return few or (rooted and lacks_digits(moments))
 
@@ -351,20 +377,32 @@ def gather_parts(
     spread: Spread = "pooled",
     rooted: bool = True,
 ) -> list[ClassMoments]:
-    """Moments of each part of the rows, as of `gather`, from one pass over all of them.
+    """Compute the moments of each part of the rows, such as a fold, in one pass over all of them.
 
-    They merge to those of all rows. The codes hold part and class: part * n_classes + class. Not rooted,
-    there are no roots of few rows either.
+    Parameters
+    ----------
+    blocks : iterable of (x, codes, weights)
+        As of `gather`, with codes part * n_classes + class.
+    n_parts, n_classes, n_columns : int
+    spread : Spread
+        Which second moments are stored.
+    rooted : bool
+        Whether roots are computed if the rows are few or the scatter is ill-conditioned.
+
+    Returns
+    -------
+    list of ClassMoments
+        They merge to the moments of all rows.
     """
     sums = row_sums.products(spread)
     row_sums.refuse_wide(n_classes, n_columns, sums, n_parts)
-    # Where each class has a scatter, those of a part are so many more classes.
+    # With a scatter for each class, the classes of the parts are counted as classes of one part.
     cells = np.arange(n_parts * n_classes).reshape(n_parts, n_classes)
     task = partial(_one_pass, n_columns=n_columns, spread=sums)
     groups = (1, cells.size) if sums == "class" else cells.shape
     found = map_reduce(blocks, partial(task, n_parts=groups[0], n_classes=groups[1]), _both_gathered)
     if sums == "class" and (found[0].moments.scale != 1).any():
-        # On the scale of one part's extreme values squares of the others may underflow.
+        # If one part has extreme values, squares of the others may underflow on its scale.
         found = map_reduce(blocks, partial(task, n_parts=n_parts, n_classes=n_classes), _both_gathered)
     few = sum(int(each.moments.rows.sum()) for each in found) * n_columns**2 <= ROOT_WORK
     if row_sums.is_thin(spread) or (
@@ -379,7 +417,7 @@ def gather_parts(
 
 
 class _Gathered(NamedTuple):
-    """Moments without roots, and what deviations are taken from where a root of the rows is taken."""
+    """Moments without roots, and the centre from which a pass for the roots takes deviations."""
 
     moments: ClassMoments
     centre: Centre
@@ -394,7 +432,7 @@ def _both_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gather
 def _one_pass(
     blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, spread: Spread
 ) -> list[_Gathered]:
-    """Moments of each part; a pass that lost digits is made again. Those of rows on workers are merged.
+    """Compute the moments of each part without roots; a pass that lost digits is repeated.
 
     Moments of a column whose values differ by more than the largest float64 are not finite.
     """
@@ -425,7 +463,7 @@ def _one_pass(
 
 
 def _with_roots(blocks: RowBlocks, found: list[_Gathered], spread: Spread) -> list[ClassMoments]:
-    """Moments with roots of the rows, which a pass takes about the means that were found."""
+    """Compute the roots of the rows about the means of the first pass, and add them to the moments."""
     by_class = spread in ("class", "thin class")
     task = partial(row_sums.centred_roots, centres=[each.centre for each in found], by_class=by_class)
     rooted = map_reduce(blocks, task, _both_roots)
@@ -440,7 +478,7 @@ def _both_roots(one: list[CentredRoots], other: list[CentredRoots]) -> list[Cent
 
 
 def _rooted(moments: ClassMoments, found: CentredRoots, thin: bool) -> ClassMoments:
-    """Moments with their roots, and the means moved by what rounding left out of them."""
+    """Return the moments of one part with its roots, and with means corrected by the sums of deviations."""
     n_columns = moments.n_columns
     rows = max(map(len, found.roots)) if thin else n_columns
     # Rows of zeros that nothing is written to take no memory.
@@ -453,14 +491,14 @@ def _rooted(moments: ClassMoments, found: CentredRoots, thin: bool) -> ClassMome
         scatters = (roots**2).sum(axis=1)
     else:
         some = roots[:, : int(moments.rows.sum())]
-        # In the place of the sums of the pass: of many columns new memory takes longer than the products.
+        # Overwrite the sums of the pass: with many columns, new memory takes longer than the products.
         room = moments.scatters if moments.scatters.flags.writeable else None
         scatters = np.matmul(np.swapaxes(some, 1, 2), some, out=room)
     return replace(moments, centres=centres, rests=rests, scatters=scatters, roots=roots)
 
 
 def lacks_digits(moments: ClassMoments) -> bool:
-    """Whether a scatter is ill-conditioned, but for columns that are the same number in all rows."""
+    """Return whether a scatter is ill-conditioned, apart from columns that are constant over all rows."""
     if (moments.rows if moments.spread == "class" else moments.rows.sum()).min() <= moments.n_columns:
         return True
     means = moments.means[moments.counts > 0]
@@ -469,7 +507,7 @@ def lacks_digits(moments: ClassMoments) -> bool:
     if not varies.any():
         return False
     if not varies.all():
-        # A root says no more of such a column than that it is constant, which is seen without.
+        # Constant columns are found without a root.
         scatters = scatters[:, varies][:, :, varies]
     return any(row_sums.ill_conditioned(scatter) for scatter in scatters)
 
@@ -484,25 +522,32 @@ def _moments(sums: Sums) -> ClassMoments:
 
 
 def split_mean(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
-    """Base + step / scale as the nearest number and, in units of z, what that leaves."""
+    """Return base + step / scale, rounded, and its rounding error in units of z."""
     # In one memory layout, so that moments read from a file give the same bits.
     centres = np.add(base, step / scale, order="C")
     return centres, np.subtract(step, (centres - base) * scale, order="C")
 
 
 LIGHT = 1e-9
-"""Share by which weights have to exceed what is taken off their sum, which rounding may leave."""
+"""Relative amount by which a sum of weights has to exceed the number that is subtracted from it."""
 
 
 def no_freedom(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
-    """The error that refuses what takes N - K of p or more, for weights that sum to less."""
+    """Return the error for weights whose sum leaves fewer than p degrees of freedom within classes."""
     return CoreNotSupportedError("too_little_weight", total=total, required=n_classes + n_columns)
 
 
 def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C", "K"] = "C") -> Floats:
-    """The coordinates z (p, m) of rows x (m, p), about one origin (p,) or one for each row (p, m).
+    """Return the coordinates z (p, m) of rows.
 
-    In one memory layout whatever the table's; by "K" in that of the table, x itself where that is z.
+    Parameters
+    ----------
+    x : (m, p) float
+    origin : (p,) or (p, m) float
+        One origin, or one for each row.
+    scale : (p,) float
+    order : {"C", "K"}
+        Memory layout: by row of z, or that of x. With "K", the transpose of x is returned if it equals z.
     """
     unscaled = bool((scale == 1).all())
     if order == "K" and unscaled and not origin.any():
@@ -512,7 +557,7 @@ def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C
 
 
 def from_class_means(moments: ClassMoments, x: Floats, classes: Codes | int) -> Floats:
-    """Deviations (p, m) of rows x (m, p) from the mean of a class, or of one for each row (m,), in z."""
+    """Return deviations (p, m), in z, of rows x (m, p) from the mean of a class or of their classes (m,)."""
     z = standard_columns(x, moments.centres[classes].T, moments.scale)
     z -= moments.rests[classes].T.reshape(len(z), -1)
     return z
