@@ -49,20 +49,20 @@ register_descriptions(describe)
 
 
 Missing = Literal["drop", "integrate"]
-"""What is said of new rows with a missing value: nothing, or what their other columns tell."""
+"""Whether new rows with a missing value are not predicted, or predicted from their other columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """What becomes of new rows that have a gap.
+    """Options for new rows with unseen levels or missing values; raises DataError for other words.
 
     Attributes
     ----------
     unseen : {"raise", "missing"} or None
-        A level that the fit has not seen is an error, or a missing value; None for what the fit does.
+        Whether a level that the fit has not seen is an error or a missing value; None for the fit's default.
     missing : {"drop", "integrate"} or None
-        Of a row with a missing value all answers are missing, or the missing columns are integrated out;
-        None for what the fit does. Other words are a DataError.
+        Whether the prediction of a row with a missing value is missing, or the missing columns are
+        integrated out; None for the fit's default.
     """
 
     unseen: Unseen | None = None
@@ -74,11 +74,11 @@ class Gaps:
 
 
 AS_FITTED = Gaps()
-"""What the fit does of its own."""
+"""The defaults of the fit."""
 
 
 class Estimates(Protocol):
-    """What the estimates of every model have."""
+    """Attributes that the estimates of every model have."""
 
     @property
     def moments(self) -> ClassMoments:
@@ -98,13 +98,13 @@ E = TypeVar("E", bound=Estimates)
 T = TypeVar("T")
 
 CALIBRATOR = "calibrator"
-"""What a fit keeps as the map to calibrated posteriors."""
+"""Key of the calibrated posteriors in the cache of a fit."""
 
 WITHOUT_ROWS = ("along", "drop1", "separation", CALIBRATOR)
-"""What of a fit's cache says nothing of single rows, and goes where the rows do not."""
+"""Keys of the cache of a fit that are kept without its rows, because they contain no data of single rows."""
 
 HELD_NUMBERS = 2**14
-"""Classes times columns up to which a fit holds its rule: of few rows, making it takes as long as they do."""
+"""Classes times columns up to which a fit stores its rule: few rows are scored faster than it is made."""
 
 
 SelectionKind = Literal["columns", "model"]
@@ -112,7 +112,7 @@ SelectionKind = Literal["columns", "model"]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How the rows chose the columns of a fit, or its model.
+    """Description of a choice of the columns of a fit, or of its model, from its rows.
 
     Attributes
     ----------
@@ -120,11 +120,10 @@ class Selection:
         What was chosen.
     words : str
         How it was chosen, such as "stepwise by wilks, of 40 terms" or "choose by log_loss, of 9 models".
-    anew : Fit, optional
-        The fit on the rows and columns of all candidates, whose refits choose anew; none of a fit that was
-        loaded.
+    anew : FittedModel, optional
+        The fit with the columns of all candidates, whose refits choose again; None if it was loaded.
     quick : bool
-        Whether ten choices and fits take a second at most, so that a summary has their error.
+        Whether ten choices take a second at most, so that a summary computes their error.
     """
 
     kind: SelectionKind
@@ -134,7 +133,7 @@ class Selection:
 
     @property
     def choice(self) -> str:
-        """What was chosen, in words."""
+        """Description of the choice."""
         return f"the {self.kind} ({self.words})"
 
 
@@ -410,20 +409,20 @@ class ModelSpec(Refits[E]):
         Parameters
         ----------
         estimates : object
-            What was estimated, without names.
+            Estimates of the core, such as an `LDAFit`: arrays without names.
         rows : Blocks
-            The rows, and how a table is read.
+            The rows of the fit, and the design in which new rows are read.
         arguments : mapping
-            The arguments of the verb, as of `verb_options`.
+            Options of the verb; see `verb_options`.
         has_rows : bool
-            Whether `rows` has any.
+            False if the verb was given moments, so that `rows` has only the design.
         path : DataFrame, optional
             The candidates of a choice, with their errors or criteria.
         cache : mapping
-            What is computed already.
+            Results that were computed already, by key.
         """
-        numbers: Any = estimates
-        return FittedModel(self, numbers, rows, numbers.prior, arguments, has_rows, path, dict(cache))
+        fitted: Any = estimates
+        return FittedModel(self, fitted, rows, fitted.prior, arguments, has_rows, path, dict(cache))
 
     # ---- what the model is
 
@@ -583,35 +582,35 @@ def scores_by_refits(fit: FittedModel[Any], reason: str) -> LeftOut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedModel(Generic[N]):
-    """A model that was fitted.
+    """A fitted model: its specification, estimates, rows and options. Results classes contain one.
 
     Attributes
     ----------
     spec : ModelSpec
-        The model.
+        The specification of the model.
     estimates : N
-        What was estimated, without names.
+        Estimates of the core, such as an `LDAFit`: arrays without names.
     design_rows : Blocks
-        The rows, and how a table is read; without rows where `has_rows` is false.
+        The rows of the fit, and the design in which new rows are read; only the design without `has_rows`.
     prior : (K,) float
     options : mapping
-        The arguments of the verb that make the model, as they were given; as `verb_options` has them.
+        Options of the verb as the user passed them; see `verb_options`.
     has_rows : bool
-        False for a fit that was loaded, unpickled, made by an estimator or made of moments.
+        False if the fit was loaded, unpickled, made by an estimator or computed from moments.
     path : DataFrame or None
-        What a choice tried, with its errors or criteria; None where none was made, and of a loaded fit.
+        The candidates of a choice, with their errors or criteria; None without a choice, and if loaded.
     cache : dict
-        What was computed and is asked for again.
+        Results that are computed once. Sections of a summary use it to share passes over the rows.
     selection : Selection or None
-        How its rows chose its columns, where they did.
+        How the columns were chosen, if the rows chose them.
     loaded : bool
-        Whether it was read from a file, which does not hold how an option came to its value.
+        Whether it was read from a file, which does not store how an option got its value.
     refits_instead : Refits or None
-        How it is refitted, if not by the specification of its model: by choices of columns or calls.
+        Refits by choices of columns or by calls, instead of those of the specification.
     counts : (K,) float
-        Rows, or sums of weights, by class.
+        Number of rows, or sum of weights, by class.
     dropped : int
-        Rows with a missing value.
+        Number of rows with a missing value.
     """
 
     spec: ModelSpec[Any]
@@ -636,8 +635,8 @@ class FittedModel(Generic[N]):
         object.__setattr__(self, "dropped", self.design_rows.dropped)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Tables stay in their process: what is pickled may travel anywhere. Python 3.11.2 puts a state of
-        # its own in the place of __getstate__.
+        # A pickle has no rows, because it may be sent anywhere. __reduce__ instead of __getstate__, because
+        # dataclasses with slots overwrite the latter in Python 3.11.2.
         bare = self.without_rows()
         state = [{} if each.name == "_derived" else getattr(bare, each.name) for each in fields(bare)]
         return object.__new__, (type(self),), state
@@ -646,7 +645,7 @@ class FittedModel(Generic[N]):
         return with_rows_copied(self, memo)
 
     def without_rows(self) -> Self:
-        """The same fit without its rows: it reads new ones, and says what needs none."""
+        """Return the fit without its rows; it can still predict new rows."""
         if not self.has_rows:
             return self
         kept = {name: self.cache[name] for name in WITHOUT_ROWS if name in self.cache}
@@ -661,7 +660,7 @@ class FittedModel(Generic[N]):
 
     @property
     def choice(self) -> str:
-        """What the rows chose of the fit, in words; empty where that is nothing."""
+        """Description of everything that the rows chose; empty without a choice."""
         columns = "" if self.selection is None else self.selection.choice
         return " and ".join(each for each in (columns, self.refits.choice(self)) if each)
 
@@ -672,7 +671,7 @@ class FittedModel(Generic[N]):
 
     @property
     def likelihood_of(self) -> str:
-        """Whose likelihood `llf` is, as of `ModelSpec.likelihood_of`."""
+        """Whose likelihood `llf` is; see `ModelSpec.likelihood_of`."""
         return self.spec.likelihood_of(self)
 
     @property
@@ -681,7 +680,7 @@ class FittedModel(Generic[N]):
         return self.spec.prior_in_refits(self)
 
     def choosing_anew(self) -> FittedModel[Any]:
-        """The fit whose refits choose the columns anew, as of `rows`; itself where its rows chose none."""
+        """Return the fit whose refits choose the columns again; the fit itself if its rows chose none."""
         if self.selection is None or self.selection.anew is None:
             return self
         self.design_rows.table.refuse_changes()
@@ -699,7 +698,7 @@ class FittedModel(Generic[N]):
         return self._lazily("terms", lambda: pd.Index(list(self.design_rows.terms)))
 
     def _lazily(self, name: str, make: Callable[[], T]) -> T:
-        """What is a function of this value alone, and is made when it is first asked for."""
+        """Return a value that depends on this fit alone, computed at its first use."""
         if name not in self._derived:
             self._derived[name] = make()
         value: T = self._derived[name]
@@ -712,38 +711,39 @@ class FittedModel(Generic[N]):
 
     @property
     def title(self) -> str:
-        """What the model is called."""
+        """Title of the model in summaries."""
         return self.spec.title
 
     @property
     def title_in_sentence(self) -> str:
-        """The title, where only names keep their capitals."""
+        """The title in lower case, except for names."""
         return in_sentence(self.spec.title)
 
     @property
     def formula(self) -> str:
-        """The formula, as it was typed."""
+        """The formula as the user wrote it."""
         return self.design_rows.design.formula
 
     @property
     def rows_by_class(self) -> pd.Series:
-        """Rows, or sums of weights, by class; integers where they are whole."""
+        """Number of rows, or sum of weights, by class; integers if they are whole."""
         return pd.Series(whole_counts(self.counts).copy(), index=self.classes, name="rows")
 
     @property
     def nobs(self) -> int | float:
-        """Rows used, or the sum of their weights."""
+        """Number of rows used, or the sum of their weights."""
         total: int | float = whole_counts(self.counts).sum().item()
         return total
 
     def class_means(self) -> pd.DataFrame:
-        """Means of the rows, classes by terms."""
+        """Return the class means, classes by terms."""
         return pd.DataFrame(self.estimates.moments.class_means, index=self.classes, columns=self.terms)
 
     def rows(self, what: str, hint: str = "fit formula and data") -> Blocks:
-        """The rows of the fit; a DataError says that the table was changed since.
+        """Return the rows of the fit.
 
-        A NotSupportedError says that it has none, that `what` needs them, with a hint.
+        Raises NotSupportedError, which names `what` needs the rows, if there are none, and DataError if the
+        table was changed after the fit.
         """
         if not self.has_rows:
             raise NotSupportedError(
@@ -755,7 +755,7 @@ class FittedModel(Generic[N]):
         return self.design_rows
 
     def drawn_rows(self, what: str = "plot()") -> Blocks:
-        """The rows of the fit, as of `rows`, for a picture of each; refused where they are read in parts."""
+        """Return the rows of the fit for a plot; raise NotSupportedError if they are not in memory."""
         blocks = self.rows(what)
         blocks.rows.need_table(
             f"{what} draws each row, and ",
@@ -765,7 +765,7 @@ class FittedModel(Generic[N]):
         return blocks
 
     def new_rows(self, data: Any, gaps: Gaps = AS_FITTED) -> Blocks:
-        """The rows to speak of: those of a table, those of the fit, or rows that were read before."""
+        """Return the rows of a table, those of the fit for None, or `Blocks` unchanged."""
         if isinstance(data, Blocks):
             return data
         if gaps.missing == "integrate":
@@ -774,7 +774,7 @@ class FittedModel(Generic[N]):
         return blocks if data is None else replace(blocks, column_range=self.column_range)
 
     def need_marginals(self) -> None:
-        """Raise NotSupportedError where the model has no law of the columns to integrate some out of."""
+        """Raise NotSupportedError if the model has no density from which columns can be integrated out."""
         if not (self.spec.has_marginals(self) or self.spec.integrates_missing):
             within = getattr(self.estimates, "within_axes", None)
             option = "ncomp" if within is not None and within.is_supervised else "components"
@@ -787,7 +787,7 @@ class FittedModel(Generic[N]):
             )
 
     def need_posteriors(self, what: str) -> None:
-        """Raise NotSupportedError where the model has no posteriors."""
+        """Raise NotSupportedError if the model has no posteriors."""
         if hint := self.spec.posteriors_hint(self):
             article = "an" if self.title[0] in "AEIOU" else "a"
             raise NotSupportedError(
@@ -798,7 +798,7 @@ class FittedModel(Generic[N]):
             )
 
     def prior_values(self, prior: Any = None) -> Floats:
-        """A prior (K,) in any form that a verb takes, or the fit's own."""
+        """Return a prior (K,), given in any form that a verb accepts; by default that of the fit."""
         if prior is None:
             values = np.array(self.prior, dtype=np.float64)
         else:
@@ -808,11 +808,11 @@ class FittedModel(Generic[N]):
         return values
 
     def log_prior(self) -> Floats:
-        """Logarithms (K,) of the fit's prior."""
+        """Return the logarithms (K,) of the prior of the fit."""
         return rules.logs_of_prior(self.prior_values())
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The rule under a prior, in any form that a verb takes, or under the fit's own."""
+        """Return the rule under a prior in any form that a verb accepts; by default that of the fit."""
 
         def make() -> Rule:
             return self.spec.rule(self, self.prior_values(prior), method, convention)
@@ -822,7 +822,7 @@ class FittedModel(Generic[N]):
         return self._lazily("rule", make) if is_held and as_fitted else make()
 
     def rule_of(self, blocks: Blocks, prior: Any = None) -> Rule:
-        """The rule for some rows: as `rule`, or where these may be used in part as `in_part`."""
+        """Return the rule for some rows, which integrates missing columns out if the rows require it."""
         return self.in_part(self.rule(prior), blocks, prior)
 
     def in_part(
@@ -833,7 +833,7 @@ class FittedModel(Generic[N]):
         method: str = "plugin",
         convention: str | None = None,
     ) -> Rule:
-        """The rule of these options; of rows that may be used in part, with what they miss integrated out."""
+        """Return a rule that integrates missing columns out if `blocks.partial`, else `rule` unchanged."""
         if isinstance(rule, CalibratedRule):
             return replace(rule, rule=self.in_part(rule.rule, blocks))
         if not blocks.partial or not self.spec.has_marginals(self):
@@ -849,33 +849,33 @@ class FittedModel(Generic[N]):
         )
 
     def under(self, prior: Floats) -> Self:
-        """The same fit with another prior (K,), which its refits then hold."""
+        """Return the fit with another prior (K,), which its refits keep."""
         estimates: Any = self.estimates
         return replace(self, estimates=replace(estimates, prior=prior), prior=prior, path=None, cache={})
 
     def predicted_codes(self, blocks: Blocks, prior: Any = None, decision: Decision | None = None) -> Codes:
-        """Predicted class (n,) of each row, -1 where a value is missing."""
+        """Return the predicted class (n,) of each row, -1 if a value is missing."""
         return predicted_codes(blocks, self.rule_of(blocks, prior), len(self.classes), decision or Decision())
 
     def decision_values(self, blocks: Blocks) -> pd.DataFrame | pd.Series:
-        """Values by which the rule decides, rows by classes; of two classes a Series."""
+        """Return the values of `decision_function`, rows by classes; for two classes a Series."""
         return score_frame(blocks, self.rule_of(blocks), self.classes, partial(self.spec.decision, self))
 
     def labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
-        """Codes as labels of the classes, in the dtype in which the response came."""
+        """Return codes as labels of the classes, in the dtype of the response."""
         return labelled(codes, self.classes, index, self.design_rows.design.labels)
 
     def labels_of(self, blocks: Blocks) -> pd.Series:
-        """Classes of rows, as labels."""
+        """Return the labels of the actual classes of rows."""
         return self.labelled(blocks.codes, blocks.table.index)
 
     def predicted(self, data: Any) -> pd.Series:
-        """Labels of the rows of a table."""
+        """Return the predicted labels of the rows of a table."""
         blocks = self.new_rows(data)
         return self.labelled(self.predicted_codes(blocks), blocks.table.index)
 
     def augmented(self, blocks: Blocks, values: pd.DataFrame, name: str) -> pd.DataFrame:
-        """The table with each row's label, and values by class; a DataError where it has such a column."""
+        """Return the table with predicted labels and values by class; DataError if it has such a column."""
         table = blocks.table
         columns = pd.Index([f".{name}.{label}" for label in values.columns])
         taken = [column for column in (".fitted", *columns) if column in table.names]
@@ -891,7 +891,7 @@ class FittedModel(Generic[N]):
 
 
 def with_rows_copied(value: T, memo: dict[int, Any]) -> T:
-    """A deep copy, within the process, of a frozen dataclass that leaves its rows behind in a pickle."""
+    """Return a deep copy, with rows, of a frozen dataclass whose pickles have no rows."""
     twin: T = object.__new__(type(value))
     memo[id(value)] = twin
     whole: Any = value
