@@ -47,17 +47,17 @@ from discrim.data.values import (
 from discrim.errors import DataError, NotSupportedError
 
 WHOLE_UP_TO = 2**17
-"""Numbers of the columns that are read up to which every one is held: 1 MiB."""
+"""Number of values up to which a fingerprint stores all of them: 1 MiB."""
 
 FEW_COLUMNS = 8
-"""Columns up to which all of a frame of pandas are looked up at once."""
+"""Number of columns of a pandas frame up to which all are looked up together."""
 
 SAMPLED = 2**15
-"""About so many of a larger table are held, of evenly spaced rows."""
+"""Approximate number of values, of evenly spaced rows, in the fingerprint of a larger table."""
 
 
 NEVER_WRITTEN = (pd.ArrowDtype, pd.StringDtype)
-"""Dtypes of columns in memory that no one writes to: Arrow's, and pandas' text."""
+"""Dtypes whose memory cannot be modified: those of Arrow, and text of pandas."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,33 +240,35 @@ class Table:
 
     Parameters
     ----------
-    data : DataFrame, mapping of name to column, or any eager table narwhals knows
-        It is held by reference and never written to.
+    data : DataFrame, mapping of name to column, or any eager table that narwhals supports
+        Stored by reference and never modified.
     part : bool
-        A part of a larger table: what a response or a category declares as a level is one, though no row
-        here has it, and no row need have a weight.
+        Whether it is a part of a larger table. Levels that a response or a category declares then count as
+        levels although no row has them, and no row has to have a positive weight.
     learnt_from : bool
-        A model is fitted to the table: where doubles cannot hold what a column says, it is refused.
+        Whether a model is fitted to the table. It is then an error, and not only a warning, if float64 rounds
+        too much of a column.
     held : bool
-        It is held beyond the call, so that the caller may change the table meanwhile; see `take_fingerprint`.
+        Whether it is stored after the call, so that the caller may change the table later; see
+        `take_fingerprint`.
     before : int
-        Rows before those of a part, where they are numbered.
+        Number of rows before those of a part, for the labels of rows without an index.
     coded : sequence of str
-        Columns of text that the data hold as codes of a dictionary, which for others they do not show.
+        Text columns that the data store as codes of a dictionary, although their dtype does not show it.
 
     Attributes
     ----------
     names : tuple of str
         Column names, each as text.
     index : pandas.Index
-        The table's own index, or 0, 1, ... where it has none.
+        The index of the table, or 0, 1, ... if it has none.
     made : dict
-        What functions of the user's have made of its columns, each called once.
+        Results of the user's functions of its columns, so that each is called once.
 
     Raises
     ------
     DataError
-        Not a table, or two columns have the same name.
+        The data are not a table, or two columns have the same name.
     """
 
     __slots__ = (
@@ -326,7 +328,7 @@ class Table:
         self._fingerprinted: frozenset[str] = frozenset()
         typed = isinstance(data, pd.DataFrame | SparseFrame)
         self._schema: Mapping[str, Any] = {} if typed else data.schema
-        # One column of a frame takes pandas as long as a few do.
+        # pandas returns a few columns together as fast as a single one.
         few = isinstance(data, pd.DataFrame) and len(labels) <= FEW_COLUMNS
         columns = [column for _, column in data.items()] if few else []
         self._dtypes: list[Any] = [each.dtype for each in columns] or (list(data.dtypes) if typed else [])
@@ -335,7 +337,7 @@ class Table:
             for name, each in zip(self.names, columns, strict=False)
             if _is_plain(each.dtype)
         }
-        # A column that is kept would not show what is set in a frame that others hold.
+        # Columns of a frame that the caller may modify are not cached, because the cache would be outdated.
         self._series: dict[str, pd.Series] = dict(zip(self.names, columns, strict=False)) if held else {}
         may_be_sparse = isinstance(data, SparseFrame) or pd.SparseDtype in set(map(type, self._dtypes))
         self._sparse: SparseColumns | Literal["unknown"] | None = "unknown" if may_be_sparse else None
@@ -343,12 +345,12 @@ class Table:
         own = typed and not (before and isinstance(data.index, pd.RangeIndex))
         self._index = data.index if own else pd.RangeIndex(before, before + len(data))
         if not own and isinstance(data, pd.DataFrame):
-            # Columns have the index of the table, or they would not be aligned with what is made of them.
+            # Columns get the index of the table, so that pandas aligns them with values computed from them.
             self.data = data.set_axis(self._index)
             self._series = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy has memory of its own: what was looked up in this one is no part of it.
+        # A copy has its own memory, so the cached views of this one are not copied.
         self.refuse_changes()
         return _remade, (self.data, self.part, self.learnt_from, self._coded)
 

@@ -56,14 +56,14 @@ BENIGN = 100.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariance:
-    """One covariance matrix, as its triangular root.
+    """One covariance matrix, stored as its triangular root.
 
     Attributes
     ----------
     root : (p, p) or (p,) float
-        Upper triangular R with R'R the covariance; for a diagonal one, the standard deviations.
+        Upper triangular R with R'R the covariance; for a diagonal covariance, the standard deviations.
     factor : (p, p) float or None
-        R^-1, where columns are few and a product with it is as good as solving; None elsewhere.
+        R^-1, if there are few columns and a product with it is as accurate as solving; else None.
     """
 
     root: Floats
@@ -71,17 +71,17 @@ class Covariance:
 
     @staticmethod
     def from_root(root: Floats) -> Covariance:
-        """From R (p, p), upper triangular with no zero on its diagonal, or (p,) standard deviations."""
+        """Return the covariance of R (p, p), upper triangular and regular, or of standard deviations (p,)."""
         return Covariance.from_roots(root[None])[0]
 
     @staticmethod
     def from_roots(roots: Floats) -> tuple[Covariance, ...]:
-        """From several of them, (T, p, p) or (T, p)."""
+        """Return the covariances of several roots (T, p, p) or standard deviations (T, p)."""
         if roots.ndim == 2:
             return tuple(Covariance(root, None) for root in roots)
         if roots.shape[1] >= WIDE:
             return tuple(Covariance(np.asfortranarray(root), None) for root in roots)
-        # Elimination leaves a triangle as it is; scipy.linalg would double what a small fit imports.
+        # numpy's inverse keeps a triangle. Importing scipy.linalg would double the imports of a small fit.
         inverses = np.triu(np.linalg.inv(roots))
         conditions = (np.abs(inverses) @ np.abs(roots).sum(axis=2)[:, :, None]).max(axis=(1, 2), initial=0.0)
         return tuple(
@@ -91,12 +91,12 @@ class Covariance:
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether only variances are held."""
+        """Whether the covariance is diagonal."""
         return self.root.ndim == 1
 
     @property
     def inverse(self) -> Floats:
-        """R^-1 (p, p) or (p,), each row to the digits of its length; `whiten` is better than a product."""
+        """R^-1 (p, p) or (p,). To multiply columns by it, `whiten` and `unwhiten` are more accurate."""
         if self.is_diagonal:
             return np.asarray(1.0 / self.root)
         return np.triu(scipy.linalg.lapack.dtrtri(self.root)[0]) if self.factor is None else self.factor
@@ -113,23 +113,23 @@ class Covariance:
         return np.asarray(self.root if self.is_diagonal else np.sqrt((self.root**2).sum(axis=0)))
 
     def matrix(self) -> Floats:
-        """The covariance itself, (p, p)."""
+        """Return the covariance matrix (p, p)."""
         return np.diag(self.root**2) if self.is_diagonal else np.asarray(self.root.T @ self.root)
 
     def times(self, columns: Floats) -> Floats:
-        """The covariance times columns (p, m)."""
+        """Return the covariance matrix times columns (p, m)."""
         if self.is_diagonal:
             return columns * (self.root**2).reshape(-1, *[1] * (columns.ndim - 1))
         return np.asarray(self.root.T @ (self.root @ columns))
 
     def whiten(self, columns: Floats) -> Floats:
-        """T' columns, for columns (p, m): unit covariance where the columns have this one."""
+        """Return T' columns, with T = R^-1, for columns (p, m); the result has unit covariance."""
         if self.is_diagonal:
             return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
         return self._solved(columns, transposed=True)
 
     def unwhiten(self, columns: Floats) -> Floats:
-        """T columns: coefficients of the data from coefficients (p, m) of its whitened form."""
+        """Return T columns, with T = R^-1: coefficients of the data from those (p, m) of whitened data."""
         if self.is_diagonal:
             return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
         return self._solved(columns, transposed=False)
@@ -137,26 +137,30 @@ class Covariance:
     def _solved(self, columns: Floats, *, transposed: bool) -> Floats:
         if self.factor is not None:
             return np.asarray((self.factor.T if transposed else self.factor) @ columns)
-        # The transpose of columns in rows is as BLAS wants it, so it is solved from the right.
+        # BLAS expects column-major arrays, so the transposed system is solved from the right.
         rows = columns.reshape(len(self.root), -1).T
         solved = scipy.linalg.blas.dtrsm(1.0, self.root, rows, side=1, trans_a=0 if transposed else 1)
         return np.asarray(solved.T.reshape(columns.shape))
 
     def precision(self) -> Floats:
-        """The inverse covariance, (p, p)."""
+        """Return the inverse of the covariance matrix (p, p)."""
         if self.is_diagonal:
             return np.diag(self.inverse**2)
         inverse = self.inverse
         return np.asarray(inverse @ inverse.T)
 
     def divided_by(self, factor: float) -> Covariance:
-        """The covariance over a positive factor."""
+        """Return the covariance divided by a positive factor."""
         unit = np.sqrt(factor)
         return Covariance(self.root / unit, None if self.factor is None else self.factor * unit)
 
 
 def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> Covariance:
-    """Covariance within classes, one for all of them, from moments of full rank (see `dependencies`)."""
+    """Return the pooled covariance within classes, from moments of full rank (see `dependencies`).
+
+    The root of the moments, divided by the square root of the divisor, is the root of the covariance. Without
+    a root, the scatter is factorized by Cholesky.
+    """
     whole = moments.pooled()
     if diagonal:
         return Covariance.from_root(np.sqrt(whole.squares.sum(axis=0) / divisor))
@@ -164,7 +168,7 @@ def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> 
 
 
 def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False) -> tuple[Covariance, ...]:
-    """Covariance of each class, with a divisor (K,) for each."""
+    """Return the covariance of each class, from moments with a scatter for each and divisors (K,)."""
     if diagonal:
         return tuple(Covariance.from_root(sd) for sd in np.sqrt(moments.squares / divisors[:, None]))
     if moments.roots is not None:
@@ -173,7 +177,7 @@ def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False)
 
 
 def common_divisor(moments: ClassMoments, method: str, covariates: int = 0) -> float:
-    """Divisor of the pooled scatter, N - K - q by "moment", of q covariates, or N by another method."""
+    """Return the divisor of the pooled scatter: N - K - q with q covariates for "moment", else N."""
     return moments.total - (moments.n_classes + covariates if method == "moment" else 0)
 
 
