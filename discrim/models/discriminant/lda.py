@@ -718,6 +718,7 @@ def lda(
     normal_fits.check_degrees_of_freedom(covariance_model, stats, blocks.terms)
     if estimator == "moment":
         reading.refuse_light_weights(stats.total, stats.n_classes + blocks.covariates)
+    covariance_model = covariance_model.bind_classes(blocks.design.levels, stats.n_columns)
     covariance_model, blocks, stats = _without_dependent_columns(covariance_model, blocks, stats, collinear)
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(stats.n_columns):
         reading.warn_of_near_dependencies(stats, blocks.terms)
@@ -803,7 +804,6 @@ def _without_dependent_columns(
     Blocks
     ClassMoments
     """
-    covariance_model = covariance_model.bind_classes(blocks.design.levels, stats.n_columns)
     found = covariance_model.check(stats)
     if found and collinear == "raise":
         hints = {
