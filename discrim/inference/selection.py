@@ -27,7 +27,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS, UpdatedRoot, scaled_cholesky, slack, turning
+from discrim.core.covariance.covariance import EPS, UpdatedRoot, qr_rounding, scaled_cholesky, slack
 from discrim.core.covariance.principal import weighted_centre
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
@@ -70,7 +70,7 @@ class SelectedColumns:
         rounding = EPS * np.sqrt(moments.total) * moments.magnitude
         self._flat = lengths <= rounding
         unit = 1 / np.where(self._flat, 1.0, lengths)
-        self._rounding, self._turned = rounding * unit, turning(moments)
+        self._rounding, self._turned = rounding * unit, qr_rounding(moments)
         self._centred = centred = (means - weighted_centre(means, moments.counts)) * unit
         # Fewer rows than columns leave rows of zeros.
         root = (_root(within, self._flat) * unit)[: int(moments.rows.sum())]

@@ -9,9 +9,8 @@ eps |T'||R'||w|, which a rounding of the data costs as well. T itself is known u
 that the product T'z may be off by eps |T'||R'||T'||R'||w|: the square of that condition. A product is
 faster where columns are few and rows many, and is taken where the condition |T||R| says that it is as good.
 
-*Dependent columns.* A column is dependent where its residual on the columns before it, within classes, is no
-larger than the rounding of the numbers the columns are made of: such a residual says nothing of the data, and
-no rule can be built on it.
+*Dependent columns.* A column is dependent if its residual on earlier columns, within classes, is no larger
+than the rounding error of the columns: such a residual contains no information on the data.
 
 *Columns that enter and leave.* With Q orthogonal, U = QR is a root of S as well. Where the first m rows of U
 are triangular in m chosen columns, and the rows below are zero there, the rows below hold for every other
@@ -39,10 +38,10 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 NEXT_TO_NOTHING = 1e-6
-"""Share of a column's standard deviation, left by others, below which coefficients are its huge multiples."""
+"""Share of the standard deviation of a column, in its residual, below which it is nearly dependent."""
 
 LEAST_PART = 1e-3
-"""Share of the largest coefficient, of columns of length one, from which on a column has a part."""
+"""Smallest slope, as a share of the largest, of the columns that `NearDependency` names."""
 
 WIDE = 64
 """Columns from which solving a triangular system is no slower than a product with its inverse."""
@@ -212,11 +211,17 @@ def has_root(matrix: Floats) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A column that the columns before it determine within classes.
+    """A column that is a linear combination of earlier columns within classes.
 
-    It is a combination of the columns `on`, of none where it is constant within classes. It separates where
-    class means differ in what does not vary, so that it tells those classes apart without error, which may be
-    some.
+    Attributes
+    ----------
+    column : int
+        Position of the column.
+    on : tuple of int
+        Positions of the earlier columns; empty if the column is constant within classes.
+    separates : bool
+        Whether class means differ in the column less this combination, so that it separates some classes
+        without error.
     """
 
     column: int
@@ -225,21 +230,31 @@ class Dependency:
 
 
 def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
-    """Whether a column of a triangular root (p, p) says nothing beyond those before it.
+    """Return whether a column of a triangular root (p, p) is a linear combination of earlier columns.
 
-    Its residual on them is at most `least` of its length, or what the QR of the rows of the moments, with the
-    slopes of the column as in `dependencies`, may leave of nothing.
+    That is so if its residual on them is at most `least` times its length, or no larger than the rounding
+    error of the QR of the rows, as in `dependencies`.
     """
     lengths = np.sqrt((root**2).sum(axis=0))
     if (np.abs(np.diagonal(root)) <= least * lengths).any():
         return True
-    # A column of the inverse is that of the slopes over the residual.
+    # A column of the inverse contains the slopes divided by the residual.
     inverse = np.triu(scipy.linalg.lapack.dtrtri(root / lengths)[0])
-    return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / turning(moments))
+    return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / qr_rounding(moments))
 
 
 class NearDependency(NamedTuple):
-    """A column that those `on` all but determine: they leave of it a share of its standard deviation."""
+    """A column that earlier columns nearly determine.
+
+    Attributes
+    ----------
+    column : int
+        Position of the column.
+    on : tuple of int
+        Positions of the earlier columns.
+    left : float
+        Standard deviation of its residual on them, as a share of its own.
+    """
 
     column: int
     on: tuple[int, ...]
@@ -247,11 +262,11 @@ class NearDependency(NamedTuple):
 
 
 def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearDependency]:
-    """Columns of the scatter of class k, or of the pooled one, of which others leave next to nothing.
+    """Find the columns that earlier columns nearly determine, in class k or (by default) within classes.
 
-    Less than `NEXT_TO_NOTHING` of its standard deviation is the residual of such a column on those before it:
-    its variance inflation factor is beyond 1e12, as is then the condition number of the correlations.
-    Moments without roots were found well-conditioned, so that none is looked for.
+    The residual of such a column has less than `NEXT_TO_NOTHING` of its standard deviation, so that its
+    variance inflation factor exceeds 1e12. Moments without roots are well-conditioned and have no such
+    columns.
     """
     one = moments.pooled() if k is None else moments.classes(np.array([k]))
     if one.roots is None:
@@ -273,20 +288,20 @@ def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearD
     return found
 
 
-def turning(moments: ClassMoments) -> float:
-    """What the QR of the rows may do to a column of length one."""
+def qr_rounding(moments: ClassMoments) -> float:
+    """Return a bound on the rounding error that the QR of the rows adds to a column of length one."""
     return (4 * moments.n_columns + float(np.sqrt(moments.rows.sum()))) * EPS
 
 
 def total_squares(moments: ClassMoments) -> Floats:
-    """Sums of squares (p,) about the means of all rows, in the units of z."""
+    """Return the sums of squares (p,) about the means of all rows, in the units of z."""
     means = moments.means
     gaps = means - (moments.counts / moments.total) @ means
     return np.asarray(moments.squares.sum(axis=0) + moments.counts @ gaps**2)
 
 
 def constant_columns(moments: ClassMoments) -> list[int]:
-    """Columns that have one value in all rows, up to rounding."""
+    """Return the positions of the columns that are constant over all rows, up to rounding."""
     rounding = EPS * np.sqrt(moments.total) * moments.magnitude
     if (np.sqrt(moments.squares.sum(axis=0)) > rounding).all():
         # Those about the means of all rows are no less.
@@ -295,28 +310,41 @@ def constant_columns(moments: ClassMoments) -> list[int]:
 
 
 def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool = False) -> list[Dependency]:
-    """Columns of the scatter of class k, or of the pooled one, that carry nothing beyond those before them.
+    """Find the columns that are linear combinations of earlier columns, up to rounding.
 
-    With roots the columns, of length one, are orthogonalised in their order. The residual of a column on
-    those before it, with slopes b, is what rounding has left of nothing where it is no larger than
+    The columns of a root, scaled to length one, are orthogonalized in their order. A column is dependent if
+    its residual on the earlier ones, with slopes b, is at most the sum of
 
-    - sum_i abs(b_i) r_i, with r = eps sqrt(N) size for the numbers that the columns are made of, and
-    - t abs(b), with t the rounding of the QR, about eps sqrt(N) for N rows. As the smallest singular value
-      is at most the residual over abs(b), nothing is refused by this that is of full rank but for t.
+    - sum_i abs(b_i) r_i, with r = eps sqrt(N) times the typical size of the values of each column, and
+    - t abs(b), with t the rounding error of the QR, about eps sqrt(N) for N rows. As the smallest singular
+      value is at most the residual over abs(b), columns of full rank up to t are not found dependent.
 
-    Both with a slope of one for the column itself.
-    Moments without roots were found well-conditioned, so that only constant columns are looked for.
+    Both include a slope of one for the column itself. Moments without roots are well-conditioned, so that
+    only constant columns are searched for.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    k : int, optional
+        Position of a class; by default the pooled scatter.
+    diagonal : bool
+        Whether only constant columns are searched for.
+
+    Returns
+    -------
+    list of Dependency
+        In the order of the columns.
     """
     one = moments.pooled() if k is None else moments.classes(np.array([k]))
     rounding = EPS * np.sqrt(one.counts.sum()) * one.magnitude
     lengths = np.sqrt(one.squares.sum(axis=0))
     p = one.n_columns
-    turned = turning(one)
+    qr_error = qr_rounding(one)
     varies = bool((lengths > rounding).all())
     if varies and (
         one.roots is None
         or diagonal
-        or _plainly_independent(one.roots[0] / lengths, rounding / lengths, turned)
+        or _plainly_independent(one.roots[0] / lengths, rounding / lengths, qr_error)
     ):
         return []
     separates = cache(partial(_separates, moments))
@@ -332,7 +360,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     unit = np.where(lengths > 0, lengths, 1.0)
     root = one.roots[0] / unit
     rounding = rounding / unit
-    # The columns kept are basis @ triangle, so that slopes come by substitution.
+    # The independent columns equal basis @ triangle, so that slopes follow by substitution.
     basis = np.zeros((len(root), p), order="F")
     triangle = np.zeros((p, p), order="F")
     kept: list[int] = []
@@ -349,7 +377,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
             along = along + step
         length = float(np.linalg.norm(residual))
         slopes = _substituted(triangle[:m, :m], along)
-        if length <= slack(slopes, rounding[j], rounding[kept], turned):
+        if length <= slack(slopes, rounding[j], rounding[kept], qr_error):
             on = [kept[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
             own = slopes * unit[j] / unit[kept]
             found.append(Dependency(j, tuple(on), apart(j, kept, own)))
@@ -362,7 +390,10 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
 
 
 def _separates(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], bool]:
-    """Whether class means differ in a column less its combination of others with some slopes, in z."""
+    """Return a function that tests whether class means differ in a column less a combination of others.
+
+    Its arguments are the position of the column, those of the others, and their slopes in units of z.
+    """
     means = moments.means[moments.rows > 0]
     gaps = means - means[0]
     size = EPS * np.sqrt(moments.total) * moments.magnitude
@@ -376,25 +407,33 @@ def _separates(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], 
     return apart
 
 
-def _plainly_independent(root: Floats, rounding: Floats, turned: float) -> bool:
-    """Whether each column of a triangular root (p, p) leaves twice as much as `dependencies` asks for."""
+def _plainly_independent(root: Floats, rounding: Floats, qr_error: float) -> bool:
+    """Return whether the residual of each column of a root (p, p) is twice the bound of `dependencies`."""
     residuals = np.abs(np.diagonal(root))
     if len(root) < root.shape[1] or not residuals.all():
         return False
     with np.errstate(over="ignore", invalid="ignore"):
-        # A column of the inverse is that of the slopes over the residual.
+        # A column of the inverse contains the slopes divided by the residual.
         slopes = np.abs(np.triu(np.linalg.inv(root))) * residuals
-        nothing = rounding @ slopes + turned * np.linalg.norm(slopes, axis=0)
+        nothing = rounding @ slopes + qr_error * np.linalg.norm(slopes, axis=0)
         return bool((residuals > 2 * nothing).all())
 
 
-def slack(slopes: Floats, own: float, others: Floats, turned: float) -> float:
-    """The residual that rounding may leave of nothing, as in `dependencies`, of a column with slopes (m,).
+def slack(slopes: Floats, own: float, others: Floats, qr_error: float) -> float:
+    """Return the largest residual of a column that may be rounding error; see `dependencies`.
 
-    The roundings are those of the numbers that it, and the columns before it, are made of; `turned` is what
-    the QR of the rows may do to a column of length one.
+    Parameters
+    ----------
+    slopes : (m,) float
+        Slopes of the column on earlier columns.
+    own : float
+        Rounding error of the column.
+    others : (m,) float
+        Rounding errors of the earlier columns.
+    qr_error : float
+        See `qr_rounding`.
     """
-    return float(own + np.abs(slopes) @ others + turned * np.hypot(1, np.linalg.norm(slopes)))
+    return float(own + np.abs(slopes) @ others + qr_error * np.hypot(1, np.linalg.norm(slopes)))
 
 
 def _substituted(triangle: Floats, column: Floats) -> Floats:

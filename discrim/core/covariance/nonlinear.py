@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, turning
+from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, qr_rounding
 from discrim.core.covariance.model import (
     SPHERES,
     CovarianceEstimates,
@@ -175,7 +175,7 @@ def positive_axes(moments: ClassMoments, k: int | None) -> Principal:
     axes = principal(one)
     if axes.axes is None or axes.free >= axes.n_columns:
         return axes
-    rounding = axes.n_columns * EPS if one.roots is None else turning(one) ** 2
+    rounding = axes.n_columns * EPS if one.roots is None else qr_rounding(one) ** 2
     lengths = axes.lengths[: axes.free]
     r = int((lengths > rounding * lengths[0]).sum())
     return replace(axes, lengths=lengths[:r], axes=axes.axes[:r])

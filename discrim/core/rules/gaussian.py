@@ -74,11 +74,18 @@ MOST_NUMBERS = 2**24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Means:
-    """Points that classes are judged by their distances to, in any metric.
+    """Class means and the metric of the distances to them.
 
-    Point k is centres[k], rounded and in the units of the data, plus rests[k] / scale, (K, p) each. Columns
-    (p, k) in z are whitened to columns (r, k) whose squared lengths are the squared distances, and these are
-    unwhitened to coefficients (p, k) of z.
+    Attributes
+    ----------
+    centres, rests : (K, p) float
+        As of `ClassMoments`: the mean of class k is centres[k] + rests[k] / scale.
+    scale : (p,) float
+        Factors of the coordinates z.
+    whiten : callable
+        Transforms columns (p, k) in z to columns (r, k) whose squared lengths are the squared distances.
+    unwhiten : callable
+        Transforms whitened columns (r, k) to coefficients (p, k) of z.
     """
 
     centres: Floats
@@ -98,8 +105,14 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True)
-class Unheld:
-    """A rule that is made for the rows that it scores, from the numbers its crowds may hold, and let go."""
+class DeferredRule:
+    """A rule that is built for each block of rows that it scores, to save memory.
+
+    Attributes
+    ----------
+    made : callable
+        Returns the rule; its argument limits the number of coefficients of its crowds.
+    """
 
     made: Callable[[list[int]], LinearRule]
 
@@ -109,19 +122,26 @@ class Unheld:
 
 
 def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: float = 1.0) -> LinearRule:
-    """Scores constant_k - factor D2_k / 2, up to what the classes of a row have in common.
+    """Return the rule with the scores constant_k - factor D2_k / 2, up to a constant of each row.
 
-    The origin (p,) lies amid the means; a class whose constant is minus infinity is given no row.
+    Parameters
+    ----------
+    means : Means
+    origin : (p,) float
+        A point between the means, in the units of the data.
+    constant : (K,) float
+        Such as log priors. A class with minus infinity is never predicted.
+    factor : float
     """
     every = np.arange(len(constant))
     return _about(means, origin, every, every, constant, factor, np.inf, [MOST_NUMBERS])
 
 
 def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
-    """The same rule about zero, which saves a pass over the rows, where zero lies amid them.
+    """Return the rule with origin zero, which saves the subtraction, if that loses no digits.
 
-    About an origin o a score has the rounding of sum_j abs(x_j - o_j) abs(c_j), about zero that of
-    sum_j abs(x_j) abs(c_j), which typical deviations (p,) of rows from the origin tell.
+    The rounding error of a score is relative to sum_j abs(x_j - o_j) abs(c_j) with origin o, and to
+    sum_j abs(x_j) abs(c_j) with origin zero. `typical` (p,) are typical deviations of rows from o.
     """
     sizes = np.abs(rule.coef)
     if (
@@ -144,10 +164,23 @@ def _about(
     reach: float,
     room: list[int],
 ) -> LinearRule:
-    """The rule of some classes, for rows whose best one is at one of the positions `best` among them.
+    """Return the rule of some classes about an origin, with rules of crowds about their own origins.
 
-    Their distances from the origin are to be below half of `reach`, those of the classes before; otherwise
-    what separates them is the rounding of their means, and there are no crowds.
+    Parameters
+    ----------
+    means : Means
+    origin : (p,) float
+    classes : (k,) int
+        Positions of the classes.
+    best : (b,) int
+        Positions among `classes` of those that may be the best class of a row.
+    constant, factor
+        As of `nearest_mean_rule`.
+    reach : float
+        Largest distance of the enclosing set of classes. Crowds are built only if the distances here are
+        below half of it; otherwise only rounding errors separate the means.
+    room : list of int
+        Number of coefficients that crowds may still store; reduced here.
     """
     whitened = means.whiten(means.about(origin, classes).T)
     coef = means.unwhiten(whitened)
@@ -167,7 +200,7 @@ def _about(
             room[0] -= numbers
             crowds.append(Crowd(covered, members, nearby(room)))
         else:
-            crowds.append(Crowd(covered, members, Unheld(nearby)))
+            crowds.append(Crowd(covered, members, DeferredRule(nearby)))
     # Whatever the metric's layout: products with one of rows and with one of columns have the same bits then.
     coef = np.ascontiguousarray(factor * coef)
     return LinearRule(origin, means.scale, coef, intercept, tuple(crowds))
@@ -210,7 +243,7 @@ def _crowded(
 
 
 def centred(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
-    """Origin (p,) moved to a centre in z, rounded, and the means (K, p) relative to it."""
+    """Return the origin (p,) moved to a centre (p,) in z, and the class means (K, p) relative to it."""
     origin = moments.origin + centre / moments.scale
     return origin, moments.means_from(origin)
 
@@ -218,7 +251,7 @@ def centred(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
 def linear_rule(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
 ) -> LinearRule:
-    """Rule of one common covariance; with reduced axes, in their space alone."""
+    """Return the rule of a common covariance; with `reduced`, of the distances within these axes."""
     centre = weighted_centre(moments.means, moments.counts) if reduced is None else reduced.centre
     origin, _ = centred(moments, centre)
     means = class_means(moments, covariance if reduced is None else reduced)
@@ -227,7 +260,7 @@ def linear_rule(
 
 
 def class_means(moments: ClassMoments, metric: Covariance | Canonical) -> Means:
-    """The means of the classes, in the metric of a covariance or within canonical axes."""
+    """Return the class means with the metric of a covariance, or of the distance within canonical axes."""
     if isinstance(metric, Covariance):
         return Means(moments.centres, moments.rests, moments.scale, metric.whiten, metric.unwhiten)
     axes = metric.axes
@@ -237,7 +270,10 @@ def class_means(moments: ClassMoments, metric: Covariance | Canonical) -> Means:
 def classification_functions(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
 ) -> tuple[Floats, Floats]:
-    """Coefficients S^-1 m_k (p, K) and constants ln prior_k - m_k' S^-1 m_k / 2 (K,) in the data's units."""
+    """Return coefficients S^-1 m_k (p, K) and constants ln prior_k - m_k' S^-1 m_k / 2 (K,).
+
+    Both are in the units of the data. With `reduced`, the distances are those within these axes.
+    """
     centres = (moments.centres * moments.scale).T
     rests = moments.rests.T
     if reduced is not None:
