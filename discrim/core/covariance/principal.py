@@ -73,14 +73,14 @@ class Canonical:
     Attributes
     ----------
     centre : (p,) float
-        The weighted mean of the class means.
+        Weighted mean of the class means.
     axes : (p, r) float
-        Columns of unit variance within classes. Signs: in each column the largest coefficient in
-        absolute value, standardized by the standard deviation within classes, is positive.
+        Coefficients of scores with unit variance within classes. In each column the largest coefficient,
+        standardized by the standard deviation within classes, is positive.
     singular : (r,) float
-        Largest first; r <= min(p, K - 1) leaves out those that are zero.
+        Nonzero singular values in decreasing order, r <= min(p, K - 1).
     scores : (K, r) float
-        The class means on the axes.
+        Scores of the class means.
     """
 
     centre: Floats
@@ -90,16 +90,29 @@ class Canonical:
 
 
 def weighted_centre(means: Floats, weights: Floats) -> Floats:
-    """Mean (p,) of class means (K, p), weighted, kept exact where the means agree."""
+    """Return the weighted mean (p,) of class means (K, p), exact in columns in which these are equal."""
     anchor = means[int(np.argmax(weights))]
     return np.asarray(anchor + weights @ (means - anchor) / weights.sum())
 
 
 def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: float) -> Canonical:
-    """Canonical axes of class means (K, p) with weights (K,) that sum to one.
+    """Compute the canonical axes of class means.
 
-    The factor multiplies the weights: N / (K - 1) gives the singular values of R's MASS (method "moment"),
-    N / K those of its "mle", N / divisor the square roots of the eigenvalues of W^-1 B.
+    Parameters
+    ----------
+    means : (K, p) float
+        In the coordinates of the covariance.
+    covariance : Covariance
+        Covariance within classes.
+    weights : (K,) float
+        Weights of the classes, with sum one.
+    factor : float
+        Multiplies the weights: N / (K - 1) gives the singular values of R's MASS (method "moment"), N / K
+        those of its "mle", and N / divisor the square roots of the eigenvalues of W^-1 B.
+
+    Returns
+    -------
+    Canonical
     """
     centre = weighted_centre(means, weights)
     whitened = covariance.whiten((means - centre).T).T
@@ -112,7 +125,7 @@ def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: fl
 
 
 def positive_signs(standardized: Floats) -> Floats:
-    """Sign (r,) that makes the largest coefficient of each column positive; of near ties, the first."""
+    """Return signs (r,) that make the largest coefficient of each column positive, the first of near ties."""
     sizes = np.abs(standardized)
     if not sizes.size:
         return np.ones(standardized.shape[1])

@@ -31,7 +31,7 @@ from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.arrays import Codes, Floats, slices
 
 MANY_CLASSES = 64
-"""Classes beyond which scores lie row by row in memory, not class by class."""
+"""Number of classes above which scores are stored row by row in memory, not class by class."""
 
 FEW_CLASSES = 16
 SHORT = 2**19
@@ -42,7 +42,7 @@ LEAST_PANEL = 32
 """Multiplications up to which OpenBLAS takes one thread, and the fewest classes of a product of so few."""
 
 NO_WEIGHT = -746.0
-"""Logarithm whose exponential is zero in doubles, which takes long to find out."""
+"""Logarithm whose exponential underflows to zero; computing such exponentials is slow."""
 
 MOST_MOVES = 4
 """Times that a row may turn out to be nearest to another crowd than it seemed from farther away."""
@@ -50,9 +50,15 @@ MOST_MOVES = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearRule:
-    """Scores z'coef + intercept, with z = (x - origin) * scale, coef (p, K) and intercept (K,).
+    """A rule with the scores z'coef + intercept, where z = (x - origin) * scale.
 
-    Scores of crowds, about this origin, differ by too little for their size.
+    Attributes
+    ----------
+    origin, scale : (p,) float
+    coef : (p, K) float
+    intercept : (K,) float
+    crowds : tuple of Crowd
+        Classes so close together that their scores about this origin would lose digits.
     """
 
     origin: Floats
@@ -68,9 +74,9 @@ class LinearRule:
         return self._crowds_scored(x, scores) if self.crowds else scores
 
     def _products(self, x: Floats) -> Floats:
-        """Products z'coef (m, K)."""
+        """Return the products z'coef (m, K)."""
         (m, p), n_classes = x.shape, len(self.intercept)
-        # One layout costs little beside many classes; small products of two may be summed in two orders.
+        # A fixed layout costs little with many classes. Small products in two layouts may round differently.
         many = n_classes > MANY_CLASSES
         z = standard_columns(x, self.origin, self.scale, order="C" if many else "K")
         if many:
@@ -82,13 +88,13 @@ class LinearRule:
         short = n_classes <= FEW_CLASSES and x.strides[0] > x.strides[1]
         products = np.empty((n_classes, m))
         piece = max(SHORT // (p * n_classes) & -64, 64) if short else m
-        # The last piece takes in a row left alone: a product with one vector is rounded in its own way.
+        # A single remaining row joins the last piece, because BLAS rounds matrix-vector products differently.
         for start, stop in pairwise([0, *range(piece, m - 1, piece), m]):
             np.matmul(self.coef.T, z[:, start:stop], out=products[:, start:stop])
         return products.T
 
     def _crowds_scored(self, x: Floats, scores: Floats) -> Floats:
-        """Scores (m, K) in which the classes around the best one of each row are about their own origin."""
+        """Return scores (m, K) in which the classes near the best one of each row are scored by its crowd."""
         home = np.full(scores.shape[1], -1)
         for i, crowd in enumerate(self.crowds):
             home[crowd.covered] = i
@@ -112,10 +118,18 @@ class LinearRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crowd:
-    """Classes that lie close together, beside others that lie far.
+    """Classes whose means are close together, compared to their distance from other classes.
 
-    A row whose best class is among those covered is scored again by the rule of the members, which are all
-    that lie close to those covered: a linear one, about the first of them.
+    A row whose best class is covered is scored again by the rule of the members, about the first of them.
+
+    Attributes
+    ----------
+    covered : (c,) int
+        Classes for which this crowd has all close classes.
+    members : (k,) int
+        Classes that are close to those covered.
+    rule : LinearRule or OtherRule
+        Rule of the members.
     """
 
     covered: NDArray[np.intp]
@@ -125,9 +139,9 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nearest:
-    """Squared distances to points in one metric: that to the nearest, and by how much the others exceed it.
+    """Squared distances to class means in one metric, as the one to the nearest mean plus differences.
 
-    The rule scores -D2_k / 2, up to what the points have in common; points and metric are those of `Means`.
+    The rule has the scores -D2_k / 2, up to a constant of each row. The other fields are those of `Means`.
     """
 
     rule: LinearRule

@@ -163,10 +163,14 @@ COUNTING: tuple[Counting, ...] = get_args(Counting)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgingPlan:
-    """How error rates are to be estimated, as of `ClassifierResults.error_rates`.
+    """Options of estimates of error rates; most are arguments of `ClassifierResults.error_rates`.
 
-    The prior (K,) are shares of the classes that errors are weighted by, in the place of the fit's prior.
-    Folds choose again what the rows chose of the fit if `nested`; otherwise it is held.
+    Attributes
+    ----------
+    prior : (K,) float or None
+        Weights of the classes in the error rate; by default the prior of the fit.
+    nested : bool
+        Whether folds choose again what the rows of the fit chose, such as a shrinkage.
     """
 
     costs: Floats | None = None
@@ -205,13 +209,28 @@ def confusion(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingP
 def judged_codes(
     fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan
 ) -> tuple[Codes, Codes, Floats | None]:
-    """Actual class, predicted class and weight of each row of a table."""
+    """Return the actual class, the predicted class and the weight of each row.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+        New rows with their response; None for the rows of the fit.
+    method : {"apparent", "loo", "cv"}
+    plan : JudgingPlan
+
+    Returns
+    -------
+    actual, predicted : (n,) int
+        -1 if the class or the prediction is missing.
+    weights : (n,) float or None
+    """
     check_word("method", method, Counting)
     decision = Decision(plan.costs)
     if decision.costs is not None:
         fit.need_posteriors("costs=")
     if data is None and method == "apparent":
-        # Labels alone need no table of posteriors.
+        # Predicted classes are computed without a table of posteriors.
         blocks = fit.rows('method="apparent"', "pass data=")
         if decision.costs is not None:
             return blocks.codes, fit.predicted_codes(blocks, None, decision), row_weights(blocks)
@@ -267,7 +286,7 @@ class PassPredictions:
         if self._read == len(self._codes):
             self._fit.cache["apparent"] = self._codes
             if self._left_out is not None:
-                self._left_out.finished()
+                self._left_out.finish()
 
     def _predict(self, place: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
         # The other computation may have silenced the floating-point warnings of NumPy.
@@ -535,14 +554,14 @@ def _of_new_rows(fit: FittedModel[Any], data: Any, plan: JudgingPlan) -> Rates:
 
 
 def counted_rates(fit: FittedModel[Any], method: Counting, plan: JudgingPlan) -> Rates:
-    """The error of the rows of a fit that a method predicts wrong."""
+    """Return the error rate of the rows of a fit by a method that counts errors."""
     return _rates(fit, *judged_codes(fit, None, method, plan), plan)
 
 
 def _rates(
     fit: FittedModel[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: JudgingPlan
 ) -> Rates:
-    """The error rate of labels, weighted by the prior."""
+    """Return the error rate of predicted classes, weighted by the prior; arguments as of `judged_codes`."""
     sampled = plan.prior is None and fit.estimates.estimated_prior
     shares = fit.prior_values() if plan.prior is None else plan.prior
     if plan.costs is None and len(fit.classes) > MANY_CLASSES:

@@ -111,7 +111,7 @@ def uneven(rest: Floats, counts: Floats) -> tuple[int, int] | None:
 
 
 LEFT_OUT_KEPT_AS = {False: "left out", True: "left out, prior too"}
-"""What a fit keeps leave-one-out scores as: the prior held, or estimated anew."""
+"""Keys of leave-one-out scores in the cache of a fit, by whether the prior is estimated without the row."""
 
 
 def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> Floats:
@@ -126,7 +126,7 @@ def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> F
         for block in _blocks_left_out(blocks, stored=getattr(fit.estimates, "takes_stored", False)):
             table.add(block)
             progress(len(block[1]))
-    return table.finished()
+    return table.finish()
 
 
 def kept_left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> StoredValue[Floats]:
@@ -182,7 +182,16 @@ def _blocks_left_out(blocks: Blocks, *, stored: bool) -> Iterable[UsedRows | Sto
 
 
 class _LeftOutScores:
-    """Scores of rows of a fit without each, the prior held, or estimated without the row, too."""
+    """Leave-one-out scores of rows of a fit.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : Blocks
+        Rows of the fit, with their classes in memory.
+    anew : bool
+        Whether the prior is estimated without the row, too.
+    """
 
     def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, anew: bool) -> None:
         self._fit = fit
@@ -196,11 +205,11 @@ class _LeftOutScores:
         blocks = self._blocks
         weights = self._blocks.weights
         lone = used & unique_level_mask(blocks.design, blocks.table, used, blocks.functions)
-        # Of a larger weight, the rest of the row stays.
+        # A row with a weight above one is left out once, and its level remains.
         return np.flatnonzero(lone if weights is None else lone & (weights <= 1))
 
-    def again(self, rows: Codes, progress: Callable[[float], object]) -> Floats:
-        """Scores (K, s) of rows that a difference has spoilt, from one more pass or by refits."""
+    def rescore(self, rows: Codes, progress: Callable[[float], object]) -> Floats:
+        """Return scores (K, s) of rows whose closed form loses all digits, by another pass or by refits."""
         blocks = self._blocks
         scores = self.scores
         codes = blocks.codes[rows]
@@ -227,7 +236,7 @@ class _LeftOutScores:
 
 
 class LeftOutTable(_LeftOutScores):
-    """Leave-one-out scores of all rows, which come block by block."""
+    """Leave-one-out scores of all rows, in memory: `add` each block, then `finish`."""
 
     def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, anew: bool) -> None:
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Leave-one-out")
@@ -248,8 +257,8 @@ class LeftOutTable(_LeftOutScores):
         _shift(self._out, positions_of(rows), codes, weights, self.counts)
         self._used[rows] = True
 
-    def finished(self) -> Floats:
-        """The scores (n, K), also of rows that take one more reading or a refit; the fit keeps them."""
+    def finish(self) -> Floats:
+        """Return the scores (n, K) after refits of the rows that need one, and store them in the cache."""
         blocks = self._blocks
         out = self._out
         lone = self.rows_with_unique_level(self._used)
@@ -257,7 +266,7 @@ class LeftOutTable(_LeftOutScores):
         without = np.setdiff1d(np.flatnonzero(self._used & np.isnan(out[0])), lone)
         with Progress(len(without), "refits without a row") as progress:
             if len(without):
-                out[:, without] = self.again(without, progress)
+                out[:, without] = self.rescore(without, progress)
         none = without[np.isnan(out[:, without]).all(axis=0)]
         warn_of_no_rule(blocks, np.union1d(none, lone).tolist())
         _warn_of_impossible(blocks, np.flatnonzero(self._used & np.isneginf(out).all(axis=0)))
@@ -675,7 +684,7 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
         step = max(PIECE // k, 1)
         for start in range(0, len(again), step):
             some = again[start : start + step]
-            codes[some] = decision.codes(without.again(some, progress).T)
+            codes[some] = decision.codes(without.rescore(some, progress).T)
     warn_of_no_rule(blocks, np.union1d(again[codes[again] < 0], lone).tolist())
     impossible = np.flatnonzero(codes == IMPOSSIBLE)
     _warn_of_impossible(blocks, impossible)
