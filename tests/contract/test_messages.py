@@ -17,6 +17,7 @@ import pytest
 
 import discrim
 from discrim.core.errors import InvalidStateError
+from discrim.covariance import FactorAnalytic, Separable
 from discrim.datasets import load_iris
 from discrim.errors import (
     CollinearError,
@@ -208,6 +209,33 @@ def test_errors_have_a_hint_and_the_names_at_fault(name, ask, error, data):
     assert type(copied) is type(found)
     assert str(copied) == str(found)
     assert copied.__dict__.keys() == found.__dict__.keys()
+
+
+PUBLIC = [
+    (lambda: discrim.lda("species ~ .", IRIS, covariance=Separable(3, 2)), DataError),
+    (lambda: discrim.qda("species ~ petal_width", IRIS, covariance="factor"), CollinearError),
+    (lambda: discrim.qda("species ~ .", IRIS, covariance=FactorAnalytic({"setosa": 1})), DataError),
+    (lambda: discrim.kernel_lda("species ~ .", IRIS, width=1e-300), DataError),
+    (lambda: discrim.lda("species ~ .", IRIS, ncomp=1).leave_one_out(), NotSupportedError),
+    (lambda: discrim.lda("species ~ .", IRIS, covariance="shrunk").llf, NotSupportedError),
+    (lambda: discrim.naive_bayes("species ~ .", IRIS, kernel=True).aic, NotSupportedError),
+    (lambda: discrim.bayes([0.5, 0.5], {"a": "normal", "b": "normal"}), DataError),
+]
+
+
+@pytest.mark.parametrize(("ask", "error"), PUBLIC)
+def test_errors_of_the_core_are_of_public_classes(ask, error):
+    with pytest.raises(error) as caught:
+        ask()
+    assert type(caught.value) is error
+    assert caught.value.hint
+
+
+def test_an_error_of_the_core_names_the_class_of_a_distribution():
+    with pytest.raises(DataError) as caught:
+        discrim.bayes([0.5, 0.5], {"a": "normal", "b": "normal"})
+    assert caught.value.classes == ("a",)
+    assert "'a'" in caught.value.message
 
 
 def test_an_invalid_state_is_a_damaged_file():

@@ -13,7 +13,9 @@ from inspect import getattr_static, isfunction
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
+from discrim.core.errors import CoreError
 from discrim.errors import NotSupportedError, sentence
+from discrim.models.base.core_errors import public_error
 from discrim.models.base.reading import with_keyword_hints
 from discrim.report.result_table import returning_result_table
 
@@ -143,7 +145,10 @@ class PublicAttributes:
         def __getattr__(self, name):
             if name.startswith("_") or hasattr(type(self), name):
                 # Raise the property's own error again.
-                return object.__getattribute__(self, name)
+                try:
+                    return object.__getattribute__(self, name)
+                except CoreError as error:
+                    raise public_error(error) from error.__cause__
             from discrim.slips import ATTRIBUTES, attribute_hint
 
             listed = dir(self)

@@ -561,13 +561,30 @@ def named_errors(columns: Sequence[str], classes: Sequence[Any]) -> Iterator[Non
         raise public_error(error, columns, classes) from error.__cause__
 
 
-def public_error(error: CoreError, columns: Sequence[str], classes: Sequence[Any]) -> DiscrimError:
-    """Return the public error of an error of the core; parameters as of `named_errors`."""
-    message, hint = describe(error, columns, classes)
+def public_error(
+    error: CoreError, columns: Sequence[str] | None = None, classes: Sequence[Any] | None = None
+) -> DiscrimError:
+    """Return the public error of an error of the core.
+
+    Parameters
+    ----------
+    error : CoreError
+    columns, classes : sequence, optional
+        Names of the columns and labels of the classes; without them, the message is the one of the error.
+
+    Returns
+    -------
+    DiscrimError
+    """
+    message, hint = error.message, error.hint
+    # Without a reference to positions the message may already name more, such as the class of a density.
+    if error.column_positions or error.class_positions:
+        message, hint = describe(error, columns, classes)
     public = next(cls for cls in (CollinearError, NotSupportedError, DataError) if isinstance(error, cls))
     return public(
         message,
         hint=hint,
-        columns=[columns[j] for j in error.column_positions],
-        classes=error.classes or [classes[k] for k in error.class_positions],
+        columns=error.columns or [columns[j] for j in error.column_positions if columns is not None],
+        classes=error.classes or [classes[k] for k in error.class_positions if classes is not None],
+        rows=error.rows,
     )

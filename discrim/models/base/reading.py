@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Dependency, constant_columns, dependencies, near_dependencies
+from discrim.core.errors import CoreError
 from discrim.core.moments.derived_moments import in_units, within_sd
 from discrim.core.moments.moments import LIGHT, ClassMoments, asks_for_roots, gather
 from discrim.core.moments.row_sums import RowBlock, RowRoot, Spread
@@ -43,6 +44,7 @@ from discrim.errors import (
 )
 from discrim.errors import told as told
 from discrim.inference.manova import TestType
+from discrim.models.base.core_errors import public_error
 from discrim.models.base.data_range import check_data_range
 from discrim.models.registry import PROPORTIONAL, Proportional
 from discrim.options import check_flag as check_flag
@@ -62,12 +64,18 @@ T = TypeVar("T")
 
 
 def with_keyword_hints(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a verb to raise, for an unknown keyword, an error that suggests the right one."""
+    """Decorate a verb or a method of results, so that its errors are public and suggest keywords.
+
+    For an unknown keyword it raises an error that suggests the right one. An error of the core becomes a
+    public one; `named_errors` does so earlier, with the names of columns and classes.
+    """
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
+        except CoreError as error:
+            raise public_error(error) from error.__cause__
         except TypeError:
             # Imported here, because calls without a mistake do not need it.
             from discrim.slips import refuse_keyword
