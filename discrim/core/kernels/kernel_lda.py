@@ -455,6 +455,10 @@ class KernelState:
         calibrator = self.calibrator
         if calibrator is not None and not (calibrator.slope >= 0 and calibrator.ceiling > 0):
             raise InvalidStateError("its map to posteriors has no slope, or no ceiling")
+        if calibrator is not None and (
+            calibrator.intercepts.shape != (n_classes,) or calibrator.mixing.shape != (n_classes, n_classes)
+        ):
+            raise InvalidStateError("its map to posteriors is not one of its classes")
         y = np.eye(n_classes)[self.codes]
         return KernelRows(self.standard, self.u, self.codes, weights, y, self.factors)
 

@@ -10,6 +10,7 @@ from discrim.core.kernels.kernel_lda import expansion_of_state, fit_kernel_lda
 from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, fit_ridge
 from discrim.core.kernels.kernels import Kernel, fit_coordinates, fit_standard
 from discrim.core.moments.moments import gather
+from discrim.core.rules.calibration import Calibrator
 
 RNG = np.random.default_rng(1)
 N, P, K = 60, 4, 3
@@ -80,3 +81,13 @@ def test_coefficients_of_a_file_that_are_of_no_regression_on_its_rows_are_refuse
         changed = replace(fit.state, **{name: 1.01 * getattr(fit.state, name)})
         with pytest.raises(InvalidStateError):
             expansion_of_state(fit.moments, PRIOR, changed, **options)
+
+
+def test_a_map_to_posteriors_of_a_file_has_the_classes_of_the_fit():
+    fit = fitted(X, CODES, WEIGHTS, None)
+    options = {"estimated_prior": True, "ncomp": None}
+    right = Calibrator("vector", 1.0, np.inf, np.eye(K), np.zeros(K))
+    assert expansion_of_state(fit.moments, PRIOR, replace(fit.state, calibrator=right), **options)
+    for wrong in (replace(right, intercepts=np.zeros(K + 1)), replace(right, mixing=np.eye(K + 1))):
+        with pytest.raises(InvalidStateError):
+            expansion_of_state(fit.moments, PRIOR, replace(fit.state, calibrator=wrong), **options)
