@@ -137,6 +137,8 @@ def test_the_way_out_is_said_as_it_is_typed(capsys):
     assert "--by F --enter 3.84 --stay 2.71" in limits
     ridge = refused(capsys, "logistic", "species ~ .", "iris", "--penalty", "ridge", "--strength", "0.1")
     assert "--penalty 'Ridge(0.1)'" in ridge
+    collinear = refused(capsys, "lda", "species ~ . + I(2 * petal_width)", "iris")
+    assert collinear.endswith(" --collinear drop")
     # What was typed itself is no way out.
     assert "Typed" not in refused(capsys, "lda", "species ~ .", "iris", "--ncomp", "5")
 

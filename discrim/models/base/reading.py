@@ -560,10 +560,6 @@ def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMo
     return replace(blocks, unit=unit), in_units(moments, unit)
 
 
-COLLINEAR_DROP = 'pass collinear="drop"'
-"""Hint of verbs that have collinear= for collinear columns."""
-
-
 class DependentColumnsError(CollinearError):
     """Some columns determine others. A verb that fits another verb has its own hint."""
 
@@ -575,6 +571,7 @@ def collinear_error(
     *,
     instead: str = "",
     separation_hint: str = "",
+    can_drop: bool = False,
 ) -> DependentColumnsError:
     """Return the error that names determined columns and what they depend on.
 
@@ -589,11 +586,16 @@ def collinear_error(
         What the verb supports besides leaving the columns out of the formula.
     separation_hint : str
         How the verb makes use of columns that vary between classes only; empty if it cannot.
+    can_drop : bool
+        Whether the verb has the option collinear=.
 
     Returns
     -------
     DependentColumnsError
     """
+    options = {"collinear": "drop"} if can_drop else {}
+    if can_drop:
+        instead = 'pass collinear="drop"'
     said = []
     for dependency in found[:4]:
         name = repr(terms[dependency.column])
@@ -609,7 +611,8 @@ def collinear_error(
         hint = f"{separation_sentence(separating, terms)} {separation_hint}"
     else:
         hint = f"Drop {'it' if len(found) == 1 else 'them'} from the formula{instead and f', or {instead}'}."
-    return DependentColumnsError(message, hint=hint, columns=[terms[each.column] for each in found])
+    columns = [terms[each.column] for each in found]
+    return DependentColumnsError(message, hint=hint, columns=columns, options=options)
 
 
 def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:

@@ -806,11 +806,8 @@ def _without_dependent_columns(
     """
     found = covariance_model.check(stats)
     if found and collinear == "raise":
-        hints = {
-            "instead": reading.COLLINEAR_DROP,
-            "separation_hint": normal_fits.separation_hint(covariance_model),
-        }
-        raise reading.collinear_error(found, blocks.terms, **hints)
+        separation_hint = normal_fits.separation_hint(covariance_model)
+        raise reading.collinear_error(found, blocks.terms, separation_hint=separation_hint, can_drop=True)
     if found:
         blocks, stats = reading.drop_columns(blocks, stats, found)
     return adjusted_for(blocks, covariance_model) if blocks.covariates else covariance_model, blocks, stats

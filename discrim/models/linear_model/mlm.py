@@ -833,6 +833,6 @@ def _of_one_class(
         ) from None
     except DependentColumnsError as error:
         raise error.with_message(
-            error.message, hint=f"Leave {listed(error.columns)} out of the formula."
+            error.message, hint=f"Leave {listed(error.columns)} out of the formula.", options={}
         ) from None
     return line.manova()

@@ -129,14 +129,16 @@ def refuse_many_levels(blocks: Blocks) -> None:
 
 
 def without_collinear(
-    blocks: Blocks, moments: ClassMoments, *, drop: bool, instead: str = 'pass collinear="drop"'
+    blocks: Blocks, moments: ClassMoments, *, drop: bool, instead: str = ""
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments without columns that are constant over all rows, or combinations of others."""
     collinear = dependencies(moments.as_one())
     if not collinear:
         return blocks, moments
     if not drop:
-        raise reading.collinear_error(collinear, blocks.terms, OVER_ALL, instead=instead)
+        raise reading.collinear_error(
+            collinear, blocks.terms, OVER_ALL, instead=instead, can_drop=not instead
+        )
     return reading.drop_columns(blocks, moments, collinear, OVER_ALL)
 
 
