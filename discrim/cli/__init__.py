@@ -48,7 +48,9 @@ def _run(argv: Sequence[str] | None) -> int:
                 raise
             # Options that were typed are not repeated, because they may be the problem.
             suggested = parser_of(parser, arguments.command).typed(error.options, without=vars(arguments))
-            say(f"{error}{suggested}")
+            # The hint on a separator is a call of pandas, which cannot be typed.
+            text = f"{error.message} Give the separator." if "sep" in error.options else str(error)
+            say(f"{text}{suggested}")
             return 2
     return 0
 

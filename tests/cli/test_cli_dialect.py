@@ -56,6 +56,7 @@ def test_the_cause_is_named_and_the_way_out_works(name, many, tmp_path, capsys):
         message = refused(capsys, "lda", "species ~ .", given, *MEANS)
         assert str(path) in message
         assert cause in message
+        assert "pandas" not in message
         assert message.endswith(f" {way_out}")
     assert said(capsys, "lda", "species ~ .", given, *MEANS, *shlex.split(way_out)) == expected
     # What predicts reads as what is fitted does.
