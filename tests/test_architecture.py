@@ -345,8 +345,12 @@ if TYPE_CHECKING:
     assert [item.name for item in package] == ["discrim.models.lda"]
 
 
-def arrows() -> dict[tuple[str, str], bool]:
-    """Which of our files imports which of its own room; and whether only inside functions."""
+def arrows(*, typing: bool = False) -> dict[tuple[str, str], bool]:
+    """Which of our files imports which of its own room; and whether only inside functions.
+
+    What is imported for type checkers only is not imported when the program runs, and is left out unless
+    `typing`.
+    """
     files = {module_name(path) for path in MODULES}
     found: dict[tuple[str, str], bool] = {}
     for path in MODULES:
@@ -354,8 +358,7 @@ def arrows() -> dict[tuple[str, str], bool]:
         for each in imports_of(path):
             # ``from a import b`` is an import of a where b is no module.
             there = each.name if each.name in files else each.name.rpartition(".")[0]
-            # What is imported for type checkers only is not imported when the program runs.
-            if there in files - {here} and room(there) == room(here) and not each.typing_only:
+            if there in files - {here} and room(there) == room(here) and (typing or not each.typing_only):
                 found[here, there] = found.get((here, there), True) and each.in_function
     return found
 
@@ -393,6 +396,14 @@ def test_no_circle_of_files_comes_back():
     tying = [pair for pair in within_circles(found) if found[pair]]
     # Where they are fewer than was said, say so, lest they come back.
     assert len(tying) == ARROWS_IN_CIRCLES, "\n".join(written(tying))
+
+
+def test_circles_for_type_checkers_are_of_a_model_and_its_summary():
+    found = arrows(typing=True)
+    added = within_circles(found) - within_circles(arrows())
+    for start, end in sorted(added - arrows().keys()):
+        assert start.endswith("_summary"), (start, end)
+        assert start.rpartition(".")[0] == end.rpartition(".")[0], (start, end)
 
 
 def model_room(name: str) -> str:
