@@ -22,7 +22,7 @@ from discrim.core.covariance.covariance import Dependency, constant_columns, dep
 from discrim.core.errors import CoreError
 from discrim.core.moments.derived_moments import in_units, within_sd
 from discrim.core.moments.moments import LIGHT, ClassMoments, asks_for_roots, gather
-from discrim.core.moments.row_sums import RowBlock, RowRoot, Spread
+from discrim.core.moments.row_sums import RowRoot, Spread
 from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
 from discrim.core.numerics.arrays import Floats, at_hand
 from discrim.core.numerics.progress import Progress
@@ -361,8 +361,8 @@ def used_sparse_rows(blocks: Blocks) -> list[SparseBlock] | None:
     return [(rows.rows(kept), blocks.codes[kept], weights)]
 
 
-WrapBlocks = Callable[[Blocks], Iterable[RowBlock]]
-"""Wraps blocks in an iterable that also passes each block to another computation."""
+WrapBlocks = Callable[[Any], Iterable[Any]]
+"""Wraps blocks, of arrays or of sparse rows, in an iterable that also passes each to another computation."""
 
 EVEN = 1e-2
 """Largest deviation from one of the mean of weights that are not whole numbers but count as frequencies."""
