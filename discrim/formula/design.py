@@ -1,8 +1,8 @@
-"""The design: a formula resolved against a table, as plain data.
+"""The design: a formula resolved against the columns of a table, as plain data.
 
-A `Design` holds no object of patsy, no function and no row of the table. It pickles, compares, and is written
-as JSON and read back; what is read back is checked like anything a stranger hands over. It knows the dtype in
-which the response came, so that labels go back in it.
+`discrim.formula.formula.learn_design` creates a `Design`; `discrim.design.matrix` computes rows from it. It
+contains no object of patsy, no function and no row, and can be pickled, compared and stored as JSON. A design
+that is read from JSON is validated, because files may come from strangers.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from discrim.formula.grammar import Call
 from discrim.formula.transforms import State, check_state, width_of
 
 MOST_CODED = 2.0**52
-"""Largest number, in size, that a contrast of a file may hold: columns of it keep their digits."""
+"""Largest absolute value in a contrast matrix of a file, so that its columns keep their digits."""
 
 Product = tuple[tuple[int, int], ...]
-"""Factors multiplied: position of each factor and of its coding, -1 for numbers."""
+"""A product of factors: for each, its position and the position of its coding, -1 for numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One factor of the right-hand side and what it learnt.
+    """One factor of the right-hand side, with its levels and the parameters of its transforms.
 
     Attributes
     ----------
     code : str
-        Its text, as `grammar.expression` reads it.
+        Its text, which `grammar.expression` parses.
     width : int
-        Columns it has, 0 for categories.
+        Number of its columns, 0 for categories.
     levels : tuple or None
         Its categories in order; None for numbers.
     states : tuple of State
-        What its stateful calls learnt, in the order they are met.
+        Estimated parameters of its stateful transforms, in the order of their evaluation.
     """
 
     code: str
@@ -56,8 +56,9 @@ class Coding:
     Attributes
     ----------
     picks : tuple of int or None
-        Indicator coding: column j is 1 for level ``picks[j]``, else 0. None where a matrix is used.
+        Indicator coding: column j is 1 for level ``picks[j]``, else 0. None if there is a matrix.
     matrix : tuple of tuple of float, (levels, columns), or None
+        Contrast matrix.
     """
 
     picks: tuple[int, ...] | None
@@ -65,7 +66,7 @@ class Coding:
 
     @property
     def width(self) -> int:
-        """Columns it makes."""
+        """Number of columns."""
         if self.picks is not None:
             return len(self.picks)
         return len(self.matrix[0]) if self.matrix else 0
@@ -73,15 +74,17 @@ class Coding:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """How the columns of a design are built.
+    """How the columns of a design matrix are computed from the columns of a table.
 
     Attributes
     ----------
     kinds : tuple of str
-        What each column of `Design.columns` held when the design was made.
-    products : tuple of tuple of (int, int)
-        Each is a product of factors: position of the factor, position of its coding (-1 for numbers).
-        Its columns are all products of the factors' columns, those of the first factor running fastest.
+        Kind of values of each of `Design.columns` when the design was created.
+    factors : tuple of Factor
+    codings : tuple of Coding
+    products : tuple of Product
+        The columns of a product are all products of the columns of its factors; those of the first factor
+        vary fastest.
     """
 
     kinds: tuple[Kind, ...]
@@ -90,14 +93,14 @@ class Spec:
     products: tuple[Product, ...]
 
     def widths(self, product: Product) -> tuple[int, ...]:
-        """Columns of each factor of a product."""
+        """Return the number of columns of each factor of a product."""
         return tuple(
             self.factors[factor].width if coding < 0 else self.codings[coding].width
             for factor, coding in product
         )
 
     def placed(self) -> Iterator[tuple[slice, Product]]:
-        """Each product, and which columns of the design it makes."""
+        """Iterate over the products, each with the slice of its columns in the design."""
         stop = 0
         for product in self.products:
             start, stop = stop, stop + math.prod(self.widths(product))
@@ -111,12 +114,12 @@ class DesignTerm:
     Attributes
     ----------
     label : str
-        The column's name, or the term as a formula writes it.
+        Name of the column, or `text`.
     text : str
-        As a formula writes it.
+        The term in the syntax of formulas.
     columns : tuple of int
-        Positions of its columns in the design. A formula of some of the terms makes the same columns, up
-        to the coding of categories.
+        Positions of its columns in the design. A formula with only some of the terms has the same columns for
+        these, up to the coding of categories.
     """
 
     label: str
@@ -131,29 +134,29 @@ class Design:
     Attributes
     ----------
     formula : str
-        As typed.
+        The formula as the user wrote it.
     response : str
-        The left side: the column's name, or the expression as typed.
+        The left side: the name of a column, or the expression as the user wrote it.
     response_columns : tuple of str
-        Columns the response reads.
+        Columns of the table from which the response is computed.
     columns : tuple of str
-        Columns the right side reads, in order.
+        Columns of the table from which the right side is computed, in order.
     terms : tuple of str, length p
-        Names of the columns of the design; no intercept.
+        Names of the columns of the design, without an intercept.
     levels : tuple of str, int, float or bool, length K
         Class labels in order.
     plain : bool
-        The terms are exactly `columns`, numbers or truth values as they stand.
+        Whether the terms are exactly `columns`, numbers or booleans that are copied unchanged.
     spec : Spec or None
-        How the columns are built; None where `plain`.
+        How the columns are computed; None if `plain`.
     functions : tuple of str
-        The user's own functions that the formula calls; they are given again when it is used.
+        Names of the user's functions that the formula calls; they have to be passed again to read new rows.
     labels : LabelType or None
-        The dtype in which the response came; None where it is not known.
+        The dtype of the response, in which predicted labels are returned; None if it is unknown.
     truths : tuple of str
-        Columns that held truth values, where `spec` does not say so.
+        Boolean columns, if `plain`.
     covariates : tuple of str
-        Those of `terms`, the first, that are covariates of the others.
+        The first of `terms`, if these are covariates of the others.
     """
 
     formula: str
@@ -171,30 +174,30 @@ class Design:
 
     @property
     def kinds(self) -> dict[str, Kind]:
-        """What the columns held when the design was made; numbers, where it is plain."""
+        """Kind of values of each column when the design was created; "numeric" if it is plain."""
         if self.spec is None:
             return dict.fromkeys(self.columns, "numeric")
         return dict(zip(self.columns, self.spec.kinds, strict=True))
 
     @property
     def label_kinds(self) -> dict[str, Kind]:
-        """The same of the columns of categories and of text alone."""
+        """Kinds of the columns with categories or text."""
         return {name: kind for name, kind in self.kinds.items() if kind in {"categorical", "text"}}
 
     @property
     def boolean_columns(self) -> tuple[str, ...]:
-        """Columns that held truth values when the design was made."""
+        """Columns that were boolean when the design was created."""
         if self.spec is None:
             return tuple(name for name in self.columns if name in self.truths)
         return tuple(name for name, kind in self.kinds.items() if kind == "boolean")
 
     @property
     def response_code(self) -> str:
-        """The left side as `grammar.expression` reads it."""
+        """The left side as text that `grammar.expression` parses."""
         return grammar.quote(self.response) if (self.response,) == self.response_columns else self.response
 
     def parts(self) -> tuple[DesignTerm, ...]:
-        """The terms of the right side, each with its columns."""
+        """Return the terms of the right side, each with its columns."""
         names = {grammar.quote(name): name for name in self.columns}
         if self.spec is None:
             return tuple(DesignTerm(name, grammar.quote(name), (j,)) for j, name in enumerate(self.terms))
@@ -205,13 +208,13 @@ class Design:
         return tuple(DesignTerm(names.get(text, text), text, own) for text, own in columns.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Dicts, lists, text and numbers only, for JSON."""
+        """Return the design as dicts, lists, text and numbers, for JSON."""
         values: dict[str, Any] = _listed(self)
         return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Design:
-        """Read what `to_dict` wrote, checking every part.
+        """Return the design that `to_dict` wrote, and validate every part.
 
         Raises
         ------
