@@ -1,7 +1,7 @@
 """Passes over the rows: sums, products and triangular roots of deviations from class centres.
 
-See `discrim.core.moments.moments` for the theory; here is what a pass does with a block. Blocks hold x (m,
-p); everything works on its transpose (p, m), columns side by side.
+`gather` in `discrim.core.moments.moments`, which has the theory, calls these functions. Blocks contain x
+(m, p); all computations use the transpose (p, m).
 
 A linear model takes the triangular root of its rows in one pass. With A the (n, m) matrix of a constant and
 the columns, each row times the root of its weight, A = QR leaves the (m, m) triangle R, and R'R = A'A. All
@@ -29,53 +29,54 @@ RowBlock = tuple[Floats, Codes, Floats | None]
 RowBlocks = Iterable[RowBlock]
 """Blocks of rows; a pass that is made again reads them again."""
 Spread = Literal["pooled", "class", "diagonal", "thin", "thin class"]
-"""What is held of the scatter: one for all classes, one each, sums of squares by class; of more columns than
-rows, a root with as few rows, for all classes or for each."""
+"""Which second moments are stored: a scatter matrix of all classes ("pooled") or of each ("class"), sums of
+squares by class and column ("diagonal"), or, if there are more columns than rows, a root with as many rows as
+the data, of all classes ("thin") or of each ("thin class")."""
 
 ONE_HOT_CLASSES = 32
-"""Classes up to which a product with the indicator matrix sums faster than one with a sparse matrix."""
+"""Number of classes up to which sums by class are faster by a dense indicator matrix than by a sparse one."""
 
 LITTLE = 3.0
-"""Between over within sums of squares up to which one centre serves all classes of a pooled scatter."""
+"""Ratio of between to within sums of squares up to which deviations are taken from one common centre."""
 
 LOOK = 512
-"""Rows of the first block that are looked at to choose scale and centre."""
+"""Number of rows of the first block that determine scale and centre."""
 
 ROOT_RCOND = 1e-4
-"""Reciprocal condition of the within-class correlation below which roots are taken."""
+"""Reciprocal condition of the within-class correlation below which roots are computed."""
 
 LIFTED = 2**22
-"""Numbers of products of means that are held at once."""
+"""Number of products of means that are stored at once."""
 
 SMALL = 2**16
-"""Numbers that every machine has memory for."""
+"""Number of values for which the memory is not checked."""
 
 MANY = 64
-"""Columns from which on one triangle of their products is formed, by a BLAS that takes long to load."""
+"""Number of columns from which only a triangle of the products is computed, by the BLAS of scipy."""
 
 FEW = 32
-"""Columns a row from which on products are added where their sums are, as other memory takes longer."""
+"""Ratio of columns to rows from which products are added in place, because new memory takes longer."""
 
 COPIES = 4
-"""Times that the sums of a pass are held: as sums, centred, as roots, and in what is made of them next."""
+"""Number of copies of the sums in memory: as sums, centred, as roots, and in the next computation."""
 
 SAFE = 1e75
-"""Columns whose deviations lie within 1/SAFE to SAFE are left on their own scale."""
+"""Columns with deviations between 1/SAFE and SAFE are not rescaled."""
 
 
 def is_thin(spread: Spread) -> bool:
-    """Whether a spread is that of roots with fewer rows than columns."""
+    """Return whether roots with fewer rows than columns are stored, and no scatter matrix."""
     return spread in ("thin", "thin class")
 
 
 def products(spread: Spread) -> Spread:
-    """What a pass adds up for a spread."""
+    """Return the second moments that the first pass accumulates: those of thin roots are diagonal."""
     return "diagonal" if is_thin(spread) else spread
 
 
 @dataclass(frozen=True, slots=True)
 class RowsOfPart:
-    """The rows of one part, read again from the blocks of all of them."""
+    """The rows of one part; iteration reads the blocks of all parts."""
 
     blocks: RowBlocks
     part: int
@@ -89,16 +90,16 @@ class RowsOfPart:
 
 
 def rows_of_parts(blocks: RowBlocks, n_parts: int, n_classes: int) -> list[RowBlocks]:
-    """The rows of each part, whose codes are of part and class where there are several."""
+    """Return the rows of each part. With several parts, codes are part * n_classes + class."""
     return [blocks] if n_parts == 1 else [RowsOfPart(blocks, part, n_classes) for part in range(n_parts)]
 
 
 class Sums:
-    """What one pass adds up: sums and products of the deviations from provisional centres.
+    """Accumulator of one pass: sums and products of the deviations from provisional centres.
 
-    The centres are the classes' means in the first block that holds them. A pooled scatter is
-    taken about one centre common to the classes, which saves looking up each row's, where the first block
-    says that little cancels; `cancelled` has the last word on either choice.
+    The centres are the class means in the first block that has rows of the class. For a pooled scatter, one
+    common centre is used, which is faster, if the first block shows that few digits are lost. `cancelled`
+    checks at the end of the pass whether too many digits were lost.
     """
 
     def __init__(self, n_classes: int, n_columns: int, spread: Spread) -> None:
@@ -135,7 +136,7 @@ class Sums:
         columns, (n_columns, n_classes) = x.T, self.centres.shape
         rows = np.bincount(codes, minlength=n_classes)
         if self._space.size < self._height * len(x):
-            # Blocks whose missing rows are left out are of many lengths, and new memory is slow at first.
+            # Blocks without their missing rows differ in length, and the first use of new memory is slow.
             self._space = np.empty(self._height * len(x))
         buffer = self._space[: self._height * len(x)].reshape(-1, len(x))
         deviations = buffer[:n_columns]
@@ -143,7 +144,7 @@ class Sums:
         self.rows += rows
         self.counts += rows if weights is None else np.bincount(codes, weights, minlength=n_classes)
         if self.spread == "class":
-            # Classes are picked from a copy that fits the cache.
+            # Classes are selected from a copy that fits the processor cache.
             np.copyto(deviations, columns)
             self._add_by_class(deviations, codes, weights)
             return
@@ -179,7 +180,7 @@ class Sums:
             _add_square(self.products[k], part)
 
     def restart(self, centres: Floats, scale: Floats) -> None:
-        """Start about other centres (p, K), which stay."""
+        """Set the centres (p, K) and the scale (p,) of a repeated pass."""
         self.centres = centres
         self.scale = scale
         self._settled = True
@@ -196,7 +197,7 @@ class Sums:
         means = means[:, new] / rows[new] + reference
         bad = ~np.isfinite(means)
         if bad.any():
-            # A mean that overflowed would poison its class; the class's first row serves as well.
+            # If a mean overflows, the first row of the class is its centre.
             means[bad] = columns[:, [int(np.argmax(codes == k)) for k in np.flatnonzero(new)]][bad]
         self.centres[:, new] = means
         if not first:
