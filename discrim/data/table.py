@@ -316,6 +316,7 @@ class Table:
             raise DataError(
                 f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)}.",
                 hint="Rename the columns so that each name stands for one.",
+                columns=twice,
             )
         self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
         self._kinds: dict[str, Kind] = {}

@@ -727,7 +727,9 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     label = f"weights {name!r}" if name is not None else "weights"
     if isinstance(weights, str):
         if table.kind(weights) not in ("numeric", "boolean") and table.has_values(weights):
-            raise DataError(f"The {label} are not numeric.", hint="Give a numeric column of counts.")
+            raise DataError(
+                f"The {label} are not numeric.", hint="Give a numeric column of counts.", columns=(weights,)
+            )
         numbers = np.empty((table.nrows, 1))
         table.fill([weights], 0, table.nrows, numbers)
         vector = numbers[:, 0]

@@ -187,6 +187,48 @@ FAULTS: list[Case] = [
     ("folder", lambda: discrim.lda("species ~ .", IRIS).save("no such folder/fit"), MissingFolderError, {}),
     ("not a fit", lambda: discrim.load(__file__), NotAFitError, {}),
     (
+        "constant in a class",
+        lambda: discrim.naive_bayes("y ~ x", pd.DataFrame({"y": [*"aabb"], "x": [1.0, 1, 2, 3]})),
+        CollinearError,
+        {"columns": ("x",), "classes": ("a",)},
+    ),
+    (
+        "collinear in each class",
+        lambda: discrim.qda("y ~ x + twice", _two(twice=2 * np.arange(20.0) ** 1.5)),
+        CollinearError,
+        {"columns": ("twice",), "classes": ("a", "b")},
+    ),
+    (
+        "lone row",
+        lambda: discrim.rda("species ~ .", IRIS.iloc[:101], alpha=0.0, gamma=0.0),
+        CollinearError,
+        {"classes": ("virginica",)},
+    ),
+    (
+        "few rows of components",
+        lambda: discrim.mixture("species ~ .", IRIS.iloc[:130], components=40),
+        DataError,
+        {"classes": ("virginica",)},
+    ),
+    (
+        "not binary",
+        lambda: discrim.knn("species ~ petal_width", IRIS, k=1, metric="jaccard"),
+        DataError,
+        {"columns": ("petal_width",), "rows": (0,)},
+    ),
+    (
+        "same class twice",
+        lambda: discrim.lda("species ~ .", IRIS).boundary("setosa", "setosa"),
+        DataError,
+        {"classes": ("setosa",)},
+    ),
+    (
+        "duplicate column",
+        lambda: discrim.lda("species ~ .", pd.concat([IRIS, IRIS[["petal_width"]]], axis=1)),
+        DataError,
+        {"columns": ("petal_width",)},
+    ),
+    (
         "separated",
         lambda: discrim.logistic("y ~ x", pd.DataFrame({"y": ["a", "b"], "x": [0.0, 1.0]})),
         SeparationError,

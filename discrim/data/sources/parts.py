@@ -319,4 +319,5 @@ def refuse_twice(names: Sequence[str], where: str) -> None:
         raise DataError(
             f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)} in {where}.",
             hint="Rename the columns so that each name stands for one.",
+            columns=twice,
         )

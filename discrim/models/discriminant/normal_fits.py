@@ -566,6 +566,7 @@ def refuse_singular(
     covariance_model = FullCovariance() if covariance_model is None else covariance_model
     least = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
     said: list[str] = []
+    faulty: list[Any] = []
     gone: set[int] = set()
     few = False
     for k, label in enumerate(levels):
@@ -578,6 +579,7 @@ def refuse_singular(
                     f"({reading.listed(terms)}), which takes {least + 1} at least"
                 )
             said.append(too_few)
+            faulty.append(label)
             few = True
             continue
         found = covariance_model.check(moments, k)
@@ -588,6 +590,7 @@ def refuse_singular(
             others = reading.listed(terms[j] for j in determined.on)
             parts.append(f"{terms[determined.column]!r} is a linear combination of {others}")
         if parts:
+            faulty.append(label)
             said.append("; ".join(f"{part} in class {label!r}" for part in parts))
     if not said:
         return
@@ -600,7 +603,7 @@ def refuse_singular(
         f"{sentence(text)}{tells}",
         hint=sentence(way_out),
         columns=[terms[j] for j in sorted(gone)],
-        classes=[label for label, rows in zip(levels, moments.rows.tolist(), strict=True) if rows <= least],
+        classes=faulty,
     )
 
 

@@ -740,6 +740,7 @@ def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
     raise CollinearError(
         f"{which} {reading.listed(levels[k] for k in single)} has {rows}, which has no covariance.",
         hint=f"Merge it with another class, or leave it out{more}.",
+        classes=[levels[k] for k in single],
     )
 
 

@@ -121,6 +121,7 @@ def _chosen(
                         "Leave out columns that are constant there or that others "
                         f"determine{other and f', or {other}'}."
                     ),
+                    classes=[blocks.design.levels[c] for c in group],
                 )
             best = int(table["bic"].argmin())
             for c in group:
@@ -182,6 +183,7 @@ def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], bloc
             f"Give fewer components, {simpler and f'{simpler}, which has fewer parameters, '}or try "
             "another seed=."
         ),
+        classes=(blocks.design.levels[at],),
     )
 
 
@@ -605,6 +607,7 @@ def _refuse_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMome
         raise DataError(
             f"{reading.listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components.",
             hint="Give fewer components, or leave such classes out.",
+            classes=few,
         )
     largest = int(moments.rows.argmax())
     rows = int(moments.rows[largest])

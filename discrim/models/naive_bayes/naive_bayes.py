@@ -737,11 +737,13 @@ def _refuse_no_variance(
 ) -> None:
     said: list[str] = []
     constant: set[int] = set()
+    faulty: list[Any] = []
     few = light = False
     for k, label in enumerate(levels):
         count = moments.counts[k]
         if count <= 1 and plan.method == "moment":
             few = True
+            faulty.append(label)
             light = light or moments.rows[k] != count
             has = f"has weights that sum to {count:g}" if moments.rows[k] != count else "has 1 row"
             said.append(f"class {label!r} {has}, too few for a variance, which takes more than one")
@@ -749,6 +751,7 @@ def _refuse_no_variance(
         here = [] if plan.smoothing else [each.column for each in dependencies(moments, k, diagonal=True)]
         if here:
             constant.update(here)
+            faulty.append(label)
             verb = "is" if len(here) == 1 else "are"
             said.append(f"{reading.listed(terms[j] for j in here)} {verb} constant in class {label!r}")
     if said:
@@ -766,6 +769,7 @@ def _refuse_no_variance(
             f"{text[0].upper()}{text[1:]}: a normal density needs a variance.{tells}",
             hint=sentence(f"{way_out}{hint}"),
             columns=[terms[j] for j in sorted(constant)],
+            classes=faulty,
         )
     if plan.smoothing and not core.has_variances(moments, plan):
         raise CollinearError(

@@ -56,6 +56,7 @@ def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
             "depends on the columns before it.",
             hint='Drop it from the formula, or take metric="euclidean".',
             options={"metric": "euclidean"},
+            columns=collinear,
         )
     return within
 
@@ -66,11 +67,13 @@ def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: B
         other = np.argwhere((rows.x != 0) & (rows.x != 1))
         if len(other):
             row, column = other[0]
-            where = f"in row {blocks.table.label(int(rows.positions[row]))!r}"
+            label = blocks.table.label(int(rows.positions[row]))
             raise DataError(
                 f"metric={metric!r} takes columns of zeros and ones; {blocks.terms[column]!r} is "
-                f"{rows.x[row, column]:g} {where}.",
+                f"{rows.x[row, column]:g} in row {label!r}.",
                 hint="Take another metric, or leave out the column.",
+                columns=(blocks.terms[column],),
+                rows=(label,),
             )
     why, bad = undefined(metric, points)
     if bad.any():

@@ -239,7 +239,9 @@ def _pair(fit: FittedModel[Any], a: Any, b: Any) -> tuple[int, int]:
     i = class_code(a, fit.classes)
     j = class_code(b, fit.classes)
     if i == j:
-        raise DataError(f"There is no plane between {a!r} and itself.", hint="Name two classes.")
+        raise DataError(
+            f"There is no plane between {a!r} and itself.", hint="Name two classes.", classes=(a,)
+        )
     return i, j
 
 
