@@ -258,6 +258,9 @@ PUBLIC = [
     (lambda: discrim.qda("species ~ petal_width", IRIS, covariance="factor"), CollinearError),
     (lambda: discrim.qda("species ~ .", IRIS, covariance=FactorAnalytic({"setosa": 1})), DataError),
     (lambda: discrim.kernel_lda("species ~ .", IRIS, width=1e-300), DataError),
+    (lambda: discrim.lda("species ~ .", IRIS.iloc[[0, 1, 50, 100]]), CollinearError),
+    (lambda: discrim.lda("y ~ x + z", _two(z=np.arange(20.0) ** 1.5)), CollinearError),
+    (lambda: discrim.manova("y ~ x + z", _two(z=np.arange(20.0) ** 1.5)), CollinearError),
     (lambda: discrim.lda("species ~ .", IRIS, ncomp=1).leave_one_out(), NotSupportedError),
     (lambda: discrim.lda("species ~ .", IRIS, covariance="shrunk").llf, NotSupportedError),
     (lambda: discrim.naive_bayes("species ~ .", IRIS, kernel=True).aic, NotSupportedError),
@@ -266,7 +269,7 @@ PUBLIC = [
 
 
 @pytest.mark.parametrize(("ask", "error"), PUBLIC)
-def test_errors_of_the_core_are_of_public_classes(ask, error):
+def test_errors_are_of_public_classes(ask, error):
     with pytest.raises(error) as caught:
         ask()
     assert type(caught.value) is error

@@ -560,10 +560,6 @@ def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMo
     return replace(blocks, unit=unit), in_units(moments, unit)
 
 
-class DependentColumnsError(CollinearError):
-    """Some columns determine others. A verb that fits another verb has its own hint."""
-
-
 def collinear_error(
     found: list[Dependency],
     terms: tuple[str, ...],
@@ -572,7 +568,7 @@ def collinear_error(
     instead: str = "",
     separation_hint: str = "",
     can_drop: bool = False,
-) -> DependentColumnsError:
+) -> CollinearError:
     """Return the error that names determined columns and what they depend on.
 
     Parameters
@@ -591,7 +587,7 @@ def collinear_error(
 
     Returns
     -------
-    DependentColumnsError
+    CollinearError
     """
     options = {"collinear": "drop"} if can_drop else {}
     if can_drop:
@@ -612,7 +608,7 @@ def collinear_error(
     else:
         hint = f"Drop {'it' if len(found) == 1 else 'them'} from the formula{instead and f', or {instead}'}."
     columns = [terms[each.column] for each in found]
-    return DependentColumnsError(message, hint=hint, columns=columns, options=options)
+    return CollinearError(message, hint=hint, columns=columns, options=options)
 
 
 def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
@@ -733,7 +729,7 @@ def few_rows_hint(rows: int) -> str:
 
 
 def refuse_few_rows(blocks: Blocks, hint: str | None = None) -> None:
-    """Raise a FewRowsError, before any product is formed, if a pooled covariance has too few rows.
+    """Raise a CollinearError, before any product is formed, if a pooled covariance has too few rows.
 
     Parameters
     ----------
@@ -779,17 +775,13 @@ def refuse_no_spread(moments: ClassMoments) -> None:
         )
 
 
-class FewRowsError(CollinearError):
-    """There are fewer observations within classes than columns. A verb that fits another has its own hint."""
-
-
 def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
     if rows <= n_classes:
         raise CollinearError(
             f"{rows} rows in {n_classes} classes leave no degree of freedom within classes for a covariance.",
             hint="Give more rows, so that some class has two.",
         )
-    raise FewRowsError(
+    raise CollinearError(
         f"{rows} rows in {n_classes} classes leave {rows - n_classes} degrees of freedom within "
         f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)}).",
         hint=sentence(few_rows_hint(rows) if hint is None else hint),

@@ -30,8 +30,6 @@ from discrim.models.base import reading
 from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.reading import (
     Data,
-    DependentColumnsError,
-    FewRowsError,
     NaAction,
     check_test_type,
     check_word,
@@ -821,18 +819,19 @@ def _of_one_class(
         return mean_test(read_rows(text, data, levels=levels, **given), method, rows["na_action"])
     try:
         line = lda(text, data, levels=levels, **rows)
-    except FewRowsError as error:
-        raise CollinearError(
-            error.message,
-            columns=error.columns,
-            hint=(
-                'Name fewer columns in the formula, or pass method="srivastava" (or "chen-qin", '
-                '"cai-liu-xia", "dempster"), which takes more columns than rows.'
-            ),
-            options={"method": "srivastava"},
-        ) from None
-    except DependentColumnsError as error:
-        raise error.with_message(
-            error.message, hint=f"Leave {listed(error.columns)} out of the formula.", options={}
-        ) from None
+    except CollinearError as error:
+        # The hints of lda() suggest arguments that a test does not have.
+        if "covariance" in error.options:
+            raise error.with_message(
+                error.message,
+                hint=(
+                    'Name fewer columns in the formula, or pass method="srivastava" (or "chen-qin", '
+                    '"cai-liu-xia", "dempster"), which takes more columns than rows.'
+                ),
+                options={"method": "srivastava"},
+            ) from None
+        if "collinear" in error.options:
+            hint = f"Leave {listed(error.columns)} out of the formula."
+            raise error.with_message(error.message, hint=hint, options={}) from None
+        raise
     return line.manova()
