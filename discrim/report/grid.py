@@ -644,15 +644,7 @@ class Grid:
 
 
 def limit_rows(part: Part, more: str = "", most: int = MAX_RANKED_ROWS) -> Part:
-    """Return a section of which at most `most` rows are shown among other sections; a header is unchanged.
-
-    Parameters
-    ----------
-    part : Section or Pairs
-    more : str
-        Expression that shows more rows, for the note below the table.
-    most : int
-    """
+    """Return a section that shows `most` rows next to other sections; `more` is the code that shows more."""
     if isinstance(part, Pairs):
         return part
     shown = part.shown and (part.shown[0], replace(part.shown[1], max_rows=most, more=more))
