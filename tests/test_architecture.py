@@ -155,7 +155,7 @@ NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # Docstrings are not counted. The share of imports rises when other lines are deleted.
 HOUSE = {
     "files": 324,
-    "lines of code, without docstrings": 74_110,
+    "lines of code, without docstrings": 74_160,
     "lines of imports over lines of other code, in percent": 8.7,
     "lda() on iris, files": 27,
     "lda() on iris, depth": 10,

@@ -200,8 +200,9 @@ def test_an_object_comes_back_as_what_says_that_it_is_lost(verb, formula, table,
     assert again.predict(table).equals(fit.predict(table))
     with pytest.raises(DiscrimError) as caught:
         refitted(again, table)
-    assert "anew" in str(caught.value)
-    assert "object" in str(caught.value)
+    # The error names the object that the file could not store.
+    lost = list(options.values())[-1]
+    assert type(lost).__name__ in str(caught.value)
 
 
 def test_what_was_given_is_not_held_by_reference():
