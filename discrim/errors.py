@@ -20,6 +20,7 @@ __all__ = [
     "CollinearError",
     "CollinearWarning",
     "ConvergenceWarning",
+    "DamagedFileError",
     "DataError",
     "DiscrimError",
     "DiscrimWarning",
@@ -152,6 +153,20 @@ class OutOfRangeError(DataError):
 
 class NotAFitError(DataError):
     """The file was not written by `save`."""
+
+
+class DamagedFileError(DataError):
+    """A file of a fit was changed or cut off, has another format, or contradicts itself.
+
+    Attributes
+    ----------
+    reason : str
+        What is wrong with the file.
+    """
+
+    def __init__(self, message: str, *, reason: str = "", **data: Any) -> None:
+        super().__init__(message, **data)
+        self.reason = reason
 
 
 class UnreadableFileError(DataError, OSError):

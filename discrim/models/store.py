@@ -61,8 +61,8 @@ def load(
     Raises
     ------
     DataError
-        The file was not written by `save` (NotAFitError), is damaged, or contradicts itself. Or it holds
-        something other than `results`.
+        The file was not written by `save` (NotAFitError), is damaged or contradicts itself
+        (DamagedFileError), or has something other than `results`.
     MissingFileError, UnreadableFileError
         There is no file, or it cannot be opened; each is a DataError and an OSError.
     FormulaError

@@ -21,6 +21,7 @@ from discrim.covariance import FactorAnalytic, Separable
 from discrim.datasets import load_iris
 from discrim.errors import (
     CollinearError,
+    DamagedFileError,
     DataError,
     DiscrimError,
     FormulaError,
@@ -281,6 +282,15 @@ def test_an_error_of_the_core_names_the_class_of_a_distribution():
         discrim.bayes([0.5, 0.5], {"a": "normal", "b": "normal"})
     assert caught.value.classes == ("a",)
     assert "'a'" in caught.value.message
+
+
+def test_a_damaged_file_has_a_reason(tmp_path):
+    discrim.lda("species ~ .", IRIS).save(tmp_path / "fit")
+    (tmp_path / "fit").write_bytes((tmp_path / "fit").read_bytes()[:-8])
+    with pytest.raises(DamagedFileError) as caught:
+        discrim.load(tmp_path / "fit")
+    assert caught.value.reason
+    assert pickle.loads(pickle.dumps(caught.value)).reason == caught.value.reason
 
 
 def test_an_invalid_state_is_a_damaged_file():

@@ -35,12 +35,12 @@ from discrim.core.numerics.atomic_write import validate_output_path
 from discrim.core.rules.calibration import KINDS as CALIBRATIONS
 from discrim.core.rules.calibration import MIXING, Calibrator
 from discrim.design.blocks import without_rows
-from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
+from discrim.errors import DamagedFileError, DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.formula.design import Design
 from discrim.models.base.fit import CALIBRATOR, FittedModel, ModelSpec, Selection
 from discrim.models.base.refits import as_json, read_options
 from discrim.models.base.stored import StoredEstimates, restore, stored_names
-from discrim.models.base.tensor_file import DamagedFileError, check_finite, damaged, write_file
+from discrim.models.base.tensor_file import check_finite, damaged, write_file
 from discrim.models.registry import BY_MODEL, spec_of
 
 OWN = "estimates."

@@ -20,7 +20,7 @@ import numpy as np
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.atomic_write import atomic_write
-from discrim.errors import DataError, MissingFileError, NotAFitError, UnreadableFileError
+from discrim.errors import DamagedFileError, DataError, MissingFileError, NotAFitError, UnreadableFileError
 
 FORMAT = "discrim 2"
 
@@ -87,14 +87,6 @@ def damaged(
     reason = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]} ..."
     message = f"{os.fspath(path)!r} cannot be read as a saved fit: {reason}."
     return DamagedFileError(message, reason=reason, hint=hint)
-
-
-class DamagedFileError(DataError):
-    """A file is not a saved fit, or not a whole one, for a reason."""
-
-    def __init__(self, message: str, *, reason: str = "", **data: Any) -> None:
-        super().__init__(message, **data)
-        self.reason = reason
 
 
 def another_kind(path: Any, what: str) -> NotAFitError:
