@@ -225,8 +225,7 @@ def _row_decimals(row: Sequence[float], error: float) -> int:
     sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
-    top = _exponent(max(sizes))
-    low = _exponent(min(sizes))
+    low, top = _exponent(min(sizes)), _exponent(max(sizes))
     digits = SIGNIFICANT_DIGITS if math.isinf(error) else MIN_DIGITS
     # Only zero is shown as zero.
     decimals = max(_decimals_for(error), digits - 1 - top, -low, 0)
@@ -883,15 +882,11 @@ def _with_stubs(
     stubs = short_labels([end[-1] for end in ends] if table.levels else ends, labels)
     outer = short_labels([end[0] for end in ends], labels) if grouped else []
     blank = [""] * len(lines[0])
-    out_stubs: list[str] = []
-    out_lines: list[list[str]] = []
+    labelled: list[tuple[str, list[str]]] = []
     for i, (stub, line) in enumerate(zip(stubs, lines, strict=True)):
         if i == gap:
-            out_stubs.append("…")
-            out_lines.append(blank)
+            labelled.append(("…", blank))
         if grouped and (i in (0, gap) or outer[i] != outer[i - 1]):
-            out_stubs.append(outer[i])
-            out_lines.append(blank)
-        out_stubs.append(f"  {stub}" if grouped else stub)
-        out_lines.append(line)
-    return out_stubs, out_lines
+            labelled.append((outer[i], blank))
+        labelled.append((f"  {stub}" if grouped else stub, line))
+    return [stub for stub, _ in labelled], [line for _, line in labelled]
