@@ -1,61 +1,66 @@
-"""Covariances of a few large variances and one for all that is beyond them: high-dimensional discriminants.
+"""Covariances with a few signal variances and one noise variance: high-dimensional discriminant analysis.
+
+`FactorAnalyticCovariance` is the covariance model; `Factors` contains its estimates.
 
 *Estimates* (Bouveyron, Girard & Schmid, 2007, Communications in Statistics, Theory and Methods 36,
 2607-2623). The covariance of class k has d_k variances a_kj on orthogonal axes Q_k, its *signal*, and one
-variance b_k in the p - d_k dimensions beyond them, its *noise*. With l_kj the eigenvalues of the scatter and
-D_k its divisor, the likelihood is largest where Q_k are the first eigenvectors, and
+variance b_k in the remaining p - d_k dimensions, its *noise*. With l_kj the eigenvalues of the scatter and
+D_k its divisor, the likelihood is largest if Q_k are the first eigenvectors, and
 
     a_kj = l_kj / D_k,   b_k = sum_(j > d_k) l_kj / (D_k (p - d_k)).
 
-A name says what is whose: *a* with the index k, of each class, and j, of each dimension; *b* and *Q* with the
-index k, or common; *d* likewise. What is common is the mean of what it stands for, with weights D_k:
+The name of a form lists which parameters differ: *a* with the index k by class and with j by dimension; *b*,
+*Q* and *d* with the index k by class. A common parameter is the mean of the individual ones, with weights
+D_k:
 
     a = sum_k sum_(j <= d_k) l_kj / sum_k D_k d_k,   b = sum_k sum_(j > d_k) l_kj / sum_k D_k (p - d_k).
 
-With common axes Q all is that of the pooled scatter, of divisor sum_k D_k. At each of these maxima the
-traces sum to N p, so that the log-determinants say the likelihood.
+With common axes Q all parameters are estimated from the pooled scatter with divisor sum_k D_k. At each of
+these maxima the traces sum to N p, therefore the log-determinants determine the likelihood.
 
-*Digits.* The noise is the mean of the small eigenvalues, and not what the large ones leave of a trace; the
-distance beyond the axes is the square of a residual, and not of a difference of squares: both keep their
-digits however small the noise. Eigenvalues are those of a root of the scatter, which n rows of more columns
-give without a matrix of columns by columns.
+*Digits.* The noise is computed as the mean of the small eigenvalues instead of the trace minus the large
+ones, and the distance in the noise space as the square of a residual instead of a difference of squares.
+Both are accurate for any size of the noise. Eigenvalues are computed from a root of the scatter, which for
+n < p rows does not require a p x p matrix.
 
-*Dimensions.* The scree test (Cattell, 1966, Multivariate Behavioral Research 1, 245-276) takes the last
-dimension j from which the eigenvalues fall by at least a share of the largest fall,
+*Dimensions.* The scree test (Cattell, 1966, Multivariate Behavioral Research 1, 245-276) selects the last
+dimension j after which the eigenvalues fall by at least a share t of the largest fall,
 
     l_j - l_(j+1) >= t max_i (l_i - l_(i+1)),
 
-with all p eigenvalues, those that are zero as well: where rows are fewer than columns the fall to zero may
-be the largest. *BIC* takes the dimension d whose normal law of the rows of the class, with d variances (or
-one that they share) and one for what is beyond, has the least
+with all p eigenvalues, including zeros: with fewer rows than columns the fall to zero may be the largest.
+*BIC* selects the dimension d that minimizes, for the normal distribution of the rows of the class with d
+signal variances (or one common to all signal dimensions) and one noise variance,
 
-    n [sum_(j <= d) ln a_j + (p - d) ln b] + (d (p - (d + 1)/2) + m) ln n,   m = d, or 1 where they share.
+    n [sum_(j <= d) ln a_j + (p - d) ln b] + (d (p - (d + 1)/2) + m) ln n,   m = d, or 1 if common.
 
-Where rows are fewer than columns their likelihood has no bound: the more dimensions, the less is left to the
-noise, which counts once for each of the many columns. BIC is then of the space that the rows span, with its
-dimension in the place of p. Both are tried from 1 to the largest dimension that leaves something to the
-noise, one less than the rank.
+With fewer rows than columns this likelihood is unbounded: the more dimensions, the smaller the noise, which
+counts once for each of the many columns. BIC then refers to the space that the rows span, and p is the
+dimension of this space. Both criteria compare the dimensions from 1 to the rank minus one, the largest
+dimension with positive noise.
 
-*Rows left out.* Without a row of deviation d from its class's mean the scatter is W - c d d', which on the
-axes U of W = U L U' is L - z z' with z = c^(1/2) U'd: no larger than the rank of W, whatever the number of
-columns. Its eigenvalues choose the dimensions anew, where rows chose them, and its eigenvectors V say by
-V'U'd what of the row lies on the axes of the signal and what beyond. Nothing of it lies beyond U, whose axes
-are of this row too. The smaller eigenvalues of a difference are known to the rounding of the largest. Where
-that says too little of the noise, and where a row leaves it nothing, the row is left to a refit.
+*Leaving rows out.* Without a row with deviation d from the mean of its class the scatter is W - c d d'. On
+the axes U of W = U L U' it is L - z z' with z = c^(1/2) U'd, a matrix whose size is the rank of W for any
+number of columns. If rows determine the dimensions, the eigenvalues of this matrix determine them again.
+With its eigenvectors V, V'U'd gives the coordinates of the row on the signal axes and in the noise space.
+The row lies in the span of U, because it contributed to W. The smaller eigenvalues of a difference have an
+error relative to the largest eigenvalue. If this error is large relative to the noise, or if the noise
+vanishes without the row, the row is left to a refit.
 
-*The largest eigenvalues.* Where few of the eigenvalues matter only these are found, which is enough for the
-scree test where no later fall can reach its threshold, as the eigenvalues lie between those of L. What the
-row leaves beyond them is the square of a residual, and the small eigenvalues together are those of L less
-what the large ones did not lose. The eigenvalues u_1 > ... > u_r of L - z z', L of l_1 > ... > l_r, are the
-zeros of
+*Largest eigenvalues.* If a few eigenvalues suffice, only these are computed. For the scree test they suffice
+if no later fall can reach its threshold, because the eigenvalues interlace with L. The squared distance in
+the noise space is the square of a residual, and the sum of the small eigenvalues is the sum in L minus the
+part of the reduction that does not fall on the large ones. The eigenvalues u_1 > ... > u_r of L - z z', with
+L = diag(l_1 > ... > l_r), are the zeros of
 
     f(u) = 1 - sum_i z_i^2 / (l_i - u),   l_(j+1) < u_j < l_j,
 
-and the eigenvector of u_j is that of z_i / (l_i - u_j) (Golub, 1973, SIAM Review 15, 318-334; Bunch, Nielsen
-& Sorensen, 1978, Numerische Mathematik 31, 31-48). Between its poles f falls from plus to minus infinity.
-With the poles before u as one pole at l_j, and those behind it as one at l_(j+1), each with the value and the
-slope of what it stands for, the next u is a zero of a quadratic; where that leaves the interval it is halved.
-What is found is l_j - u_j, which keeps its digits where an eigenvalue hardly moves.
+and the eigenvector of u_j has the elements z_i / (l_i - u_j) (Golub, 1973, SIAM Review 15, 318-334; Bunch,
+Nielsen & Sorensen, 1978, Numerische Mathematik 31, 31-48). Between its poles f falls from plus to minus
+infinity. The poles above u are replaced by one pole at l_j and the poles below by one at l_(j+1), each with
+the value and slope of the sum that it replaces; the next u is a zero of the resulting quadratic. If it lies
+outside the interval, the interval is halved. The unknown is l_j - u_j, which remains accurate if an
+eigenvalue hardly moves.
 """
 
 from __future__ import annotations
@@ -94,26 +99,35 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, Removal, by_refits, removal, settle
 
 Found = Literal["given", "cattell", "bic"]
-"""How dimensions were found."""
+"""How the dimensions are determined: by the user, the scree test or BIC."""
 
 FORMS = (
     "AkjBkQkDk", "AkBkQkDk", "ABkQkDk", "AkjBQkDk", "AkBQkDk", "ABQkDk",
     "AkjBkQkD", "AkBkQkD", "ABkQkD", "AkjBQkD", "AkBQkD", "ABQkD",
     "AjBQD", "ABQD",
 )  # fmt: skip
-"""The forms, under the names of Bouveyron, Girard & Schmid."""
+"""Names of the forms in Bouveyron, Girard & Schmid (2007)."""
 
 DEFAULT_FORM = "AkjBkQkDk"
 
 THRESHOLD = 0.2
-"""Share of the largest fall of the eigenvalues from which on the scree test takes a fall for signal."""
+"""Default of the smallest fall that counts as signal in the scree test, as a share of the largest fall."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """What covariances are to be: a form of `FORMS`, and how their dimensions are found.
+    """Options of the model: a form of `FORMS`, and how its dimensions are determined.
 
-    Given ones (K,) are held, however they were found; the threshold is that of the scree test.
+    Attributes
+    ----------
+    form : str
+        One of `FORMS`.
+    found : {"given", "cattell", "bic"}
+        How the dimensions are determined.
+    given : (K,) int, optional
+        Fixed dimensions of the classes; None if the data determine them.
+    threshold : float
+        Threshold of the scree test, as a share of the largest fall.
     """
 
     form: str
@@ -122,16 +136,24 @@ class Wanted:
     threshold: float = THRESHOLD
 
     def unfitted(self) -> Wanted:
-        """The same for other rows: dimensions that rows were asked to choose are chosen anew."""
+        """Return a copy without dimensions that were estimated from data."""
         return self if self.found == "given" else replace(self, given=None)
 
 
 @dataclass(frozen=True, slots=True)
 class FactorAnalyticCovariance(CovarianceModel):
-    """Covariances of a few large variances, one for each class.
+    """Covariance of each class with a few signal variances and one noise variance.
 
-    Dimensions are those that were given, a number or one by class, before the classes are known; axes and
-    dimensions are known once they are estimated.
+    Attributes
+    ----------
+    wanted : Wanted
+        Form, and how the dimensions are determined.
+    dimensions : int, mapping or None
+        Dimensions that the user specified, one or by class label; `bind_classes` orders them by class.
+    sphere : Sphere
+        Units of the columns in which the noise has one variance.
+    factors : Factors or None
+        Estimated spectra and dimensions; None before estimation.
     """
 
     wanted: Wanted
@@ -143,9 +165,20 @@ class FactorAnalyticCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True, is_maximum_likelihood=True, few_rows_suffice=True)
 
     def bind_classes(self, levels: Sequence[Any], n_columns: int) -> FactorAnalyticCovariance:
-        """With the dimensions that were given, by class; a CollinearError where there is one column.
+        """Return the model with the user's dimensions in the order of the classes.
 
-        A DataError says that classes are unknown or missing, or that the dimensions are to be the same.
+        Parameters
+        ----------
+        levels : sequence
+            Labels of the classes.
+        n_columns : int
+
+        Raises
+        ------
+        CoreCollinearError
+            There is only one column.
+        CoreDataError
+            Classes are unknown or missing, or a form with a common dimension has several.
         """
         if n_columns < 2:
             raise CoreCollinearError("one_column_for_factors")
@@ -168,15 +201,30 @@ class FactorAnalyticCovariance(CovarianceModel):
         return replace(self, wanted=replace(self.wanted, given=by_class))
 
     def unfitted(self) -> FactorAnalyticCovariance:
-        """The same, whose dimensions are chosen anew where rows chose them."""
+        """Return a copy with the user's options only."""
         return replace(self, wanted=self.wanted.unfitted(), factors=None)
 
     def for_refit(self) -> FactorAnalyticCovariance:
-        """As `unfitted`: moments choose the dimensions."""
+        """Return the unfitted model; the dimensions follow from moments."""
         return self.unfitted()
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The covariance of each class."""
+        """Estimate the covariance of each class.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        divisors : (K,) float
+
+        Returns
+        -------
+        CovarianceEstimates
+
+        Raises
+        ------
+        NoEstimateError
+            The variance of the noise is zero, or larger than the signal.
+        """
         moments = self.rescaled(moments)
         factors = factors_of(self.sphere.in_units(moments), self.wanted)
         fault = factors.fault()
@@ -193,7 +241,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         return [SeparatedAxes(None if self.is_common else k, d, tie, most) for k, d, tie in ties]
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form, where the covariance of a class is that of its own rows."""
+        """Return leave-one-out scores in closed form, or by refits if classes have common parameters."""
         factors = self.factors
         if factors is None or self.refits_each_row:
             form = self.wanted.form
@@ -203,26 +251,26 @@ class FactorAnalyticCovariance(CovarianceModel):
 
     @property
     def refits_each_row(self) -> bool:
-        """Where classes have something in common."""
-        # Of its own rows is what no other class has, and a number of dimensions that is not of all.
+        """Whether classes share parameters, in which case leaving out a row requires a refit."""
+        # A class is estimated from its own rows if neither parameters nor an estimated dimension are common.
         form = self.wanted.form
         given = self.wanted.found == "given"
         apart = of_each_class(form) and (given or not common_dimension(form))
         return self.factors is not None and not apart
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Axes, variances and, where the rows chose them, dimensions."""
+        """Return the number of parameters of axes and variances, plus dimensions that were estimated."""
         return 0 if self.factors is None else self.factors.free_parameters()
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Log-likelihood at the variances by the counts, which what is common weighs by."""
+        """Return the log-likelihood with variances estimated with the class counts as divisors."""
         most_likely = () if self.factors is None else self.factors.covariances(fitted.moments.counts)
         logdets = np.array([covariance.logdet for covariance in most_likely])
         return gaussian.log_likelihood(fitted.moments, logdets, fitted.log_prior)
 
     @property
     def is_common(self) -> bool:
-        """Where the axes are common."""
+        """Whether all classes have the same axes."""
         return common_axes(self.wanted.form)
 
     # ---- files
@@ -233,7 +281,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         return replace(self, wanted=replace(self.wanted, given=dimensions), factors=None)
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError unless each class has a dimension, as its form demands."""
+        """Raise InvalidStateError if form, threshold or dimensions are invalid."""
         dimensions = self.wanted.given
         if self.wanted.form not in FORMS or not 0 <= self.wanted.threshold <= 1:
             raise InvalidStateError("its form, or how its dimensions were found, is not known")
@@ -244,7 +292,7 @@ class FactorAnalyticCovariance(CovarianceModel):
 
 
 def factor_fault(fault: Fault, form: str) -> NoEstimateError:
-    """Return the error for a class that has no covariance of a form."""
+    """Return the error for a class whose covariance of this form does not exist."""
     k = positions(fault.code if fault.code >= 0 else None)
     if fault.kind == "order":
         return UnsuitableOptionError("signal_below_noise", class_positions=k, form=form)
@@ -252,14 +300,41 @@ def factor_fault(fault: Fault, form: str) -> NoEstimateError:
 
 
 def falls(lengths: Floats, p: int) -> Floats:
-    """Falls (..., r) between neighbours of eigenvalues (..., r), the largest first, of p columns."""
+    """Return the differences of adjacent eigenvalues.
+
+    Parameters
+    ----------
+    lengths : (..., r) float
+        Eigenvalues in decreasing order.
+    p : int
+        Number of columns. If r < p, the fall of the last eigenvalue to zero is included.
+
+    Returns
+    -------
+    (..., r - 1) or (..., r) float
+    """
     if lengths.shape[-1] < p:
         lengths = np.concatenate([lengths, np.zeros((*lengths.shape[:-1], 1))], axis=-1)
     return np.asarray(lengths[..., :-1] - lengths[..., 1:])
 
 
 def by_scree(lengths: Floats, most: Codes, p: int, threshold: float) -> Codes:
-    """Dimensions (m,) by the scree test, at most (m,), from eigenvalues (m, r), the largest first.
+    """Choose dimensions by the scree test.
+
+    Parameters
+    ----------
+    lengths : (m, r) float
+        Eigenvalues in decreasing order.
+    most : (m,) int
+        Largest dimensions allowed.
+    p : int
+        Number of columns.
+    threshold : float
+        Smallest fall that counts as signal, as a share of the largest fall.
+
+    Returns
+    -------
+    (m,) int
 
     Examples
     --------
@@ -270,15 +345,29 @@ def by_scree(lengths: Floats, most: Codes, p: int, threshold: float) -> Codes:
     steep = steps >= threshold * steps.max(axis=1, keepdims=True)
     steep &= np.arange(steps.shape[1]) < most[:, None]
     last = steps.shape[1] - np.argmax(steep[:, ::-1], axis=1)
-    # Where only the fall to zero is steep, one dimension.
+    # If only the fall to zero is steep, the dimension is one.
     return np.asarray(np.where(steep.any(axis=1), last, 1), dtype=np.intp)
 
 
 def by_bic(lengths: Floats, most: Codes, p: int, counts: Floats, *, shared: bool) -> Codes:
-    """Dimensions (m,) by BIC, from eigenvalues (m, r) of scatters, the largest first, of counts (m,).
+    """Choose dimensions by BIC.
 
-    They are at most (m,), one less than the rank; the signal may have one variance shared by all its
-    dimensions.
+    Parameters
+    ----------
+    lengths : (m, r) float
+        Eigenvalues of scatters in decreasing order.
+    most : (m,) int
+        Largest dimensions allowed, one less than the rank.
+    p : int
+        Number of columns.
+    counts : (m,) float
+        Number of observations, or sum of weights, of each scatter.
+    shared : bool
+        Whether all signal dimensions have the same variance.
+
+    Returns
+    -------
+    (m,) int
 
     Examples
     --------
@@ -293,9 +382,23 @@ def by_bic(lengths: Floats, most: Codes, p: int, counts: Floats, *, shared: bool
 
 
 def bic_by_dimension(lengths: Floats, spanned: Codes, counts: Floats, *, shared: bool) -> Floats:
-    """BIC (m, r) of 1 to r dimensions of spaces of so many (m,), but for what these have in common.
+    """Compute BIC for each number of dimensions, up to terms that do not depend on it.
 
-    Of a dimension that leaves nothing to the noise it is no number. The others are as of `by_bic`.
+    Parameters
+    ----------
+    lengths : (m, r) float
+        Eigenvalues of scatters in decreasing order.
+    spanned : (m,) int
+        Dimension of the space that the rows span, at most p.
+    counts : (m,) float
+        Number of observations, or sum of weights, of each scatter.
+    shared : bool
+        Whether all signal dimensions have the same variance.
+
+    Returns
+    -------
+    (m, r) float
+        BIC of 1, ..., r dimensions; not finite if a dimension leaves zero noise.
     """
     d = np.arange(1, lengths.shape[1] + 1)
     n = counts[:, None]
@@ -313,15 +416,21 @@ def bic_by_dimension(lengths: Floats, spanned: Codes, counts: Floats, *, shared:
 
 
 HALF_DIGITS = 1e-8
-"""Ratio of eigenvalues below which those of a scatter have lost half of their digits."""
+"""Ratio of smallest to largest eigenvalue below which eigenvalues of a scatter lose half their digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why there is no such covariance of a class (-1 for the pooled scatter).
+    """Reason why the covariance of a class does not exist.
 
-    By "rank" the dimension leaves nothing to the noise; by "order" the signal has no larger variance than the
-    noise.
+    Attributes
+    ----------
+    kind : {"rank", "order"}
+        "rank" if the noise is zero, "order" if a signal variance is smaller than the noise.
+    code : int
+        Position of the class, -1 for the pooled scatter.
+    dimension, rank : int
+        Dimension of the signal, and rank of the scatter.
     """
 
     kind: Literal["rank", "order"]
@@ -331,27 +440,41 @@ class Fault:
 
 
 def common_axes(form: str) -> bool:
-    """Whether the classes of a form have one covariance."""
+    """Return whether all classes have the same covariance in this form."""
     return "Qk" not in form
 
 
 def common_dimension(form: str) -> bool:
-    """Whether the classes of a form have one dimension."""
+    """Return whether all classes have the same dimension in this form."""
     return not form.endswith("Dk")
 
 
 def of_each_class(form: str) -> bool:
-    """Whether the variances and axes of a class are found from its own rows alone."""
+    """Return whether variances and axes of a class depend on the rows of this class only."""
     return form.startswith("Ak") and "BkQk" in form
 
 
 def one_signal(form: str) -> bool:
-    """Whether a form has one variance in all dimensions of the signal."""
+    """Return whether all signal dimensions have the same variance in this form."""
     return "j" not in form
 
 
 def free_parameters(form: str, dimensions: Codes, p: int) -> int:
-    """Number of free parameters of covariances of K dimensions, these not counted."""
+    """Count the free parameters of the covariances, not including the dimensions.
+
+    Parameters
+    ----------
+    form : str
+        One of `FORMS`.
+    dimensions : (K,) int
+        Dimensions of the signals.
+    p : int
+        Number of columns.
+
+    Returns
+    -------
+    int
+    """
     k = len(dimensions)
     each = dimensions.tolist()
     first = int(dimensions[0])
@@ -363,17 +486,23 @@ def free_parameters(form: str, dimensions: Codes, p: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factors:
-    """Spectra of the scatters of classes, and the dimensions (K,) of their signals.
+    """Eigenvalues and signal axes of the scatters of classes, and dimensions of the signals.
 
     Attributes
     ----------
+    wanted : Wanted
+        Options of the model.
+    dimensions : (K,) int
+        Dimensions of the signals.
     spectra : tuple of Principal
-        Of each class, or one of the pooled scatter; lengths are eigenvalues of the scatter of y = z * unit,
-        one unit for all classes, and axes those of the signal alone.
+        One for each class, or one for the pooled scatter. They contain all eigenvalues of the scatter of
+        y = z * unit, with one unit for all classes, and the axes of the signal.
     ranks : (K,) or (1,) int
+        Ranks of the scatters.
     counts : (K,) float
+        Number of observations, or sum of weights, of the classes.
     per_unit : float
-        What y is times the units of the data; of standardized columns, times standard deviations.
+        Ratio of y to the data, or, with standardized columns, to the data divided by standard deviations.
     """
 
     wanted: Wanted
@@ -385,27 +514,27 @@ class Factors:
 
     @property
     def form(self) -> str:
-        """One of `FORMS`."""
+        """Name of the form, one of `FORMS`."""
         return self.wanted.form
 
     @property
     def unit(self) -> Floats:
-        """What z is multiplied by (p,)."""
+        """Factors (p,) by which z is multiplied."""
         return self.spectra[0].unit
 
     @property
     def n_columns(self) -> int:
-        """P."""
+        """Number of columns, p."""
         return len(self.unit)
 
     @property
     def explained(self) -> Floats:
-        """Share (K,) of the total variance of each class that lies on the axes of its signal."""
+        """Share (K,) of the total variance of each class on its signal axes."""
         shares = [s.lengths[:d].sum() / s.lengths.sum() for s, d in self._pairs()]
         return np.array(shares * (len(self.dimensions) // len(shares)))
 
     def tied_axes(self) -> list[tuple[int, int, tuple[int, int]]]:
-        """Return position, number of dimensions and tied axes of the spectra whose ties are separated."""
+        """Return position, dimension and tied axes of spectra whose dimension separates equal eigenvalues."""
         ties = [(k, d, tied_axes(s.lengths, d)) for k, (s, d) in enumerate(self._pairs())]
         return [(k, d, tie) for k, d, tie in ties if tie is not None]
 
@@ -413,7 +542,19 @@ class Factors:
         return list(zip(self.spectra, self.dimensions.tolist(), strict=False))
 
     def variances(self, divisors: Floats) -> tuple[list[Floats], Floats]:
-        """Variances of the signals, (d_k,) each, and of the noise (K,), of y, by divisors (K,)."""
+        """Compute the variances of y = z * unit.
+
+        Parameters
+        ----------
+        divisors : (K,) float
+
+        Returns
+        -------
+        signals : list of (d_k,) float
+            Variances on the signal axes of each class.
+        noise : (K,) float
+            Noise variances.
+        """
         k = len(self.dimensions)
         p = self.n_columns
         each = divisors if len(self.spectra) == k else divisors.sum(keepdims=True)
@@ -433,12 +574,12 @@ class Factors:
         return signals, noise
 
     def in_data(self, variances: Floats) -> Floats:
-        """Variances of y in the units of the data; what no double can hold is infinite or zero."""
+        """Convert variances of y to the units of the data; values out of range become infinite or zero."""
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(variances / self.per_unit / self.per_unit)
 
     def covariances(self, divisors: Floats) -> tuple[ThinCovariance, ...]:
-        """The covariance of each class, by divisors (K,)."""
+        """Return the covariance of each class for divisors (K,)."""
         signals, noise = self.variances(divisors)
         made = [
             ThinCovariance.on_axes(replace(s, lengths=a), a, b)
@@ -447,7 +588,7 @@ class Factors:
         return tuple(made * (len(self.dimensions) // len(made)))
 
     def fault(self) -> Fault | None:
-        """Why there is no covariance of some class, the first of them."""
+        """Return the reason why a covariance does not exist, for the first such class, or None."""
         each = self.dimensions[: len(self.ranks)].tolist()
         for code, (d, rank) in enumerate(zip(each, self.ranks.tolist(), strict=True)):
             if d >= rank:
@@ -461,7 +602,7 @@ class Factors:
         return None
 
     def free_parameters(self) -> int:
-        """Of the covariances; dimensions count where the rows chose them."""
+        """Count the free parameters of the covariances, including dimensions that were estimated."""
         chosen = 0
         if self.wanted.found != "given":
             chosen = 1 if common_dimension(self.form) else len(self.dimensions)
@@ -469,15 +610,26 @@ class Factors:
 
 
 def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
-    """Spectra and dimensions from moments by class, with scatters or thin roots, in the units of the data.
+    """Compute the spectra of the scatters and choose the dimensions.
 
-    The result may have a `fault`, of which its covariances are no covariances.
+    The result may have a `fault`, in which case its covariances are invalid.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        With scatters or thin roots by class, in the units in which the noise has one variance.
+    wanted : Wanted
+        Options of the model.
+
+    Returns
+    -------
+    Factors
     """
     whole = common_axes(wanted.form)
     each: list[int | None] = [None] if whole else list(range(moments.n_classes))
     ranked = [spectrum_of(moments, k) for k in each]
     ranks = np.array([rank for _, rank in ranked])
-    # One unit for all of them, at which the traces sum to one.
+    # A common unit for all classes, in which the traces sum to one.
     sizes = np.array([_size(own) for own, _ in ranked])
     total = sizes.sum()
     unit = moments.common_unit / np.sqrt(total) if total > 0 else moments.common_unit
@@ -495,7 +647,20 @@ def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
 
 
 def spectrum_of(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
-    """Principal axes of the scatter of class k, or of the pooled one, and its rank; see `principal`."""
+    """Compute the principal axes and the numerical rank of a scatter.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    k : int or None
+        Position of the class; None for the pooled scatter.
+
+    Returns
+    -------
+    spectrum : Principal
+    rank : int
+        Number of eigenvalues larger than rounding error, at most the degrees of freedom.
+    """
     whole = one_scatter(moments, k)
     p = moments.n_columns
     free = int((whole.rows - (whole.rows > 0)).sum())
@@ -505,7 +670,7 @@ def spectrum_of(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
     spectrum = principal(whole)
     if whole.roots is None and spectrum.lengths[-1] <= HALF_DIGITS * spectrum.lengths[0]:
         spectrum = principal(replace(whole, roots=root_of(whole.scatters[0])[None]))
-    # Lengths that the rounding of the columns alone would give say nothing of the data.
+    # Eigenvalues of the size of the rounding errors of the columns carry no information.
     rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * spectrum.unit)
     relative = EPS * max(len(spectrum.lengths), p) * np.sqrt(spectrum.lengths[0])
     rank = int((np.sqrt(np.maximum(spectrum.lengths, 0.0)) > max(rounding, relative)).sum())
@@ -513,7 +678,7 @@ def spectrum_of(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
 
 
 def _size(own: Principal) -> float:
-    """The trace that a spectrum was divided by, in the one unit of all columns; zero where nothing varies."""
+    """Return the trace by which a spectrum was divided, in the common unit of the columns, or zero."""
     if not own.lengths.any():
         return 0.0
     return float(1.0 / own.unit.max() ** 2)
@@ -522,7 +687,22 @@ def _size(own: Principal) -> float:
 def _chosen(
     moments: ClassMoments, wanted: Wanted, spectra: list[Principal], ranks: Codes
 ) -> NDArray[np.intp]:
-    """Dimensions (K,) that the rows choose."""
+    """Choose the dimensions from the eigenvalues.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    wanted : Wanted
+        Options of the model.
+    spectra : list of Principal
+        Spectrum of each class, or of the pooled scatter.
+    ranks : (K,) or (1,) int
+        Ranks of the scatters.
+
+    Returns
+    -------
+    (K,) int
+    """
     k = moments.n_classes
     p = moments.n_columns
     counts = moments.counts
@@ -541,21 +721,48 @@ def _chosen(
 
 
 def choose(wanted: Wanted, lengths: Floats, most: Codes, p: int, counts: Floats) -> Codes:
-    """Dimensions (m,) of spectra (m, r), as `by_scree` or `by_bic` chooses them."""
+    """Choose dimensions by the criterion of the options, the scree test or BIC.
+
+    Parameters
+    ----------
+    wanted : Wanted
+        Options of the model.
+    lengths : (m, r) float
+        Eigenvalues in decreasing order.
+    most : (m,) int
+        Largest dimensions allowed.
+    p : int
+        Number of columns.
+    counts : (m,) float
+        Number of observations, or sum of weights, of each scatter.
+
+    Returns
+    -------
+    (m,) int
+    """
     if wanted.found == "bic":
         return by_bic(lengths, most, p, counts, shared=one_signal(wanted.form))
     return by_scree(lengths, most, p, wanted.threshold)
 
 
 MOST_STEPS = 100
-"""Steps up to which zeros are looked for; a few are enough where halving is not needed."""
+"""Maximum number of iterations for the eigenvalues; a few suffice unless intervals are halved."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Downdated:
-    """The q largest eigenvalues of each of m matrices: l_j - u_j (m, q), and l_i - u_j (m, r, q).
+    """The q largest eigenvalues u_j of m matrices diag(l) - z z'.
 
-    The slopes (m, q) are sums of z_i^2 / (l_i - u_j)^2; found are those (m,) known to the rounding of f.
+    Attributes
+    ----------
+    shifts : (m, q) float
+        Differences l_j - u_j.
+    slopes : (m, q) float
+        Sums over i of z_i^2 / (l_i - u_j)^2.
+    gaps : (m, r, q) float
+        Differences l_i - u_j.
+    found : (m,) bool
+        Matrices whose eigenvalues converged to rounding error.
     """
 
     shifts: Floats
@@ -565,9 +772,20 @@ class Downdated:
 
 
 def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
-    """The q largest eigenvalues of matrices L - z z', from L (r,) and squares z_i^2 (m, r), none zero.
+    """Compute the q largest eigenvalues of the matrices diag(l) - z z'.
 
-    L falls, each time by more than a rounding of the first.
+    Parameters
+    ----------
+    lengths : (r,) float
+        Diagonal l, strictly decreasing by more than rounding error of the first element.
+    squares : (m, r) float
+        Positive squares z_i^2 of each matrix.
+    q : int
+        Number of eigenvalues.
+
+    Returns
+    -------
+    Downdated
 
     Examples
     --------
@@ -578,7 +796,7 @@ def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
     """
     m, r = squares.shape
     apart = lengths[:, None] - lengths[:q]
-    # Behind the last of all there is no pole, and an eigenvalue may lie as far as the trace goes.
+    # There is no pole below the last eigenvalue. The trace bounds its distance from the pole above.
     width = np.empty((m, q))
     width[:] = np.append(-np.diff(lengths), 0.0)[:q]
     if q == r:
@@ -605,7 +823,7 @@ def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
         found[active[done]] = True
         if done.all():
             break
-        # A positive value says that the eigenvalue is larger, and the shift smaller.
+        # If f is positive, the eigenvalue is larger and the shift is smaller.
         high[active] = np.where(value > 0, delta, high[active])
         low[active] = np.where(value > 0, low[active], delta)
         step = _step(delta, delta - width[active], (psi, psi_slope), (phi, phi_slope), ends)
@@ -619,7 +837,22 @@ def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
 def _step(
     first: Floats, second: Floats, before: tuple[Floats, Floats], behind: tuple[Floats, Floats], ends: Floats
 ) -> Floats:
-    """The next shifts, from the distances to the poles before and behind and what these stand for."""
+    """Compute the next iterate from a rational interpolation with two poles.
+
+    Parameters
+    ----------
+    first, second : (m, q) float
+        Distances of the current iterates from the upper and the lower pole.
+    before, behind : pair of (m, q) float
+        Values and slopes of the sums over the poles above and below.
+    ends : (q,) bool
+        Eigenvalues without a pole below.
+
+    Returns
+    -------
+    (m, q) float
+        Next differences l_j - u_j; they may lie outside the bracketing interval.
+    """
     (psi, psi_slope), (phi, phi_slope) = before, behind
     s = first**2 * psi_slope
     big = second**2 * phi_slope
@@ -637,21 +870,31 @@ def _step(
 
 
 HELD_SCATTERS = 2**21
-"""Numbers of the scatters without rows that are held at once."""
+"""Maximum number of elements of leave-one-out scatters in memory at once."""
 
 KNOWN_NOISE = 1e-10
-"""Relative error of the noise from which on a row is left to a refit."""
+"""Relative error of the noise variance at or above which a row is left to a refit."""
 
 FEW_EIGENVALUES = 3
-"""Share of all eigenvalues, one in so many, up to which they are found one by one."""
+"""The largest eigenvalues are computed individually if at most one in so many is required."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Split:
-    """What the scatter of a class without each of m rows has on the axes of the signal, and beyond.
+    """Leave-one-out scatters of a class, split into signal and noise, for m rows.
 
-    Eigenvalues and squares of the row on their axes are (m, q), of which those beyond the signal do not
-    count; their sums beyond the signal are (m,).
+    Attributes
+    ----------
+    dimensions : (m,) int
+        Dimensions of the signal without each row.
+    lengths : (m, q) float
+        Eigenvalues; only the leading `dimensions` are used.
+    squares : (m, q) float
+        Squared coordinates of each row on the eigenvectors.
+    rest : (m,) float
+        Sum of the eigenvalues of the noise.
+    rest_squares : (m,) float
+        Squared length of each row in the noise space.
     """
 
     dimensions: Codes
@@ -663,7 +906,19 @@ class _Split:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WithoutRows:
-    """The covariance of one class without each of some of its rows, on the axes of its scatter."""
+    """Computation of the covariance of one class without each of its rows, on the axes of its scatter.
+
+    Attributes
+    ----------
+    factors : Factors
+        Fit to all rows.
+    code : int
+        Position of the class.
+    spectrum : Principal
+        Principal axes of its scatter.
+    rank : int
+        Rank of its scatter.
+    """
 
     factors: Factors
     code: int
@@ -675,7 +930,7 @@ class _WithoutRows:
         return self.factors.wanted.threshold
 
     def enough(self) -> int:
-        """Number of the largest eigenvalues that are enough, or that of all of them."""
+        """Return the number of leading eigenvalues to compute; all of them if a few do not suffice."""
         lengths = self.spectrum.lengths
         found = self.factors.wanted.found
         r = len(lengths)
@@ -684,19 +939,35 @@ class _WithoutRows:
             return r
         q = int(self.factors.dimensions[self.code])
         if found == "cattell":
-            # Falls may be half of what they are in all rows, before it is worth a look at all eigenvalues.
+            # Leave room for the largest fall to halve without a row before all eigenvalues are required.
             steep = falls(lengths, self.spectrum.n_columns).max() * self.threshold / 2
             steeper = np.flatnonzero(self.reach() >= steep)
             q = max(q, int(steeper[-1]) + 1 if len(steeper) else 0) + 1
         return q if FEW_EIGENVALUES * q <= r else r
 
     def reach(self) -> Floats:
-        """The largest that falls (rank,) from each eigenvalue to the next may be without a row."""
+        """Return upper bounds (rank,) of the fall after each eigenvalue if a row is left out."""
         after = np.append(self.spectrum.lengths[2 : self.rank], [0.0, 0.0])
         return np.asarray(self.spectrum.lengths[: self.rank] - after[: self.rank])
 
     def split(self, turned: Floats, ranks: Codes, gone: Removal, q: int) -> _Split:
-        """From the q largest eigenvalues, and from all of them for rows for which these are not enough."""
+        """Split from the q largest eigenvalues; use all eigenvalues for rows for which these do not suffice.
+
+        Parameters
+        ----------
+        turned : (r, m) float
+            Deviations of the rows from the class mean, on the axes.
+        ranks : (m,) int
+            Rank without each row.
+        gone : Removal
+            Weights that are left out.
+        q : int
+            Number of leading eigenvalues.
+
+        Returns
+        -------
+        _Split
+        """
         if q >= len(turned):
             return self.by_all(turned, ranks, gone)
         split, known = self.by_largest(turned, ranks, gone, q)
@@ -717,7 +988,25 @@ class _WithoutRows:
     def by_largest(
         self, turned: Floats, ranks: Codes, gone: Removal, q: int
     ) -> tuple[_Split, NDArray[np.bool_]]:
-        """From the q largest eigenvalues, and of which rows these are enough."""
+        """Split from the q largest eigenvalues.
+
+        Parameters
+        ----------
+        turned : (r, m) float
+            Deviations of the rows from the class mean, on the axes.
+        ranks : (m,) int
+            Rank without each row.
+        gone : Removal
+            Weights that are left out.
+        q : int
+            Number of leading eigenvalues.
+
+        Returns
+        -------
+        split : _Split
+        is_valid : (m,) bool
+            Rows for which the q eigenvalues suffice.
+        """
         rank = self.rank
         whole = self.spectrum.lengths[: self.rank]
         lift = gone.lift[:, None]
@@ -741,7 +1030,21 @@ class _WithoutRows:
         return _Split(d, lengths, 1 / (lift * moved.slopes), rest, rest_squares), known
 
     def by_all(self, turned: Floats, ranks: Codes, gone: Removal) -> _Split:
-        """From all eigenvalues."""
+        """Split from all eigenvalues.
+
+        Parameters
+        ----------
+        turned : (r, m) float
+            Deviations of the rows from the class mean, on the axes.
+        ranks : (m,) int
+            Rank without each row.
+        gone : Removal
+            Weights that are left out.
+
+        Returns
+        -------
+        _Split
+        """
         r, m = turned.shape
         scatters = -(gone.lift[:, None] * turned.T)[:, :, None] * turned.T[:, None, :]
         scatters[:, np.arange(r), np.arange(r)] += self.spectrum.lengths
@@ -762,7 +1065,25 @@ class _WithoutRows:
     def scored(
         self, split: _Split, ranks: Codes, gone: Removal, divisor: float
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Log densities (m,), but for a constant, of rows of a class without each, and what is spoilt."""
+        """Compute the log densities of rows under the covariance of their class without each of them.
+
+        Parameters
+        ----------
+        split : _Split
+        ranks : (m,) int
+            Rank without each row.
+        gone : Removal
+            Weights that are left out.
+        divisor : float
+            Divisor of the scatter of all rows of the class.
+
+        Returns
+        -------
+        log_densities : (m,) float
+            Up to a constant.
+        needs_refit : (m,) bool
+            Rows whose noise variance is inaccurate or zero.
+        """
         own_axes = self.spectrum
         after = divisor - gone.out
         d = split.dimensions
@@ -781,7 +1102,10 @@ class _WithoutRows:
 
 
 def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
-    """Leave-one-out scores where each class has its covariance, which the other classes of a row keep."""
+    """Return leave-one-out scores for classes that share no parameters.
+
+    Only the covariance of the row's own class changes if a row is left out.
+    """
     moments = fitted.moments
     divisors = fitted.divisors
     log_prior = fitted.log_prior
@@ -791,6 +1115,20 @@ def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
     ]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """Compute the scores of rows, each without itself.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+            Positions of their classes.
+        weights : (m,) float, optional
+
+        Returns
+        -------
+        (m, K) float
+            NaN for rows that are left to a refit.
+        """
         out = np.array(rule.scores(x).T)
         gone = removal(moments.counts[codes], weights, divisors[codes])
         spoilt = np.zeros(len(codes), dtype=bool)

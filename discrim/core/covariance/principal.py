@@ -1,10 +1,14 @@
-"""Scatters and class means in their principal axes, and covariances that are a sphere beyond some axes.
+"""Principal axes of scatters, canonical axes of class means, and covariances on a few axes plus a sphere.
+
+`principal`, `canonical` and `ThinCovariance` are used by the shrunk, factor-analytic and projected
+covariances and by the canonical discriminants of LDA.
 
 *Principal axes.* The n rows of p > n columns span n dimensions at most. A scatter W = U L U' has r <= n axes
-U (p, r); whatever is a function of W and of the identity is known on these axes and one number beyond them,
-so that no p x p matrix is formed: with variances V on the axes and v beyond, a covariance U V U' + v (I - U
-U') has the determinant |V| v^(p - r), and its distances are the squares of U'z over V and those of what U'z
-leaves of z over v. Axes are those of the units of the data.
+U (p, r). A function of W and of the identity is determined by its values on these axes and by one number for
+their orthogonal complement, and no p x p matrix is formed: with variances V on the axes and v in the
+complement, a covariance U V U' + v (I - U U') has the determinant |V| v^(p - r), and the squared distance of
+z is the sum of the squares of U'z over V and of the squared residual of z on U over v. Axes refer to the
+units of the data.
 
 *Canonical axes.* With T'ST = I for the covariance S within classes, the whitened class means T'(m_k - c),
 each weighted by the square root of a_k, form a matrix whose right singular vectors V give the canonical axes
@@ -12,8 +16,8 @@ T V: directions of unit variance within classes, ordered by how far the means sp
 singular values are the eigenvalues of S^-1 B with B = sum a_k (m_k - c)(m_k - c)'. No product with B or
 inverse of S is ever formed.
 
-*Of some columns.* With R'R = S, the covariance of some columns is that of the same columns of R, whose
-triangle a QR gives: nothing is squared. Of a covariance U V U' + v (I - U U') it is v I + U_o (V - v) U_o',
+*Subsets of columns.* With R'R = S, the covariance of some columns has as root the triangle of a QR of these
+columns of R, and nothing is squared. For a covariance U V U' + v (I - U U') it is v I + U_o (V - v) U_o',
 whose axes are the singular vectors of U_o times the roots of V - v.
 """
 
@@ -134,11 +138,27 @@ def positive_signs(standardized: Floats) -> Floats:
 
 
 def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floats) -> Floats:
-    """Signs (r,) that turn axes (p, r) as LAPACK's singular value decomposition happens to leave them.
+    """Compute the signs of canonical axes that R's MASS and scikit-learn return.
 
-    R's MASS and scikit-learn keep the signs of the decomposition of the weighted means (K, p) in the
-    principal axes within classes of the standardized columns. They depend on that basis where K exceeds p,
-    so the same way is gone here.
+    Both keep the signs of LAPACK's singular value decomposition of the weighted means in the principal axes
+    within classes of the standardized columns. If K exceeds p these signs depend on that basis, therefore the
+    same decompositions are computed here.
+
+    Parameters
+    ----------
+    means : (K, p) float
+        Class means.
+    covariance : Covariance
+        Covariance within classes.
+    weights : (K,) float
+        Weights of the classes.
+    axes : (p, r) float
+        Canonical axes.
+
+    Returns
+    -------
+    (r,) float
+        Signs by which the axes are to be multiplied.
     """
     sd = covariance.sd
     _, lengths, principal = svd(covariance.root / sd)
@@ -151,16 +171,16 @@ def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Principal:
-    """A scatter in its principal axes, of trace one.
+    """Eigenvalues and eigenvectors of a scatter that is scaled to trace one.
 
     Attributes
     ----------
     lengths : (r,) float
-        Eigenvalues, the largest first where there are axes; those beyond the r axes are zero.
+        Eigenvalues, in decreasing order if there are axes. The p - r others are zero.
     axes : (r, p) float or None
-        Eigenvectors, of y = z * unit; None for a sphere, whose axes are the columns.
+        Eigenvectors of the scatter of y = z * unit; None for a diagonal scatter, whose axes are the columns.
     unit : (p,) float
-        The same number for each column in the units of the data.
+        Factors that are equal for all columns in the units of the data.
     count : float
         Sum of weights.
     free : int
@@ -175,34 +195,34 @@ class Principal:
 
     @property
     def is_saturated(self) -> bool:
-        """Whether each degree of freedom has an axis of its own: each row has a direction of its own."""
+        """Whether there are as many axes as degrees of freedom, and more columns."""
         few = self.axes is not None and 0 < self.free <= len(self.lengths) and self.free < self.n_columns
         return few and bool(self.lengths[self.free - 1] > 1e-24 * self.lengths[0])
 
     @property
     def n_columns(self) -> int:
-        """P."""
+        """Number of columns, p."""
         return len(self.unit)
 
     @property
     def beyond(self) -> int:
-        """Number of dimensions beyond the axes, p - r."""
+        """Dimension of the orthogonal complement of the axes, p - r."""
         return self.n_columns - len(self.lengths)
 
     @property
     def from_sphere(self) -> float:
-        """Squared distance |W - I/p|^2 from the sphere."""
-        # From its terms, not as a difference, which near the sphere would lose all digits.
+        """Squared Frobenius distance |W - I/p|^2 from the sphere."""
+        # Summed term by term: a difference of traces would lose all digits near the sphere.
         p = self.n_columns
         return float(((self.lengths - 1.0 / p) ** 2).sum()) + self.beyond / p**2
 
     def turned(self, z: Floats) -> Floats:
-        """Columns z (p, m) on the axes (r, m)."""
+        """Return the coordinates (r, m) of columns z (p, m) on the axes."""
         y = z * self.unit[:, None]
         return y if self.axes is None else np.asarray(self.axes @ y)
 
     def spanning(self, z: Floats) -> Principal:
-        """The same scatter with further axes, of no length, that hold columns z (p, m) as well."""
+        """Return the same scatter with more axes, of eigenvalue zero, which span columns z (p, m) too."""
         if self.axes is None or not self.beyond:
             return self
         y = z * self.unit[:, None]
@@ -219,7 +239,7 @@ class Principal:
 
 
 def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
-    """The moments of class k, or those with one scatter for all."""
+    """Return the moments of class k, or (k None) the moments with one pooled scatter."""
     if k is not None:
         return moments.classes(np.array([k]))
     if moments.spread == "diagonal":
@@ -228,7 +248,19 @@ def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
 
 
 def principal(moments: ClassMoments, k: int | None = None) -> Principal:
-    """Principal axes of the scatter of class k, or of the pooled one; of a diagonal one, the columns."""
+    """Compute the principal axes of a scatter.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    k : int, optional
+        Position of a class; by default the pooled scatter.
+
+    Returns
+    -------
+    Principal
+        Without axes if the scatter is diagonal.
+    """
     one = one_scatter(moments, k)
     ratio = one.common_unit
     if one.spread == "diagonal":
@@ -248,19 +280,20 @@ def principal(moments: ClassMoments, k: int | None = None) -> Principal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThinCovariance(Covariance):
-    """A covariance known on r axes, and a sphere beyond them.
+    """Covariance with r axes, and one variance in the orthogonal complement of the axes.
 
     Attributes
     ----------
     root : (r, p) float
-        Its part on the axes: root'root.
+        The covariance on the axes is root'root.
     factor : (p, r) float
-        The axes over their standard deviations: factor'z has unit covariance.
+        Axes divided by standard deviations: factor'z has unit covariance.
     axes : (r, p) float
-        Orthonormal, of y = z * unit.
+        Orthonormal axes of y = z * unit.
     unit : (p,) float
+        Factors by which z is multiplied.
     sphere : float
-        Standard deviation of y beyond the axes; at zero, what lies there does not count.
+        Standard deviation of y in the complement; if zero, distances ignore the complement.
     """
 
     axes: Floats
@@ -269,7 +302,20 @@ class ThinCovariance(Covariance):
 
     @staticmethod
     def on_axes(spectrum: Principal, variances: Floats, sphere: float) -> ThinCovariance:
-        """From the variances (r,) on principal axes, and the variance beyond them, of z times the unit."""
+        """Construct the covariance from variances on principal axes.
+
+        Parameters
+        ----------
+        spectrum : Principal
+        variances : (r,) float
+            Variances of y = z * unit on the axes.
+        sphere : float
+            Variance of y in the complement of the axes.
+
+        Returns
+        -------
+        ThinCovariance
+        """
         if spectrum.axes is None:
             raise TypeError("The axes of a sphere are its columns: it is not thin.")
         sd = np.sqrt(variances)
@@ -283,7 +329,7 @@ class ThinCovariance(Covariance):
 
     @property
     def logdet(self) -> float:
-        """Log-determinant of the covariance; without a sphere, of its part on the axes."""
+        """Log-determinant of the covariance; if the sphere is zero, on the axes only."""
         lengths = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
         on_axes = float(2.0 * np.log(lengths).sum())
         if not self.sphere:
@@ -299,17 +345,17 @@ class ThinCovariance(Covariance):
         return np.asarray(np.sqrt((self.root**2).sum(axis=0) + rest * (self.sphere / self.unit) ** 2))
 
     def matrix(self) -> Floats:
-        """The covariance itself, (p, p)."""
+        """Return the covariance matrix (p, p)."""
         return self.times(np.eye(len(self.unit)))
 
     def times(self, columns: Floats) -> Floats:
-        """The covariance times columns (p, m)."""
+        """Return the covariance matrix times columns (p, m)."""
         on_axes = self.root.T @ (self.root @ columns)
         y = (columns.T / self.unit).T
         return np.asarray(on_axes + (self.sphere**2 * (y - self.axes.T @ (self.axes @ y)).T / self.unit).T)
 
     def whiten(self, columns: Floats) -> Floats:
-        """Numbers (r + p, m) of unit covariance from columns (p, m): on the axes and beyond them."""
+        """Return r + p coordinates of unit covariance of columns (p, m), on the axes and of residuals."""
         on_axes = self.inverse.T @ columns
         if not self.sphere:
             return np.asarray(on_axes)
@@ -317,7 +363,7 @@ class ThinCovariance(Covariance):
         return np.concatenate([on_axes, (y - self.axes.T @ (self.axes @ y)) / self.sphere])
 
     def unwhiten(self, columns: Floats) -> Floats:
-        """Coefficients (p, m) of the data from coefficients of its whitened form."""
+        """Return coefficients (p, m) of the data from coefficients of the whitened coordinates."""
         r = len(self.axes)
         found = self.inverse @ columns[:r]
         if not self.sphere:
@@ -326,11 +372,11 @@ class ThinCovariance(Covariance):
         return np.asarray(found + (rest.T * self.unit).T / self.sphere)
 
     def precision(self) -> Floats:
-        """The inverse covariance, (p, p)."""
+        """Return the inverse of the covariance matrix (p, p)."""
         return self.unwhiten(self.whiten(np.eye(len(self.unit))))
 
     def divided_by(self, factor: float) -> ThinCovariance:
-        """The covariance over a positive factor."""
+        """Return the covariance divided by a positive factor."""
         unit = np.sqrt(factor)
         return replace(
             self, root=self.root / unit, factor=self.inverse * unit, sphere=float(self.sphere / unit)
@@ -338,7 +384,17 @@ class ThinCovariance(Covariance):
 
 
 def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
-    """The covariance of some columns (q,).
+    """Return the covariance of a subset of the columns.
+
+    Parameters
+    ----------
+    covariance : Covariance
+    keep : (q,) int
+        Positions of the columns.
+
+    Returns
+    -------
+    Covariance
 
     Examples
     --------
@@ -360,7 +416,7 @@ def _thin_of_columns(covariance: ThinCovariance, keep: Codes) -> ThinCovariance:
     beyond = np.sqrt(np.maximum((sd - covariance.sphere) * (sd + covariance.sphere), 0.0))
     _, lengths, turned = svd(beyond[:, None] * axes, full_matrices=False)
     if not covariance.sphere:
-        # Without a sphere what lies beyond the axes is left out, as it is of all columns.
+        # If the sphere is zero, the complement of the axes is ignored here too.
         there = lengths > EPS * max(axes.shape) * lengths.max(initial=0.0)
         lengths = lengths[there]
         turned = turned[there]

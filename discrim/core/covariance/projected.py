@@ -1,41 +1,46 @@
-"""Covariances within leading principal axes of all rows, and rules of every number of them at once.
+"""Covariances of scores on leading principal axes of all rows, and rules for every number of axes at once.
 
-*Axes.* With T the sum of squares and products of all rows about their common mean, within classes and between
-them, the axes are the eigenvectors of T in the order of their eigenvalues: directions of largest variance,
-found without regard to the classes. They are those of the columns in their units, or of columns over their
-standard deviations over all rows. An indicator of a level that a share m of the rows has may be over the root
-of m instead: with an indicator of each level of each of Q categorical columns, the axes are those of multiple
-correspondence analysis, whose eigenvalues are the variances along them over Q, and a column of numbers over
-its standard deviation weighs as one of two levels would (Escofier, 1979; Pages, 2004, Revue de Statistique
-Appliquee 52, 93-111). Discriminant analysis on such axes is Saporta's DISQUAL (1977).
+`SubspaceCovariance` is the covariance model; the functions at the end score rows for many numbers of axes,
+from which cross-validation and leave-one-out choose.
 
-The first q of the axes, A (q, p), make q scores y = A u z of a row z, u the units; a kind of covariance is
-estimated from the moments of these scores, which are those of the columns times the axes. So no row is read
-again. As a covariance C of the scores, it is A'CA of the columns: what lies beyond the axes does not count.
-Discriminant analysis of principal components is the full one of these (Jombart, Devillard & Balloux, 2010,
-BMC Genetics 11, 94).
+*Axes.* With T the sum of squares and products of all rows about their common mean, within and between
+classes, the axes are the eigenvectors of T in decreasing order of their eigenvalues: directions of largest
+variance, determined without the classes. Columns are in their own units or divided by their standard
+deviations over all rows. An indicator of a level with proportion m may be divided by the square root of m
+instead. With an indicator for each level of each of Q categorical columns, the axes are then the axes of
+multiple correspondence analysis, whose eigenvalues are the variances along them divided by Q, and a numeric
+column divided by its standard deviation has the weight of a variable with two levels (Escofier, 1979; Pages,
+2004, Revue de Statistique Appliquee 52, 93-111). Discriminant analysis on such axes is Saporta's DISQUAL
+(1977).
 
-*Every number at once.* The scores of q axes are the first q of those of more. With R'R = S an upper
+The first q axes A (q, p) map a row z to q scores y = A u z, with u the units. A covariance model is estimated
+from the moments of the scores, which are linear and quadratic functions of the moments of the columns, and no
+row is read again. In terms of the columns, a covariance C of the scores is A'CA: directions orthogonal to the
+axes are ignored. With the full covariance this is discriminant analysis of principal components (Jombart,
+Devillard & Balloux, 2010, BMC Genetics 11, 94).
+
+*All numbers of axes at once.* The scores on q axes are the first q scores on more axes. With R'R = S an upper
 triangular root of their covariance, the leading block of R is the root of the leading block of S, and the
-whitened scores R'^-1 (y - m_k) of q axes are the first q of those of all. So the distance under q axes is the
-sum of the first q squares, and the log-determinant that of the first q logarithms on the diagonal of R.
+whitened scores R'^-1 (y - m_k) on q axes are the first q of all whitened scores. Therefore the squared
+distance on q axes is the sum of the first q squares, and the log-determinant is twice the sum of the first q
+logarithms of the diagonal of R.
 
-*Without a row.* In all r axes of the fit, on which nothing of the rows is lost, taking a row out takes a
-matrix of rank one from the r x r scatters. The axes without it are the eigenvectors of what is then left of
-T, so that leaving a row out learns them anew at the cost of one decomposition, without a pass over the rows.
-Where that takes long and rows are many beside the columns, the axes stay, and the kind of covariance has its
-closed form. Of more columns than rows the axes of a fit follow each of its rows so closely that errors with
-held axes would be far too small.
+*Leaving a row out.* In the coordinates of all r axes of the fit, which lose nothing of the rows, leaving a
+row out subtracts a matrix of rank one from the r x r scatters. The axes without the row are the eigenvectors
+of the remaining T, and learning them costs one decomposition and no pass over the rows. If that takes too
+long and there are many more rows than columns, the axes of the fit are kept and the covariance model has its
+closed form. With more columns than rows the axes of a fit follow each row so closely that error rates with
+fixed axes would be far too small.
 
-The units of standardized columns and of indicators are computed again without the row as well. If t (p,) is
-what the columns y are multiplied by for their new units, rows y = A's are mapped to (A t)'s. With the
-Cholesky factor L L' = A t^2 A', the coordinates L's have the same inner products, and eigenvectors are taken
-of L'TL: the products take r^2 p multiplications for each row, and nothing else depends on p.
+The units of standardized columns and of indicators are also computed without the row. If t (p,) are the
+factors of the columns y for their new units, rows y = A's become (A t)'s. With the Cholesky factor L L' = A
+t^2 A', the coordinates L's have the same inner products, and eigenvectors of L'TL are computed. The products
+take r^2 p multiplications for each row, and nothing else depends on p.
 
-*Digits.* A difference of scatters is known up to the rounding errors of the larger scatters. If what is left
-of a column, of an axis or of a covariance is not clearly larger than these, as without a row that lies 1e8
-standard deviations away, the row has no scores here, and a refit to the other rows computes them. So it does
-for rows without which a column is constant, or a combination of others.
+*Digits.* A difference of scatters has the rounding errors of the larger scatters. If the remaining variance
+of a column, an axis or a covariance is not clearly larger than these errors, for example without a row that
+lies 1e8 standard deviations away, the scores of the row are missing and computed by a refit to the other
+rows. The same applies to rows without which a column is constant or a linear combination of others.
 """
 
 from __future__ import annotations
@@ -87,30 +92,41 @@ from discrim.core.rules.rules import Rule
 from discrim.errors import NotSupportedError
 
 ROUNDED = 1e-12
-"""How far a sum of shares may fall short of what it is."""
+"""Rounding error allowed in a sum of proportions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectedCovariance(ThinCovariance):
-    """A covariance within principal axes; what lies beyond does not count.
+    """Covariance on principal axes that ignores the orthogonal complement of the axes.
 
     Attributes
     ----------
     more : float
-        What its log-determinant, of y, lacks of one of scores in the units of the columns.
+        Difference between the log-determinant in the units of the columns and the log-determinant of y.
     """
 
     more: float
 
     @property
     def logdet(self) -> float:
-        """Log-determinant of the covariance of the scores, the columns having the scale of z."""
+        """Log-determinant of the covariance of the scores, in the scale of z."""
         lengths = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
         return float(2.0 * np.log(lengths).sum()) + self.more
 
 
 def on_axes(moments: ClassMoments, axes: Floats) -> ClassMoments:
-    """Moments of scores, axes (q, p) times z = (x - origin) * scale; by class, or pooled.
+    """Compute the moments of scores axes @ z.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        With scatters by class or pooled, in coordinates z = (x - origin) * scale.
+    axes : (q, p) float
+
+    Returns
+    -------
+    ClassMoments
+        Moments of the q scores.
 
     Examples
     --------
@@ -132,18 +148,18 @@ def on_axes(moments: ClassMoments, axes: Floats) -> ClassMoments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """The scores of rows on q axes, as a change of coordinates.
+    """Change of coordinates to the scores on q axes, and the moments of the scores.
 
     Attributes
     ----------
     spectrum : TotalAxes
-        All axes that there are.
+        All principal axes.
     axes : (q, p) float
-        What z is multiplied by.
+        Matrix by which z is multiplied.
     origin, scale : (p,) float
-        Those of z.
+        Origin and scale of z = (x - origin) * scale.
     moments : ClassMoments
-        Of the scores.
+        Moments of the scores.
     """
 
     spectrum: TotalAxes
@@ -154,17 +170,30 @@ class Scores:
 
     @staticmethod
     def of(moments: ClassMoments, spectrum: TotalAxes, count: int) -> Scores:
-        """On the first so many axes."""
+        """Construct the scores on the leading axes.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        spectrum : TotalAxes
+            All principal axes of these moments.
+        count : int
+            Number of leading axes.
+
+        Returns
+        -------
+        Scores
+        """
         axes = spectrum.axes[:count] * spectrum.unit
         moments = spectrum.reach(moments)
         return Scores(spectrum, axes, moments.origin, moments.scale, on_axes(moments, axes))
 
     def of_rows(self, x: Floats) -> Floats:
-        """Scores (m, q) of rows x (m, p)."""
+        """Return the scores (m, q) of rows x (m, p)."""
         return np.asarray((self.axes @ standard_columns(x, self.origin, self.scale)).T)
 
     def lifted(self, covariance: Covariance) -> ProjectedCovariance:
-        """A covariance of the scores as one of the columns, on axes of its own within these."""
+        """Convert a covariance of the scores to a covariance of the columns."""
         root = np.diag(covariance.root) if covariance.is_diagonal else covariance.root
         _, sd, turned = svd(root, full_matrices=False)
         unit = self.spectrum.unit
@@ -174,52 +203,75 @@ class Scores:
 
     @property
     def more(self) -> float:
-        """What a log-determinant of scores lacks of one in the units of the columns."""
+        """Log-determinant in the units of the columns minus the log-determinant of the scores."""
         return 2.0 * (float(np.log(self.scale).sum()) - self.spectrum.log_factor(len(self.axes)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LawOnAxes:
-    """One normal law of the scores of all rows on some axes, which stay where a row is left out."""
+    """Normal distribution of the scores of all rows on fixed axes, which do not change if a row is left out.
+
+    Attributes
+    ----------
+    scores : Scores
+    law : WholeLaw
+        The distribution of the scores.
+    """
 
     scores: Scores
     law: gaussian.WholeLaw
 
     @staticmethod
     def of(scores: Scores) -> LawOnAxes | None:
-        """From the scores; None where their covariance has no inverse."""
+        """Return the distribution of the scores; None if their covariance is singular."""
         law = gaussian.whole_law(scores.moments)
         return None if law is None else LawOnAxes(scores, law)
 
     def squared(self, x: Floats) -> Floats:
-        """Squared distances (m,) of rows x (m, p)."""
+        """Return the squared distances (m,) of rows x (m, p)."""
         return self.law.squared(self.scores.of_rows(x))
 
     def left_out(self, x: Floats, weights: Floats | None) -> Floats:
-        """Those of rows of the fit, each under the law of the others."""
+        """Compute the leave-one-out squared distances of rows of the fit.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        weights : (m,) float, optional
+
+        Returns
+        -------
+        (m,) float
+            Distance of each row from the distribution of the other rows.
+        """
         return self.law.left_out(self.scores.of_rows(x), weights)
 
 
 @dataclass(frozen=True, slots=True)
 class SubspaceCovariance(CovarianceModel):
-    """A kind of covariance of the scores on leading principal axes of all rows.
+    """Covariance model for the scores on the leading principal axes of all rows.
 
     Attributes
     ----------
     inner : CovarianceModel
-        That of the scores.
+        Covariance model of the scores.
     wanted : int, float or str
-        A number of axes, a share of the variance that they have at least, or how the number is to be chosen:
-        "cv" or "loo".
+        Number of axes, smallest proportion of the total variance on the axes, or the method that chooses the
+        number: "cv" or "loo".
+    standardized : bool
+        Whether columns are divided by their standard deviations over all rows.
     count : int, optional
-        The number, where moments or a choice have said it; `total` is the number of all axes, and `share`
-        what they have of the variance of all columns.
+        Number of axes, once it is determined.
+    share : float
+        Proportion of the total variance on the axes.
+    total : int
+        Number of all axes.
     takes_long : bool
-        Whether learning axes without each row takes more than seconds, and they cannot be held.
+        Whether leaving rows out relearns the axes and takes more than seconds.
     indicators : tuple of bool, length p, optional
-        The columns that are indicators of levels, where the axes are those of multiple correspondence.
+        Indicators of levels, for the axes of multiple correspondence analysis.
     tie : (int, int), optional
-        First and last of the axes whose eigenvalues are equal, if the number separates them.
+        First and last of the axes of equal eigenvalues, if the number of axes separates them.
     """
 
     inner: CovarianceModel
@@ -236,7 +288,7 @@ class SubspaceCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True)
     is_supervised: ClassVar[bool] = False
 
-    # ---- what was asked for
+    # ---- options
 
     @property
     def subspace(self) -> SubspaceCovariance:
@@ -245,57 +297,57 @@ class SubspaceCovariance(CovarianceModel):
 
     @property
     def is_chosen(self) -> bool:
-        """Whether the rows choose the number."""
+        """Whether the data determine the number of axes by "cv" or "loo"."""
         return isinstance(self.wanted, str)
 
     def unfitted(self) -> SubspaceCovariance:
-        """As it was asked for."""
+        """Return a copy with the user's options only."""
         return replace(self, inner=self.inner.unfitted(), count=None, share=0.0, total=0)
 
     def for_refit(self) -> SubspaceCovariance:
-        """With the number that was given or chosen, or the share."""
+        """Return the model for a refit, with the number of axes if "cv" or "loo" chose it."""
         count = self.count if self.is_chosen else None
         return replace(self, inner=self.inner.for_refit(), count=count)
 
     def for_columns(self, keep: Codes) -> SubspaceCovariance:
-        """Return the covariance model for some of the columns, with their positions (q,)."""
+        """Return the model for the columns at positions `keep` (q,)."""
         if self.indicators is None:
             return self
         return replace(self, indicators=tuple(self.indicators[j] for j in keep.tolist()))
 
     def with_count(self, count: int) -> SubspaceCovariance:
-        """With a number that was chosen."""
+        """Return a copy with a chosen number of axes."""
         return replace(self, count=count)
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
-        """Those of the scores."""
+        """Shrinkages of the covariance model of the scores."""
         return self.inner.shrinkages
 
     def for_class(self, k: int | None) -> SubspaceCovariance:
-        """The same of one class alone."""
+        """Return the model of class k alone, or of the pooled covariance."""
         return replace(self, inner=self.inner.for_class(k))
 
-    # ---- what it takes
+    # ---- requirements
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """All columns where none varies."""
+        """Return all columns if none of them varies, else an empty list."""
         return all_constant(moments, k)
 
     @property
     def depends_on_units(self) -> bool:
-        """Unless columns are standardized."""
+        """Whether the axes depend on the units of the columns, which are not standardized."""
         return not self.standardized
 
     @property
     def needs_rows(self) -> bool:
-        """Whether the number is still to be chosen by rows."""
+        """Whether rows are required to choose the number of axes."""
         return self.is_chosen and self.count is None
 
     # ---- estimates
 
     def spectrum(self, moments: ClassMoments) -> TotalAxes:
-        """All principal axes of some moments."""
+        """Return all principal axes of the moments."""
         return principal_axes(moments, standardize=self.standardized, indicators=self._levels)
 
     @property
@@ -303,7 +355,7 @@ class SubspaceCovariance(CovarianceModel):
         return None if self.indicators is None else Indicators.of(self.indicators)
 
     def number(self, spectrum: TotalAxes) -> int:
-        """How many axes are taken of those that there are; a DataError where there are fewer."""
+        """Return the number of axes to keep; raise NoEstimateError if there are fewer."""
         there = len(spectrum.lengths)
         if self.count is not None or not isinstance(self.wanted, float):
             count = self.count if self.count is not None else int(self.wanted)
@@ -314,20 +366,45 @@ class SubspaceCovariance(CovarianceModel):
         return min(int((sums < self.wanted - ROUNDED).sum()) + 1, there)
 
     def too_few(self, wanted: int, there: int) -> NoEstimateError:
-        """The error that there are fewer axes than are wanted."""
+        """Return the error for fewer axes (`there`) than requested (`wanted`)."""
         return UnsuitableOptionError("fewer_axes_than_wanted", wanted=wanted, available=there)
 
     def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
-        """The error that so many scores have no covariance in class k, or within all of them."""
+        """Return the error for scores with a singular covariance.
+
+        Parameters
+        ----------
+        wanted : int
+            Number of scores.
+        free : int
+            Degrees of freedom.
+        k : int or None
+            Position of the class; None for the pooled covariance.
+        """
         return SingularEstimateError("singular_scores", class_positions=positions(k), wanted=wanted, df=free)
 
     def scores(self, moments: ClassMoments) -> Scores:
-        """The change of coordinates that these moments say."""
+        """Return the scores on the axes of the moments."""
         spectrum = self.spectrum(moments)
         return Scores.of(moments, spectrum, self.number(spectrum))
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The covariances of the scores, as those of the columns; a NoEstimateError where there are none."""
+        """Estimate the covariances of the scores, and convert them to covariances of the columns.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        divisors : (1,) or (K,) float
+
+        Returns
+        -------
+        CovarianceEstimates
+
+        Raises
+        ------
+        NoEstimateError
+            There are fewer axes than requested, or the covariance of the scores is singular.
+        """
         scores = self.scores(moments)
         moments = scores.spectrum.reach(moments)
         found = self.within(scores.moments, divisors)
@@ -344,7 +421,23 @@ class SubspaceCovariance(CovarianceModel):
         return CovarianceEstimates(own, moments, tuple(scores.lifted(c) for c in found.covariances))
 
     def within(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The covariances of scores, from their moments."""
+        """Estimate the covariances of the scores.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Moments of the scores.
+        divisors : (1,) or (K,) float
+
+        Returns
+        -------
+        CovarianceEstimates
+
+        Raises
+        ------
+        NoEstimateError
+            The covariance is singular.
+        """
         for k, _ in each_covariance(divisors):
             inner = self.inner.for_class(k)
             p = moments.n_columns
@@ -358,9 +451,9 @@ class SubspaceCovariance(CovarianceModel):
         return [] if self.count is None else [SeparatedAxes(None, self.count, self.tie, None)]
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores of rows under axes learnt without each of them; under held axes where that takes long.
+        """Return leave-one-out scores, with axes learned without each row, or fixed if that takes long.
 
-        A NotSupportedError says that it does, and that there are more columns than rows.
+        Raises NotSupportedError if it takes long and there are more columns than rows.
         """
         spectrum = self.spectrum(fitted.moments)
         if self.learns_anew(fitted.moments, len(spectrum.lengths)):
@@ -377,13 +470,28 @@ class SubspaceCovariance(CovarianceModel):
         return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights) - unit
 
     def learns_anew(self, moments: ClassMoments, rank: int) -> bool:
-        """Whether axes are learnt without each row, of moments that have so many axes."""
+        """Return whether leaving a row out learns the axes again, for moments with `rank` axes."""
         rows = moments.rows.sum()
         limit = MOST_WIDE if rank >= rows - 1 else QUICK
         return rows <= FEW_ROWS and self._is_quick(moments, rank, limit, MOST_PRODUCTS)
 
     def _is_quick(self, moments: ClassMoments, rank: int, limit: float, product_limit: float) -> bool:
-        """Whether decompositions without each row, and products for new units, stay within limits."""
+        """Check that leave-one-out decompositions and products stay within limits.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        rank : int
+            Number of axes.
+        limit : float
+            Limit of rows times rank cubed.
+        product_limit : float
+            Limit of the multiplications for new units.
+
+        Returns
+        -------
+        bool
+        """
         rows = float(moments.rows.sum())
         products = (
             rows * rank**2 * moments.n_columns
@@ -393,15 +501,28 @@ class SubspaceCovariance(CovarianceModel):
         return rows * rank**3 <= limit and products <= product_limit
 
     def without(self, moments: ClassMoments, spectrum: TotalAxes) -> AxesWithout:
-        """The moments without each row, of moments that have these axes."""
+        """Return the leave-one-out moments for the axes of a fit."""
         return AxesWithout.of(moments, spectrum, standardize=self.standardized, indicators=self._levels)
 
     def _scores_anew(
         self, fitted: NormalClasses, without: AxesWithout, x: Floats, codes: Codes, weights: Floats | None
     ) -> Floats:
-        """Scores (m, K) of rows x (m, p), each under axes learnt without it.
+        """Compute leave-one-out scores with axes learned without each row.
 
-        They are missing without a rule, and if the differences of scatters lack digits.
+        Parameters
+        ----------
+        fitted : NormalClasses
+        without : AxesWithout
+            Leave-one-out moments.
+        x : (m, p) float
+        codes : (m,) int
+            Positions of the classes.
+        weights : (m,) float, optional
+
+        Returns
+        -------
+        (m, K) float
+            NaN for rows without a rule, or with too large rounding errors.
         """
         kind = self.for_refit()
         found = np.full((len(x), len(fitted.log_prior)), np.nan)
@@ -417,7 +538,7 @@ class SubspaceCovariance(CovarianceModel):
                 if not row.has_digits(len(scores.axes), within.covariances, divisors):
                     continue
                 values = row.settled(rule_of(within, fitted.log_prior).scores(y)[0])
-                # Densities are in the units of those of the fit; of linear scores there is a distance.
+                # Densities are converted to the units of the fit, and linear scores to log densities.
                 if len(within.covariances) > 1:
                     q = len(scores.axes)
                     gained = scores.spectrum.log_factor(q) + q * np.log(without.factor) - units
@@ -428,13 +549,13 @@ class SubspaceCovariance(CovarianceModel):
 
     @property
     def refits_each_row(self) -> bool:
-        """Where the kind of the scores does, or axes are learnt without each of many rows."""
+        """Whether leaving rows out is slow, in the covariance model of the scores or in learning the axes."""
         return self.takes_long or self.inner.refits_each_row
 
     # ---- files
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError if the scores have no covariance, or the axes are not of the columns."""
+        """Raise InvalidStateError if the scores cannot have this covariance, or the indicators do not fit."""
         self.inner.check_restored(n_covariances, n_columns)
         if not self.inner.traits.allows_subspace or self.count is None or self.count < 1:
             raise InvalidStateError("its number of components does not go with its structure")
@@ -443,41 +564,47 @@ class SubspaceCovariance(CovarianceModel):
 
 
 QUICK = 2.0**28
-"""Rows times the cube of their rank up to which learning axes without each row is a matter of seconds."""
+"""Rows times rank cubed up to which learning the axes without each row takes seconds at most."""
 
 MOST_WIDE = 2.0**31
-"""And up to which it is done at all, of more columns than rows, whose axes cannot be held."""
+"""Maximum of rows times rank cubed with more columns than rows, for which axes cannot be fixed."""
 
 FEW_ROWS = 1000
-"""Rows up to which it is done."""
+"""Number of rows up to which the axes are learned without each row."""
 
 
 QUICK_PRODUCTS = 2.0**33
 MOST_PRODUCTS = 2.0**38
-"""Multiplications of products for new units that take about a second, and up to which they are done."""
+"""Multiplications for new units that take about a second, and maximum number of multiplications."""
 
 
 def refuse_anew(what: str, moments: ClassMoments) -> NotSupportedError:
-    """The error that refuses what learns axes without each row, where that takes long."""
+    """Return the error for a computation that would learn the axes without each row and takes too long."""
     return CoreNotSupportedError("axes_without_each_row", what=what, n_rows=moments.rows.sum())
 
 
 ACCURACY = 1e-9
-"""Largest ratio of rounding errors to a variance that is a difference of scatters."""
+"""Largest accepted ratio of rounding errors to a variance from a difference of scatters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxesWithoutRow:
-    """The moments without one row, in all axes of the fit, and the axes that they have.
+    """Moments without one row, in the coordinates of all axes of the fit, and their principal axes.
 
     Attributes
     ----------
     y : (1, r) float
-        The row.
+        Coordinates of the row.
+    code : int
+        Position of the class of the row.
     out : float
-        The weight that is left out, and `code` its class.
+        Weight that is left out.
     alone : bool
-        Whether nothing of its class is left.
+        Whether the row is the only one of its class.
+    moments : ClassMoments
+        Moments of the other rows.
+    spectrum : TotalAxes
+        Principal axes of these moments.
     noise : float
         Size of the rounding errors of the scatters, in the coordinates of the axes.
     """
@@ -492,56 +619,71 @@ class AxesWithoutRow:
 
     @property
     def rank(self) -> int:
-        """Number of leading axes whose variances are large next to rounding errors."""
+        """Number of leading axes whose variances are large relative to rounding errors."""
         return int((self.spectrum.lengths * ACCURACY >= self.noise).sum())
 
     def scores(self, count: int) -> Scores:
-        """The change of coordinates to the first so many axes."""
+        """Return the scores on the first `count` axes."""
         return Scores.of(self.moments, self.spectrum, count)
 
     def divisors(self, divisors: Floats) -> Floats:
-        """Divisors (1,) or (K,) without the row."""
+        """Return the divisors (1,) or (K,) without the row."""
         less = divisors.copy()
         less[self.code if len(less) > 1 else 0] -= self.out
         return less
 
     def settled(self, scores: Floats) -> Floats:
-        """Scores (..., K), minus infinity for a class of which nothing is left."""
+        """Set scores (..., K) of a class without other rows to minus infinity, in place; return them."""
         if self.alone:
             scores[..., self.code] = -np.inf
         return scores
 
     def has_digits(self, count: int, covariances: Sequence[Covariance], divisors: Floats) -> bool:
-        """Whether rounding errors are small next to the variances on the first `count` axes."""
+        """Check that the variances on the first axes are large relative to rounding errors.
+
+        Parameters
+        ----------
+        count : int
+            Number of axes.
+        covariances : sequence of Covariance
+            One, or one for each class.
+        divisors : (1,) or (K,) float
+
+        Returns
+        -------
+        bool
+        """
         return count <= self.rank and least_variation(covariances, divisors) * ACCURACY >= self.noise
 
 
 def least_variation(covariances: Sequence[Covariance], divisors: Floats) -> float:
-    """Lower bound of the eigenvalues of scatters, which are covariances (1,) or (K,) times divisors."""
-    # The trace of an inverse is no smaller than its largest eigenvalue.
+    """Return a lower bound of the eigenvalues of the scatters, the covariances times their divisors."""
+    # The trace of an inverse is at least its largest eigenvalue.
     return min(float(d / (c.inverse**2).sum()) for c, d in zip(covariances, divisors, strict=False))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxesWithout:
-    """The rows of a fit, in all of its axes where columns are more, and their moments without each of them.
-
-    The rows are those of columns in their own units, or over their standard deviations, times the factor.
+    """Leave-one-out moments of a fit, in coordinates of lower dimension if there are more columns than rows.
 
     Attributes
     ----------
     whole : Scores
-        The change of coordinates to these axes, or to the columns.
+        Change of coordinates: to all axes of the fit, or to the columns.
     totals : ColumnTotals
-        Of the columns.
+        Totals of the columns over all rows.
     squares : (r,) float
         Sums of squares of the coordinates about their means over all rows.
     standardized : bool
-        Whether the coordinates are columns that are still to be standardized.
-    units : (p,) float, optional
-        What the columns were divided by before they were projected on the axes.
+        Whether the coordinates are columns that still have to be standardized.
+    factor : float
+        Ratio of the coordinates to the columns in their own units or in standard deviations.
     rank : int
-        Number of axes that are left without any row; zero if each row has a direction of its own.
+        Number of axes that remain without any row; zero if each row adds a dimension.
+    indicators : Indicators, optional
+        Indicators of levels.
+    units : (p,) float, optional
+        Divisors of the columns before the projection.
     """
 
     whole: Scores
@@ -557,7 +699,22 @@ class AxesWithout:
     def of(
         moments: ClassMoments, spectrum: TotalAxes, *, standardize: bool, indicators: Indicators | None
     ) -> AxesWithout:
-        """From moments, and all axes that they have."""
+        """Construct the leave-one-out moments.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        spectrum : TotalAxes
+            All principal axes of the moments.
+        standardize : bool
+            Whether columns are standardized.
+        indicators : Indicators, optional
+            Indicators of levels.
+
+        Returns
+        -------
+        AxesWithout
+        """
         moments = comparable(moments)
         totals = ColumnTotals.from_moments(moments)
         rank = len(spectrum.lengths)
@@ -578,7 +735,20 @@ class AxesWithout:
         return AxesWithout(whole, totals, *parts, indicators)
 
     def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[AxesWithoutRow | None]:
-        """The moments without each of the rows x (m, p); None for a row that a refit has to leave out."""
+        """Compute the moments without each of some rows.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+            Positions of the classes.
+        weights : (m,) float, optional
+
+        Yields
+        ------
+        AxesWithoutRow or None
+            None for a row that is left to a refit.
+        """
         mass = np.ones(len(codes)) if weights is None else weights
         coordinates = self.whole.of_rows(x)
         deviations = from_class_means(self.totals.whole, x, 0).T
@@ -589,7 +759,23 @@ class AxesWithout:
             yield None if row is None or len(row.spectrum.lengths) < self.rank else row
 
     def _without(self, y: Floats, code: int, mass: float, totals: ClassMoments) -> AxesWithoutRow:
-        """Without one row of a class, or one of its `mass` times; `totals` are those of the other rows."""
+        """Compute the moments and axes without one row, or one unit of its weight.
+
+        Parameters
+        ----------
+        y : (r,) float
+            Coordinates of the row.
+        code : int
+            Position of its class.
+        mass : float
+            Its weight.
+        totals : ClassMoments
+            Column totals of the other rows.
+
+        Returns
+        -------
+        AxesWithoutRow
+        """
         left, out, alone = self._moments_without(y, code, mass)
         squares = self.squares
         if self.units is not None:
@@ -603,7 +789,25 @@ class AxesWithout:
         return AxesWithoutRow(y[None], code, out, alone, left, spectrum, noise)
 
     def _moments_without(self, y: Floats, code: int, mass: float) -> tuple[ClassMoments, float, bool]:
-        """Moments of the coordinates, the weight that is left out, and whether its class has no other row."""
+        """Compute the moments of the coordinates without a row.
+
+        Parameters
+        ----------
+        y : (r,) float
+            Coordinates of the row.
+        code : int
+            Position of its class.
+        mass : float
+            Its weight.
+
+        Returns
+        -------
+        moments : ClassMoments
+        out : float
+            Weight that is left out, at most one.
+        alone : bool
+            Whether the row is the only one of its class.
+        """
         moments = self.whole.moments
         out = min(mass, 1.0)
         count = float(moments.counts[code])
@@ -624,14 +828,29 @@ class AxesWithout:
 
 
 def rule_of(found: CovarianceEstimates, log_prior: Floats) -> Rule:
-    """The rule of covariances, one or one for each class."""
+    """Return the linear rule of one covariance, or the quadratic rule of one for each class."""
     if len(found.covariances) == 1:
         return gaussian.linear_rule(found.moments, found.covariances[0], log_prior)
     return gaussian.separate_plugin(found.moments, found.covariances, log_prior)
 
 
 def _beyond_linear(found: CovarianceEstimates, values: Floats, log_prior: Floats, y: Floats) -> float:
-    """What linear scores (K,) of a row y (1, q) lack of the log prior less half its squared distances."""
+    """Return the constant that linear scores omit relative to log densities.
+
+    Parameters
+    ----------
+    found : CovarianceEstimates
+    values : (K,) float
+        Linear scores of the row.
+    log_prior : (K,) float
+    y : (1, q) float
+        The row.
+
+    Returns
+    -------
+    float
+        Log prior minus half the squared distance, minus the linear score.
+    """
     k = int(np.argmax(values))
     if not np.isfinite(values[k]):
         return 0.0
@@ -648,10 +867,26 @@ def scores_by_number(
     numbers: Codes,
     noise: float = 0.0,
 ) -> Floats:
-    """Scores (G, m, K) of rows by each number (G,) of axes, from their scores y (m, q) on the most of these.
+    """Score rows by rules on several numbers of axes.
 
-    The moments are those of scores, their scatters known up to rounding errors of size `noise`. Where a
-    number has no covariance that is clearly larger than these, scores are missing.
+    Parameters
+    ----------
+    kind : SubspaceCovariance
+    moments : ClassMoments
+        Moments of the scores on the largest number of axes.
+    divisors : (1,) or (K,) float
+    log_prior : (K,) float
+    y : (m, q) float
+        Scores of the rows on the largest number of axes.
+    numbers : (G,) int
+        Numbers of axes in increasing order.
+    noise : float
+        Size of the rounding errors of the scatters.
+
+    Returns
+    -------
+    (G, m, K) float
+        NaN for a number whose covariance is singular or not clearly larger than rounding errors.
     """
     found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
     if kind.inner.traits.is_full:
@@ -667,7 +902,25 @@ def scores_by_number(
 def _nested(
     moments: ClassMoments, divisors: Floats, log_prior: Floats, y: Floats, numbers: Codes, noise: float
 ) -> Floats:
-    """Scores (G, m, K) by full covariances, all numbers of axes by running sums."""
+    """Score rows by full covariances on all numbers of axes at once, by cumulative sums.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of the scores on the largest number of axes.
+    divisors : (1,) or (K,) float
+    log_prior : (K,) float
+    y : (m, q) float
+        Scores of the rows.
+    numbers : (G,) int
+        Numbers of axes in increasing order.
+    noise : float
+        Size of the rounding errors of the scatters.
+
+    Returns
+    -------
+    (G, m, K) float
+    """
     found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
     by_class = len(divisors) > 1
     whole = moments if by_class else moments.pooled()
@@ -681,7 +934,7 @@ def _nested(
     for k, log_share in enumerate(log_prior.tolist()):
         root = roots[k if by_class else 0][:most, :most] / np.sqrt(divisors[k if by_class else 0])
         if by_class or not k:
-            # Once for all classes that share it.
+            # All classes share a pooled root.
             whitened = solved((y - means[k])[:, :most], root)
         steps = solved((means[k] - means[k if by_class else 0])[None, :most], root)
         squares = np.cumsum((whitened - steps) ** 2, axis=1)[:, there - 1]
@@ -692,14 +945,25 @@ def _nested(
 
 
 def solved(rows: Floats, root: Floats) -> Floats:
-    """Rows (m, q) times the inverse of an upper triangular root (q, q)."""
+    """Return rows (m, q) times the inverse of an upper triangular matrix (q, q)."""
     return np.asarray(scipy.linalg.blas.dtrsm(1.0, root, rows, side=1))
 
 
 def _leading_root(moments: ClassMoments, k: int, noise: float) -> Floats:
-    """The triangular root (r, r) of the largest leading block of a scatter that has one.
+    """Factorize the largest leading block of a scatter that is regular.
 
-    No square on its diagonal is small next to rounding errors of size `noise`.
+    Parameters
+    ----------
+    moments : ClassMoments
+    k : int
+        Position of the scatter.
+    noise : float
+        Size of its rounding errors; squares on the diagonal of the root are large relative to it.
+
+    Returns
+    -------
+    (r, r) float
+        Upper triangular root.
     """
     if moments.roots is not None:
         root = moments.roots[k]
@@ -717,7 +981,21 @@ def _leading_root(moments: ClassMoments, k: int, noise: float) -> Floats:
 
 
 def missed_by_number(scores: Floats, codes: Codes, weights: Floats | None) -> Floats:
-    """Rows, or sums of weights, (G, K) of each class that scores (G, m, K) give to another one."""
+    """Count the misclassified rows of each class.
+
+    Parameters
+    ----------
+    scores : (G, m, K) float
+        Scores for each number of axes.
+    codes : (m,) int
+        True classes.
+    weights : (m,) float, optional
+
+    Returns
+    -------
+    (G, K) float
+        Number of rows, or sum of weights; NaN if scores of a class are missing.
+    """
     k = scores.shape[2]
     lost = np.asarray(np.isnan(scores).any(axis=2))
     wrong = np.where(lost, np.nan, np.where(lost[..., None], 0.0, scores).argmax(axis=2) != codes)
@@ -726,7 +1004,7 @@ def missed_by_number(scores: Floats, codes: Codes, weights: Floats | None) -> Fl
 
 
 def numbers_tried(most: int) -> Codes:
-    """Numbers of axes that are tried one by one, where each takes a fit: all to 20, then a tenth more.
+    """Return the numbers of axes to compare if each requires a fit: 1 to 20, then in steps of ten percent.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Principal axes of all rows about their common mean, in the units of the columns or of standardized columns.
 
-The theory is that of `discrim.core.covariance.projected`, which estimates covariances on these axes.
+`discrim.core.covariance.projected`, which estimates covariances on these axes, has the theory.
 """
 
 from __future__ import annotations
@@ -18,38 +18,48 @@ from discrim.core.numerics.arrays import Floats, Mask
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TotalAxes(Principal):
-    """Principal axes of all rows about their common mean; lengths are shares of the variance of all columns.
+    """Principal axes of all rows about their common mean.
+
+    The eigenvalues are shares of the total variance of the columns.
 
     Attributes
     ----------
     axes : (r, p) float
     factor : float
-        What y = z * unit is, of columns in their own units or over their standard deviations over all rows.
+        Ratio of y = z * unit to the columns in their own units, or divided by their standard deviations.
     """
 
     axes: Floats
     factor: float
 
     def reach(self, moments: ClassMoments) -> ClassMoments:
-        """Moments on scales that the axes are of."""
+        """Return the moments on the scales to which the axes refer."""
         return comparable(moments)
 
     def loadings(self, scale: Floats) -> Floats:
-        """The axes (r, p) as they are told; `scale` (p,) is that of z."""
+        """Return the axes (r, p) as reported to users; `scale` (p,) is the scale of z."""
         return self.axes
 
     def tied_axes(self, count: int) -> tuple[int, int] | None:
-        """Return the axes of equal eigenvalues that are separated if so many axes are kept."""
+        """Return the axes of equal eigenvalues that are separated if the first `count` axes are kept."""
         return tied_axes(self.lengths, count)
 
     def log_factor(self, count: int) -> float:
-        """Logarithm of what so many axes, together, have beyond those whose log-determinant is told."""
+        """Return the log-determinant of the change of scale by `factor` on `count` axes."""
         return float(count * np.log(self.factor))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Indicators:
-    """Which columns (p,) are indicators of levels, and the x = origin + y / factor (p,) of columns y."""
+    """Columns that are indicators of levels.
+
+    Attributes
+    ----------
+    which : (p,) bool
+        Indicator columns.
+    origin, factor : (p,) float
+        The data x = origin + y / factor of columns y.
+    """
 
     which: Mask
     origin: Floats
@@ -57,19 +67,32 @@ class Indicators:
 
     @staticmethod
     def of(which: tuple[bool, ...]) -> Indicators:
-        """Of the columns as they are."""
+        """Return the indicators of columns that are not shifted or scaled."""
         p = len(which)
         return Indicators(np.array(which), np.zeros(p), np.ones(p))
 
     def units(self, whole: ClassMoments, others: Floats) -> Floats:
-        """Roots (p,) of the shares of rows that have each level, in the units of y; else those of others."""
+        """Compute the units of standardized columns.
+
+        Parameters
+        ----------
+        whole : ClassMoments
+            Moments of all rows as one class.
+        others : (p,) float
+            Units of the columns that are not indicators.
+
+        Returns
+        -------
+        (p,) float
+            For indicators, square roots of the proportions of rows with each level.
+        """
         share = self.origin + (whole.origin + whole.means[0] / whole.scale) / self.factor
         there = self.which & (share > 0)
         return np.where(there, np.sqrt(np.where(there, share, 1.0)) * self.factor, others)
 
 
 def standard_units(whole: ClassMoments, indicators: Indicators | None) -> Floats:
-    """Compute what the columns are divided by for standardized axes.
+    """Compute the divisors of the columns for standardized axes.
 
     Parameters
     ----------
@@ -91,17 +114,28 @@ def standard_units(whole: ClassMoments, indicators: Indicators | None) -> Floats
 def principal_axes(
     moments: ClassMoments, *, standardize: bool, indicators: Indicators | None = None
 ) -> TotalAxes:
-    """The principal axes along which all rows vary.
+    """Compute the principal axes of all rows about their common mean.
 
-    In each axis the largest coefficient is positive. Axes of standardized columns are those of columns over
-    their standard deviations over all rows, or, of indicators, over the roots of their means.
+    In each axis the largest coefficient is positive.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    standardize : bool
+        Whether columns are divided by their standard deviations over all rows.
+    indicators : Indicators, optional
+        Columns that are divided by the square roots of their means instead.
+
+    Returns
+    -------
+    TotalAxes
     """
     whole = comparable(moments).as_one()
     if standardize:
         whole = in_units(whole, standard_units(whole, indicators))
     found = principal(whole)
     singular = np.sqrt(np.maximum(found.lengths, 0.0))
-    # Lengths that the rounding of the columns or of a decomposition would give say nothing of the data.
+    # Singular values of the size of rounding errors carry no information.
     rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * found.unit)
     relative = EPS * max(len(singular), found.n_columns)
     relative = relative if whole.roots is not None else np.sqrt(relative)
@@ -118,7 +152,7 @@ def principal_axes(
 
 
 MIN_SHARE_LEFT = 1e-8
-"""Share of the sum of squares of a column that has to be left without a row."""
+"""Smallest proportion of the sum of squares of a column that has to remain without a row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +169,7 @@ class ColumnTotals:
 
     @staticmethod
     def from_moments(moments: ClassMoments) -> ColumnTotals:
-        """Of all classes together."""
+        """Compute the totals over all classes."""
         mean = weighted_centre(moments.means, moments.counts)
         centres, rests = split_mean(moments.origin, mean, moments.scale)
         counts = np.array([moments.total])
@@ -156,7 +190,7 @@ class ColumnTotals:
         Returns
         -------
         ClassMoments or None
-            None if a column hardly varies without the row, so that the difference has no digits.
+            None if a column hardly varies without the row, and the difference consists of rounding errors.
         """
         whole = self.whole
         n = self.whole.total

@@ -1,41 +1,45 @@
-"""Moments that follow from others: less of the scatter, more classes, fewer rows, and other units of columns.
+"""Moments derived from other moments: less of the scatter, more classes, fewer rows, other units of columns.
 
-*Rows that are taken out again.* With n, m, W of all rows of a class and n_2, m_2, W_2 of those that go, what
-merging added up is solved for the rest (Chan, Golub & LeVeque, 1983, The American Statistician 37, 242-247):
+`moments_without` subtracts rows from moments that users added up; `comparable` and `in_units` change the
+scale of columns for covariance models that pool variances.
+
+*Subtracting rows.* With n, m, W of all rows of a class and n_2, m_2, W_2 of the rows to be removed, the
+formulas of merging are solved for the remaining rows (Chan, Golub & LeVeque, 1983, The American Statistician
+37, 242-247):
 
     n_1 = n - n_2,   m_1 = m + n_2/n_1 (m - m_2),   W_1 = W - W_2 - n n_2/n_1 (m - m_2)(m - m_2)'.
 
-All terms of the sum that W was are sums of squares, so that none is larger than W_jj. Each is held to a few
-units of rounding of itself, and so is (m - m_2), of the standard deviation: through its square, of which
-n n_2/n_1 are taken, comes sqrt(n_2/n_1) times as much. W_1jj is therefore known to within
+All terms that sum to W are sums of squares, therefore none is larger than W_jj. Each has a relative error of
+a few units of rounding, and so has (m - m_2) relative to the standard deviation; its square, multiplied by
+n n_2/n_1, contributes sqrt(n_2/n_1) times as much. Therefore the error of W_1jj is at most
 
     e_j = r W_jj (1 + sqrt(n_2/n_1)),   r some units of rounding,
 
-and has the relative error e_j / W_1jj. Where this leaves no decimal digit the difference is refused. It
-cannot be told from a column that is constant in the rows that are left, so that this is refused too.
-A class of which one row is left has no scatter, exactly; so has one of which none is left.
+and its relative error is e_j / W_1jj. If no decimal digit is left, the difference is refused. This case
+cannot be distinguished from a column that is constant in the remaining rows, which is refused too. A class
+with one remaining row, or none, has a scatter of exactly zero.
 
-*Their roots.* With R'R the scatter of all rows and the rows of B the root of what goes, S = B R^-1, there
-is left
+*Roots.* With R'R the scatter of all rows, and B the root of the removed part, S = B R^-1,
 
     R'R - B'B = R' (I - S'S) R,
 
-and a triangular root of I - S'S, times R, is one of it (Golub & Van Loan, 2013, Matrix Computations, 6.5.4).
-No product squares the condition of R. The diagonal of the root of I - S'S, squared, says what share of a
-column, beyond the columns before it, is left of what was there; where that is rounding, the scatters are
-subtracted. In a difference of scatters a column that others determine has a rounding left over for a
-residual: its row of the root is made zero. What it holds is then determined in each class by slopes of its
-own, which differ by rounding, and in all classes together by none. So a column that is determined over all
-rows that are left is given the slopes of all of them in each class.
+and a triangular root of I - S'S, times R, is a root of the remainder (Golub & Van Loan, 2013, Matrix
+Computations, 6.5.4). No product squares the condition of R. The squared diagonal of the root of I - S'S is
+the proportion of the residual of a column on earlier columns that remains; if it is as small as rounding
+errors, the scatters are subtracted instead. In a difference of scatters, a column that earlier columns
+determine has a residual of rounding errors, and its row of the root is set to zero. It is then an exact
+combination of earlier columns in each class, with slopes that differ between classes by rounding, which
+would make it independent over all classes. Therefore a column that is determined over all remaining rows is
+set to the combination with the slopes of all rows in each class.
 
-*Units.* Moments hold each column in z = x * scale, near one. A ridge, a sphere or a median of variances
-compares columns as they are in the data, which in z is a ratio of scales; for columns of 1e-300 beside
-columns of 1 that ratio, or its square, is out of range. There a column so small is next to nothing beside the
-sphere, whatever number stands for it: `comparable` puts it on a scale that is at most 2^200 times that of the
-column which the sphere is made of, where what it adds to a distance sinks to zero, as it should. Whatever is
-near in size keeps its scale, and so its bits. The coordinates z do not change with the units: x' = x / u has
-the centres m / u and the scale u s, and its scatters are those of x. So a covariance drawn towards a sphere
-in the units u is one of x as well.
+*Units.* Moments contain each column in z = x * scale, near one. A ridge, a sphere or a median of variances
+compares columns in the units of the data, which in z is a ratio of scales. For columns of 1e-300 next to
+columns of 1, this ratio or its square is out of range. Such a small column is negligible relative to the
+sphere for any scale of its own: `comparable` sets its scale to at most 2^200 times the scale of the column
+that determines the sphere, and its contribution to a distance underflows to zero, as it should. Columns of
+similar size keep their scale and therefore their bits. The coordinates z do not change with the units: x' =
+x / u has the centres m / u and the scale u s, and the scatters of x. Therefore a covariance shrunk towards a
+sphere in the units u is a covariance of x too.
 """
 
 from __future__ import annotations
@@ -55,14 +59,25 @@ from discrim.core.numerics.arrays import Floats, Mask
 from discrim.core.rules.leave_one_out import LeftOut
 
 BARREN = 1e-12
-"""Share of a column's variance, beyond the columns before it, that is the rounding of a given covariance."""
+"""Proportion of a column's variance left by earlier columns that counts as rounding of a given covariance."""
 
 
 def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: Floats) -> ClassMoments:
-    """Moments of rows of which only means (K, p) and covariances (K, p, p) or (1, p, p) are known.
+    """Construct moments from class means and covariances.
 
-    Covariances are by class, or one within all of them; divisors (K,) or (1,) are what the sums of squares
-    and products were divided by.
+    Parameters
+    ----------
+    means : (K, p) float
+    covariances : (K, p, p) or (1, p, p) float
+        Covariance of each class, or within all classes.
+    counts : (K,) float
+        Numbers of rows.
+    divisors : (K,) or (1,) float
+        Divisors of the covariances.
+
+    Returns
+    -------
+    ClassMoments
 
     Examples
     --------
@@ -81,9 +96,18 @@ def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: 
 
 
 def root_of(scatter: Floats, barren: float | Floats = BARREN) -> Floats:
-    """Upper triangular root (p, p); the row of a column that those before it determine is zero.
+    """Compute the triangular root of a scatter, with a zero row for each column that earlier columns determine.
 
-    Barren is the share of a column's sum of squares, one for all or (p,), that is rounding.
+    Parameters
+    ----------
+    scatter : (p, p) float
+    barren : float or (p,) float
+        Proportion of a column's sum of squares up to which a residual counts as rounding error.
+
+    Returns
+    -------
+    (p, p) float
+        Upper triangular.
     """
     least = np.broadcast_to(barren, len(scatter))
     sd = np.sqrt(np.diagonal(scatter))
@@ -100,7 +124,7 @@ def root_of(scatter: Floats, barren: float | Floats = BARREN) -> Floats:
 
 
 def with_scatter(moments: ClassMoments, spread: Spread) -> ClassMoments:
-    """Moments by class with what a model needs of the scatter and no more: "class", "pooled", "diagonal"."""
+    """Reduce moments by class to the second moments of a model: "class", "pooled" or "diagonal"."""
     if spread == "pooled":
         return moments.pooled()
     if spread == "diagonal" and moments.scatters.ndim == 3:
@@ -112,9 +136,21 @@ def with_scatter(moments: ClassMoments, spread: Spread) -> ClassMoments:
 def among_classes(
     moments: ClassMoments, position: NDArray[np.intp], n_classes: int, *, by_class: bool
 ) -> ClassMoments:
-    """The same moments where there are more classes: class k is class position[k] of them.
+    """Extend moments to a larger set of classes; the new classes have no rows.
 
-    `by_class` is whether the scatters are, which one class alone does not show; a pooled one stays.
+    Parameters
+    ----------
+    moments : ClassMoments
+    position : (K,) int
+        Position of each class among the new classes.
+    n_classes : int
+        Number of the new classes.
+    by_class : bool
+        Whether there is a scatter for each class, which a single class does not show. A pooled one is kept.
+
+    Returns
+    -------
+    ClassMoments
     """
 
     def placed(values: NDArray[Any]) -> NDArray[Any]:
@@ -134,15 +170,26 @@ def among_classes(
 
 
 LEAST_LEFT = 1e-12
-"""Share of what was there of a column, beyond the columns before it, from which on its root has digits."""
+"""Smallest remaining proportion of the residual of a column for which the downdated root is accurate."""
 
 
 def roots_without(whole: Floats, gone: Floats, left: Floats, barren: Floats) -> Floats:
-    """Triangular roots (K, p, p) of what is left of scatters.
+    """Compute triangular roots of the scatters that remain after rows are removed.
 
-    They are made of roots (K, p, p) of all rows, roots (K, m, p) of what goes, and of what is left of the
-    scatters to the rounding of those of all rows, of which the barren share (K, p) of a column's sum of
-    squares is rounding.
+    Parameters
+    ----------
+    whole : (K, p, p) float
+        Roots of all rows.
+    gone : (K, m, p) float
+        Roots of the removed part.
+    left : (K, p, p) float
+        Differences of the scatters.
+    barren : (K, p) float
+        Proportion of each remaining sum of squares that may be rounding error.
+
+    Returns
+    -------
+    (K, p, p) float
     """
     roots = []
     all_downdated = True
@@ -151,7 +198,7 @@ def roots_without(whole: Floats, gone: Floats, left: Floats, barren: Floats) -> 
         if root is None:
             all_downdated = False
             root = root_of(scatter, barren[k])
-            # Columns are as long as those of the scatter: what a zero row had goes to the others.
+            # Rescale columns to the diagonal of the scatter, because rows set to zero shorten them.
             lengths = np.sqrt((root**2).sum(axis=0))
             root = root * (np.sqrt(np.diagonal(scatter)) / np.where(lengths > 0, lengths, 1.0))
         roots.append(root)
@@ -160,7 +207,22 @@ def roots_without(whole: Floats, gone: Floats, left: Floats, barren: Floats) -> 
 
 
 def _downdated(whole: Floats, gone: Floats, left: Floats) -> Floats | None:
-    """The root of R'R - B'B; None where a column of it is not known by that."""
+    """Downdate a root.
+
+    Parameters
+    ----------
+    whole : (p, p) float
+        Root R of all rows.
+    gone : (m, p) float
+        Root B of the removed part.
+    left : (p, p) float
+        Difference R'R - B'B.
+
+    Returns
+    -------
+    (p, p) float or None
+        Root of R'R - B'B; None if a column of it would be inaccurate.
+    """
     sizes = np.sqrt((whole**2).sum(axis=0))
     if (np.abs(np.diagonal(whole)) <= EPS * len(whole) * sizes).any() or not np.diagonal(left).all():
         return None
@@ -172,7 +234,17 @@ def _downdated(whole: Floats, gone: Floats, left: Floats) -> Floats | None:
 
 
 def _alike(roots: Floats) -> Floats:
-    """Roots by class; a column that is determined in all of them together is so by the same slopes."""
+    """Set columns that are determined over all classes to the same combination in each class.
+
+    Parameters
+    ----------
+    roots : (K, p, p) float
+        Changed in place.
+
+    Returns
+    -------
+    (K, p, p) float
+    """
     pooled = (np.swapaxes(roots, 1, 2) @ roots).sum(axis=0)
     common = root_of(pooled, BARREN)
     kept = np.diagonal(common) != 0
@@ -184,28 +256,29 @@ def _alike(roots: Floats) -> Floats:
 
 
 UNITS = 16 * EPS
-"""Relative rounding of a sum of squares that was gathered and merged."""
+"""Relative rounding error of a sum of squares after gathering and merging."""
 
 DIGIT = 0.1
-"""Relative error from which on a number has no digit."""
+"""Relative error at which a number has no correct digit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remainder:
-    """What is left, or why it is not known.
+    """Moments of the remaining rows, or the reason why they cannot be computed.
 
     Attributes
     ----------
     moments : ClassMoments or None
-        None where there is a fault.
+        None if there is a fault.
     error : (K, p) or (1, p) float
-        Bound of the relative error of each sum of squares; zero where it is exact.
+        Bound of the relative error of each sum of squares; zero if it is exact.
     fault : {"", "rows", "weights", "means", "squares", "digits"}
-        What does not fit: more rows go than there are; weights are left without rows, or too little of them
-        to be told from rounding; classes whose rows all go have other means; more squares go than there are,
-        so that the rows are no part of the others; no digit is left.
+        "rows" if more rows are removed than there are; "weights" if weights remain without rows, or remaining
+        weights are as small as rounding errors; "means" if a class whose rows are all removed has another
+        mean; "squares" if a sum of squares becomes negative, which shows that the rows are not a subset;
+        "digits" if no correct digit remains.
     at : (int, int)
-        Class, -1 where it is all of them, and column at fault.
+        Positions of the class, -1 for all classes, and of the column at fault.
     """
 
     moments: ClassMoments | None
@@ -215,10 +288,18 @@ class Remainder:
 
 
 def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | None = None) -> Remainder:
-    """Moments of the rows of `whole` without those of `gone`, which are among them.
+    """Compute the moments of the rows of `whole` without the rows of `gone`, which are a subset.
 
-    Scatters are by class, pooled or diagonal. Where a column is known to have one value in all rows of a
-    class that are left, `known` (K, p) has it, and else NaN.
+    Parameters
+    ----------
+    whole, gone : ClassMoments
+        With scatters by class, pooled or diagonal.
+    known : (K, p) float, optional
+        Value of each column that is constant in the remaining rows of a class; NaN otherwise.
+
+    Returns
+    -------
+    Remainder
 
     Examples
     --------
@@ -260,12 +341,12 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
         centres = np.where(still, known, centres)
         rests = np.where(still, 0.0, rests)
     scatters, error = _left(whole, gone, lift, rows, share)
-    # A pooled scatter has no part of a column that no class varies in.
+    # In a pooled scatter, a column is cleared only if it is constant within every class.
     one = np.asarray(still[rows > 0].all(axis=0, keepdims=True))
     _clear(scatters, error, still if len(error) == len(still) else one)
     squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
     lost = squares * DIGIT <= error
-    # What was constant over all rows is so over those that are left.
+    # Columns that were constant over all rows are constant over the remaining rows, without error.
     lost &= error > 0
     if lost.any():
         k, j = np.argwhere(lost)[0].tolist()
@@ -275,7 +356,7 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
     roots = None
     if scatters.ndim == 3:
         roots = roots_without(*_roots(whole, gone, lift), scatters, np.maximum(relative / DIGIT, BARREN))
-        # Classes from which nothing goes keep what they have.
+        # Classes without removed rows keep their roots and scatters.
         kept = np.flatnonzero(gone.counts == 0) if whole.spread == "class" else np.zeros(0, dtype=np.intp)
         if whole.roots is not None:
             roots[kept] = whole.roots[kept]
@@ -285,7 +366,20 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
 
 
 def _roots(whole: ClassMoments, gone: ClassMoments, lift: Floats) -> tuple[Floats, Floats]:
-    """Roots of all rows and, with what the means moved by, of those that go."""
+    """Collect the roots of all rows and of the removed part.
+
+    Parameters
+    ----------
+    whole, gone : ClassMoments
+    lift : (K, p) float
+        Mean differences, scaled by the square root of n n_2/n_1.
+
+    Returns
+    -------
+    whole_roots : (K, p, p) or (1, p, p) float
+    gone_roots : (K, m, p) or (1, m, p) float
+        Roots of the removed rows with the mean differences as additional rows.
+    """
     own, other = (
         np.stack([root_of(each) for each in moments.scatters]) if moments.roots is None else moments.roots
         for moments in (whole, gone)
@@ -295,7 +389,20 @@ def _roots(whole: ClassMoments, gone: ClassMoments, lift: Floats) -> tuple[Float
 
 
 def _moved_means(whole: ClassMoments, gap: Floats, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where (K, p) a class has another mean though all its rows go."""
+    """Find classes whose rows are all removed although the means differ.
+
+    Parameters
+    ----------
+    whole : ClassMoments
+    gap : (K, p) float
+        Mean differences in units of z.
+    rows : (K,) int
+        Numbers of remaining rows.
+
+    Returns
+    -------
+    (K, p) bool
+    """
     sd = np.sqrt(whole.squares.sum(axis=0) / whole.total)
     size = np.abs(whole.class_means).max(axis=0) * whole.scale
     ends = (rows == 0) & (whole.rows > 0)
@@ -303,7 +410,15 @@ def _moved_means(whole: ClassMoments, gap: Floats, rows: NDArray[np.int64]) -> N
 
 
 def _clear(scatters: Floats, error: Floats, still: NDArray[np.bool_]) -> None:
-    """Make zero, in place, what is zero of columns without a variance."""
+    """Set scatters and errors of columns without variance to zero, in place.
+
+    Parameters
+    ----------
+    scatters : (K, p, p), (1, p, p) or (K, p) float
+    error : (K, p) or (1, p) float
+    still : (K, p) or (1, p) bool
+        Columns without variance.
+    """
     error[still] = 0.0
     scatters[still] = 0.0
     if scatters.ndim == 3:
@@ -313,7 +428,24 @@ def _clear(scatters: Floats, error: Floats, still: NDArray[np.bool_]) -> None:
 def _left(
     whole: ClassMoments, gone: ClassMoments, lift: Floats, rows: NDArray[np.int64], share: Floats
 ) -> tuple[Floats, Floats]:
-    """Scatters that are left, and bounds of the errors of their diagonals."""
+    """Subtract the scatters of the removed rows.
+
+    Parameters
+    ----------
+    whole, gone : ClassMoments
+    lift : (K, p) float
+        Mean differences, scaled by the square root of n n_2/n_1.
+    rows : (K,) int
+        Numbers of remaining rows.
+    share : (K, 1) float
+        n_2 / n_1 of each class.
+
+    Returns
+    -------
+    scatters : (K, p, p), (1, p, p) or (K, p) float
+    error : (K, p) or (1, p) float
+        Bounds of the errors of the sums of squares.
+    """
     wider = 1 + np.sqrt(share)
     if whole.spread == "pooled":
         scatters = whole.scatters - gone.scatters - lift.T @ lift
@@ -331,22 +463,22 @@ def _left(
 
 
 REACH_OF_SCALES = 200
-"""Binary orders of magnitude by which scales may differ where columns are compared."""
+"""Maximum difference of the scales of columns that are compared, in powers of two."""
 
 
 def comparable(moments: ClassMoments) -> ClassMoments:
-    """Moments whose scales differ by no more than a sphere of the largest columns can tell."""
+    """Limit the scales of the moments to the range in which a sphere of the largest columns matters."""
     return _within_reach(moments, float(moments.scale.min()))
 
 
 def comparable_to_median(moments: ClassMoments) -> ClassMoments:
-    """Moments whose scales differ by no more than the median of the variances can tell."""
+    """Limit the scales of the moments to the range in which the median of the variances matters."""
     middle = median_column(moments.squares.sum(axis=0), moments.scale)
     return _within_reach(moments, float(moments.scale[middle]))
 
 
 def median_column(squares: Floats, scale: Floats) -> int:
-    """Position of the column whose variance in the units of the data is the (upper) median."""
+    """Return the position of the column with the (upper) median of the variances in the units of the data."""
     with np.errstate(divide="ignore"):
         sizes = 0.5 * np.log2(squares) - np.log2(scale)
     return int(np.argsort(sizes, kind="stable")[len(scale) // 2])
@@ -361,7 +493,7 @@ def _within_reach(moments: ClassMoments, reference: float) -> ClassMoments:
 
 
 def within_sd(moments: ClassMoments) -> Floats:
-    """Standard deviations (p,) within classes, divisor N - K; over all rows where there are none within."""
+    """Return standard deviations (p,) within classes with divisor N - K, or over all rows if these are zero."""
     free = max(moments.total - moments.n_classes, 1.0)
     within = np.sqrt(moments.squares.sum(axis=0) / free)
     over_all = np.sqrt(total_squares(moments) / moments.total)
@@ -369,24 +501,27 @@ def within_sd(moments: ClassMoments) -> Floats:
 
 
 def constant_within(moments: ClassMoments) -> Mask:
-    """Whether columns (p,) have one value in each class, up to rounding."""
+    """Return which columns (p,) are constant within each class, up to rounding."""
     free = max(moments.total - moments.n_classes, 1.0)
     within = np.sqrt(moments.squares.sum(axis=0) / free)
     return np.asarray(within <= EPS * np.sqrt(moments.total) * moments.magnitude)
 
 
 def in_units(moments: ClassMoments, unit: Floats) -> ClassMoments:
-    """The moments of x / unit (p,)."""
+    """Return the moments of x / unit, for units (p,)."""
     return replace(moments, centres=moments.centres / unit, scale=moments.scale * unit)
 
 
 def in_deviations(moments: ClassMoments) -> ClassMoments:
-    """The moments of columns over their standard deviations within classes."""
+    """Return the moments of columns divided by their standard deviations within classes."""
     return in_units(moments, within_sd(moments))
 
 
 def standardized_left_out(moments: ClassMoments, left_out: Callable[[ClassMoments], LeftOut]) -> LeftOut:
-    """Scores of rows left out, where those of columns over their standard deviations follow from moments."""
+    """Return leave-one-out scores computed from columns divided by their standard deviations within classes.
+
+    The standard deviations of all rows are used for each row.
+    """
     unit = within_sd(moments)
     scores = left_out(in_units(moments, unit))
     return lambda x, codes, weights: scores((x.T / unit[:, None]).T, codes, weights)
