@@ -1,1 +1,1 @@
-"""What one pass over the rows adds up: counts, means and scatters of classes."""
+"""Moments that one pass over the rows accumulates: counts, means and scatters of classes."""

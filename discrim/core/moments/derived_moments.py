@@ -96,7 +96,7 @@ def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: 
 
 
 def root_of(scatter: Floats, barren: float | Floats = BARREN) -> Floats:
-    """Compute the triangular root of a scatter, with a zero row for each column that earlier columns determine.
+    """Compute the triangular root of a scatter; the rows of linearly dependent columns are zero.
 
     Parameters
     ----------
@@ -493,7 +493,7 @@ def _within_reach(moments: ClassMoments, reference: float) -> ClassMoments:
 
 
 def within_sd(moments: ClassMoments) -> Floats:
-    """Return standard deviations (p,) within classes with divisor N - K, or over all rows if these are zero."""
+    """Return standard deviations (p,) within classes with divisor N - K, over all rows if zero."""
     free = max(moments.total - moments.n_classes, 1.0)
     within = np.sqrt(moments.squares.sum(axis=0) / free)
     over_all = np.sqrt(total_squares(moments) / moments.total)

@@ -1,8 +1,8 @@
-"""Counts of levels by class, gathered while the rows of a pass go by; they add up as moments do.
+"""Counts of levels by class, accumulated in the same pass as the moments; they can be merged like moments.
 
-Of columns that hold positions of levels a mean says little, and counts of levels from means of indicators
-have lost digits. So they are counted: n_kl is the number of rows, or the sum of weights, of class k and
-level l.
+Naive Bayes and other models of categorical columns use them. For columns that contain positions of levels a
+mean is not meaningful, and counts that are computed from means of indicators lose digits. Therefore n_kl,
+the number of rows (or the sum of weights) of class k and level l, is counted directly.
 """
 
 from __future__ import annotations
@@ -24,31 +24,35 @@ from discrim.core.numerics.map_reduce import map_reduce
 T = TypeVar("T")
 
 ROUNDED = 64 * EPS
-"""Share of a sum of weights that may be the rounding of a difference."""
+"""Proportion of a sum of weights that may be rounding error of a difference."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelCounts:
-    """Counts of levels by class: a table (K, L_j) of rows, or weights, for each column of levels.
+    """Counts of levels by class.
 
-    Negative are the columns (p,) of numbers in which a value below zero was met, which no counts of things
-    have.
+    Attributes
+    ----------
+    tables : tuple of (K, L_j) float
+        Numbers of rows, or sums of weights, for each column of levels.
+    negative : (p,) bool
+        Numeric columns in which a negative value occurred, which counts cannot have.
     """
 
     tables: tuple[Floats, ...]
     negative: NDArray[np.bool_]
 
     def merge(self, other: LevelCounts) -> LevelCounts:
-        """The counts of both sets of rows together; none where one of them has none."""
+        """Return the counts of both sets of rows; without tables if one of the two has none."""
         if len(self.tables) != len(other.tables):
             return LevelCounts((), self.negative | other.negative)
         tables = tuple(a + b for a, b in zip(self.tables, other.tables, strict=True))
         return LevelCounts(tables, self.negative | other.negative)
 
     def without(self, other: LevelCounts) -> LevelCounts:
-        """The counts of what is left without the other rows; below zero where these are no part of them.
+        """Subtract the counts of other rows; negative if these are not a subset.
 
-        Whether a negative value is left is not known, so that one that was met stays.
+        A negative value that occurred stays recorded, because it may be in the remaining rows.
         """
 
         def less(a: Floats, b: Floats) -> Floats:
@@ -61,11 +65,11 @@ class LevelCounts:
         return LevelCounts(tables, self.negative)
 
     def classes(self, keep: Codes) -> LevelCounts:
-        """The counts of some of the classes."""
+        """Return the counts of the classes at positions `keep`."""
         return LevelCounts(tuple(table[keep] for table in self.tables), self.negative)
 
     def among(self, position: Codes, n_classes: int) -> LevelCounts:
-        """The same counts where there are more classes: class k is class position[k] of them."""
+        """Extend the counts to `n_classes` classes; class k becomes class position[k]."""
         placed = []
         for table in self.tables:
             out = np.zeros((n_classes, table.shape[1]))
@@ -75,7 +79,17 @@ class LevelCounts:
 
 
 def add_levels(table: Floats, codes: Codes, levels: Floats, weights: Floats | None) -> None:
-    """Add rows of classes (m,) and positions of levels (m,) to a table (K, L)."""
+    """Add rows to a table of counts, in place.
+
+    Parameters
+    ----------
+    table : (K, L) float
+    codes : (m,) int
+        Class of each row.
+    levels : (m,) float
+        Position of the level of each row.
+    weights : (m,) float, optional
+    """
     cells = codes * table.shape[1] + levels.astype(np.intp)
     table += np.bincount(cells, weights, table.size).reshape(table.shape)
 
@@ -117,7 +131,7 @@ class CountedBlocks:
                 levels = x.column(place) if isinstance(x, SparseRows) else x[:, place]
                 add_levels(table, codes, levels, weights)
             if isinstance(x, SparseRows):
-                # Columns of positions are of designs that are not sparse.
+                # Sparse designs have no columns of level positions.
                 steps = x.steps
                 below = x.base[steps.indices] + steps.data < 0
                 negative[steps.indices[below]] = True
@@ -146,17 +160,42 @@ def _with_counts(task: Callable[[Any], T], counted: CountedBlocks, blocks: Any) 
 
 
 def both_merged(merge: Callable[[T, T], T], a: tuple[T, Any], b: tuple[T, Any]) -> tuple[T, Any]:
-    """Merge the results of two parts, and the counts that their passes made."""
+    """Merge the results and the counts of two parts.
+
+    Parameters
+    ----------
+    merge : callable
+        Merges two results.
+    a, b : (result, counts)
+
+    Returns
+    -------
+    (result, counts)
+    """
     return merge(a[0], b[0]), a[1].merge(b[1])
 
 
 def as_columns(tables: tuple[Floats, ...], counts: Floats) -> tuple[Floats, Floats]:
-    """Means (K, q) and sums of squares about them (K, q) of the positions of levels that tables count."""
+    """Compute moments of level positions from counts.
+
+    Parameters
+    ----------
+    tables : tuple of q (K, L_j) float
+        Counts of levels.
+    counts : (K,) float
+        Sums of weights.
+
+    Returns
+    -------
+    means : (K, q) float
+    squares : (K, q) float
+        Sums of squares about the means.
+    """
     means = np.zeros((len(counts), len(tables)))
     squares = np.zeros((len(counts), len(tables)))
     whole = np.where(counts > 0, counts, 1.0)[:, None]
     for j, table in enumerate(tables):
-        # From the level of most rows, so that a column of one level has that as its mean to the last bit.
+        # Relative to the most frequent level: the mean of a column with one level is exact.
         usual = table.argmax(axis=1)[:, None]
         steps = np.arange(table.shape[1]) - usual
         shift = (table * steps).sum(axis=1, keepdims=True) / whole
@@ -166,9 +205,20 @@ def as_columns(tables: tuple[Floats, ...], counts: Floats) -> tuple[Floats, Floa
 
 
 def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
-    """Sums (K, J) of columns of counts by class, whole where they are whole but for rounding."""
+    """Return the sums of columns of counts by class, rounded to integers if close enough.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    columns : (J,) int
+        Positions of the columns.
+
+    Returns
+    -------
+    (K, J) float
+    """
     part = moments.columns(columns)
-    # Powers of two apart, so that neither product rounds more than once.
+    # The scale is a power of two, so each product is rounded only once.
     sums = part.counts[:, None] * part.centres + part.counts[:, None] * (part.rests / part.scale)
     slack = ROUNDED * np.abs(sums).sum(axis=0)
     whole = np.round(sums)

@@ -2,16 +2,16 @@
 
 Theory. Write z = x * scale, with a scale that is a power of two and so costs no digit.
 For class k with weights w, the moments are n_k = sum w, m_k = sum w z / n_k and
-W_k = sum w (z - m_k)(z - m_k)'. A mean is held as the nearest number in the units of
-the data (`centres`) and what that rounding leaves (`rests`): differences of means, and
+W_k = sum w (z - m_k)(z - m_k)'. A mean is stored as the nearest float64 in the units of
+the data (`centres`) and its rounding error (`rests`): differences of means, and
 of rows from means, then have all their digits however far from zero the data lie.
 
 *One pass.* Each class gets a provisional centre a_k, the mean of its rows in the
 first block that has rows of it. Every block adds to the sums of d = z - a_k and to the
 products of d; at the end W_k = sum w d d' - n_k e_k e_k' with e_k = sum w d / n_k.
 The subtraction loses no digits while n_k e_k^2 is small relative to W_k, which it is
-unless the rows come in an order with a trend. This is checked, and if it fails, a second pass takes the
-deviations from the means that the first one computed.
+unless the rows are in an order with a trend. This is checked, and if it fails, a second pass computes
+deviations from the means of the first pass.
 
 *Digits.* A scatter squares the condition number of the rows. If the rows are few (so
 that it costs nothing), or their within-class correlation is ill-conditioned, a further
@@ -23,7 +23,7 @@ its diagonal alone is stored.
 
 *Merging* adds positive terms only (Chan, Golub & LeVeque, 1983, The American
 Statistician 37, 242-247): W = W_a + W_b + n_a n_b / (n_a + n_b) d d', d the
-difference of the means; roots are merged by the QR of what they stand for.
+difference of the means; roots are merged by the QR of the stacked roots and mean differences.
 
 *Rows in parts.* The moments of the parts are merged. Only the merged moments decide whether roots
 are needed, because a part may be ill-conditioned if the whole is not: another pass then computes
@@ -55,7 +55,7 @@ ROOT_WORK = 2.0**24
 class ClassMoments:
     """Sufficient statistics of classes, in coordinates z = (x - origin) * scale.
 
-    `gather` computes them from rows, and `merge` adds those of other rows.
+    `gather` computes them from rows, and `merge` combines the moments of two sets of rows.
 
     The mean of class k is centres[k] + rests[k] / scale.
 
@@ -417,7 +417,7 @@ def gather_parts(
 
 
 class _Gathered(NamedTuple):
-    """Moments without roots, and the centre from which a pass for the roots takes deviations."""
+    """Moments without roots, and the class means about which a further pass computes the roots."""
 
     moments: ClassMoments
     centre: Centre
@@ -435,6 +435,19 @@ def _one_pass(
     """Compute the moments of each part without roots; a pass that lost digits is repeated.
 
     Moments of a column whose values differ by more than the largest float64 are not finite.
+
+    Parameters
+    ----------
+    blocks : iterable of blocks
+        With codes part * n_classes + class.
+    n_parts, n_classes, n_columns : int
+    spread : Spread
+        Second moments that are accumulated.
+
+    Returns
+    -------
+    list of _Gathered
+        One for each part.
     """
     sums = [Sums(n_classes, n_columns, spread) for _ in range(n_parts)]
     for x, codes, weights in blocks:
@@ -463,7 +476,19 @@ def _one_pass(
 
 
 def _with_roots(blocks: RowBlocks, found: list[_Gathered], spread: Spread) -> list[ClassMoments]:
-    """Compute the roots of the rows about the means of the first pass, and add them to the moments."""
+    """Compute the roots of the rows about the means of the first pass, and add them to the moments.
+
+    Parameters
+    ----------
+    blocks : iterable of blocks
+    found : list of _Gathered
+        Results of the first pass for each part.
+    spread : Spread
+
+    Returns
+    -------
+    list of ClassMoments
+    """
     by_class = spread in ("class", "thin class")
     task = partial(row_sums.centred_roots, centres=[each.centre for each in found], by_class=by_class)
     rooted = map_reduce(blocks, task, _both_roots)
@@ -478,7 +503,19 @@ def _both_roots(one: list[CentredRoots], other: list[CentredRoots]) -> list[Cent
 
 
 def _rooted(moments: ClassMoments, found: CentredRoots, thin: bool) -> ClassMoments:
-    """Return the moments of one part with its roots, and with means corrected by the sums of deviations."""
+    """Add roots to the moments of a part, and correct the means by the sums of deviations.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    found : CentredRoots
+    thin : bool
+        Whether the roots have fewer rows than columns.
+
+    Returns
+    -------
+    ClassMoments
+    """
     n_columns = moments.n_columns
     rows = max(map(len, found.roots)) if thin else n_columns
     # Rows of zeros that nothing is written to take no memory.
@@ -547,7 +584,7 @@ def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C
         One origin, or one for each row.
     scale : (p,) float
     order : {"C", "K"}
-        Memory layout: by row of z, or that of x. With "K", the transpose of x is returned if it equals z.
+        Memory layout: by row of z, or the layout of x. With "K", x.T is returned if it equals z.
     """
     unscaled = bool((scale == 1).all())
     if order == "K" and unscaled and not origin.any():
@@ -564,5 +601,5 @@ def from_class_means(moments: ClassMoments, x: Floats, classes: Codes | int) -> 
 
 
 def column_squares(columns: Floats) -> Floats:
-    """Sum of squares (m,) of each column of (p, m)."""
+    """Return the sum of squares (m,) of each column of (p, m)."""
     return np.asarray(np.einsum("ij,ij->j", columns, columns))

@@ -3,11 +3,11 @@
 `gather` in `discrim.core.moments.moments`, which has the theory, calls these functions. Blocks contain x
 (m, p); all computations use the transpose (p, m).
 
-A linear model takes the triangular root of its rows in one pass. With A the (n, m) matrix of a constant and
-the columns, each row times the root of its weight, A = QR leaves the (m, m) triangle R, and R'R = A'A. All
-sums of squares of least squares are those of parts of R, which has the digits of the rows themselves, where
-the products of A'A have lost half of them. The triangle of more rows is that of the triangle with these below
-it, so that blocks and parts add up.
+A linear model computes the triangular root of its rows in one pass. With A the (n, m) matrix of a constant
+and the columns, each row times the root of its weight, A = QR leaves the (m, m) triangle R, and R'R = A'A.
+All sums of squares of least squares follow from blocks of R, which has the accuracy of the rows, whereas
+the products A'A lose half of the digits. The triangle of more rows is the triangle of the old triangle with
+the new rows below it, so blocks and parts can be merged.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ squares by class and column ("diagonal"), or, if there are more columns than row
 the data, of all classes ("thin") or of each ("thin class")."""
 
 ONE_HOT_CLASSES = 32
-"""Number of classes up to which sums by class are faster by a dense indicator matrix than by a sparse one."""
+"""Number of classes up to which class sums are faster by a dense indicator matrix than by a sparse one."""
 
 LITTLE = 3.0
-"""Ratio of between to within sums of squares up to which deviations are taken from one common centre."""
+"""Ratio of between to within sums of squares up to which one common centre is used for all classes."""
 
 LOOK = 512
 """Number of rows of the first block that determine scale and centre."""
@@ -70,13 +70,21 @@ def is_thin(spread: Spread) -> bool:
 
 
 def products(spread: Spread) -> Spread:
-    """Return the second moments that the first pass accumulates: those of thin roots are diagonal."""
+    """Return the second moments that the first pass accumulates: "diagonal" for thin roots."""
     return "diagonal" if is_thin(spread) else spread
 
 
 @dataclass(frozen=True, slots=True)
 class RowsOfPart:
-    """The rows of one part; iteration reads the blocks of all parts."""
+    """The rows of one part; iteration reads the blocks of all parts.
+
+    Attributes
+    ----------
+    blocks : iterable of blocks
+        With codes part * n_classes + class.
+    part : int
+    n_classes : int
+    """
 
     blocks: RowBlocks
     part: int
@@ -103,6 +111,14 @@ class Sums:
     """
 
     def __init__(self, n_classes: int, n_columns: int, spread: Spread) -> None:
+        """Start with sums of zero.
+
+        Parameters
+        ----------
+        n_classes, n_columns : int
+        spread : Spread
+            Second moments that are accumulated.
+        """
         refuse_wide(n_classes, n_columns, spread)
         self.spread = spread
         self.counts = np.zeros(n_classes)
@@ -125,7 +141,15 @@ class Sums:
             self.sums = total[:n_columns, n_columns:]
 
     def add(self, x: Floats, codes: Codes, weights: Floats | None) -> None:
-        """Add the rows of one block."""
+        """Add the rows of one block.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+            Class of each row.
+        weights : (m,) float, optional
+        """
         if weights is not None and not (weights > 0).all():
             present = weights > 0
             x = x[present]
@@ -136,7 +160,7 @@ class Sums:
         columns, (n_columns, n_classes) = x.T, self.centres.shape
         rows = np.bincount(codes, minlength=n_classes)
         if self._space.size < self._height * len(x):
-            # Blocks without their missing rows differ in length, and the first use of new memory is slow.
+            # Blocks differ in length after missing rows are dropped, and the first use of memory is slow.
             self._space = np.empty(self._height * len(x))
         buffer = self._space[: self._height * len(x)].reshape(-1, len(x))
         deviations = buffer[:n_columns]
@@ -167,6 +191,15 @@ class Sums:
             _add_square(self._total, buffer)
 
     def _add_by_class(self, columns: Floats, codes: Codes, weights: Floats | None) -> None:
+        """Add the sums and products of each class.
+
+        Parameters
+        ----------
+        columns : (p, m) float
+        codes : (m,) int
+            Class of each row.
+        weights : (m,) float, optional
+        """
         for k, rows in _by_class(codes, len(self.counts)):
             part = np.take(columns, rows, axis=1)
             part -= self.centres[:, k, None]
@@ -186,6 +219,16 @@ class Sums:
         self._settled = True
 
     def _place_new_centres(self, columns: Floats, codes: Codes, rows: NDArray[np.intp]) -> None:
+        """Choose the centres of classes that occur for the first time, and in the first block the scale.
+
+        Parameters
+        ----------
+        columns : (p, m) float
+        codes : (m,) int
+            Class of each row.
+        rows : (K,) int
+            Numbers of rows of each class in the block.
+        """
         new = (rows > 0) & (self.rows == 0)
         if self._settled or self._common is not None or not new.any():
             return
@@ -205,7 +248,7 @@ class Sums:
         deviations = columns[:, :LOOK] - np.take(self.centres, codes[:LOOK], axis=1)
         self.scale = column_scale(np.abs(deviations).max(axis=1))
         if (self.scale < 1).any():
-            # Of equal values far from the others a mean is a rounding off, by which no column varies.
+            # The mean of equal values far from the others is rounded; correct it, or columns seem to vary.
             rests = np.zeros((len(columns), len(rows)))
             _add_class_sums(rests, columns - np.take(self.centres, codes, axis=1), codes)
             rests = rests[:, new] / rows[new]
@@ -213,7 +256,7 @@ class Sums:
             deviations = columns[:, :LOOK] - np.take(self.centres, codes[:LOOK], axis=1)
             self.scale = column_scale(np.abs(deviations).max(axis=1))
         if self.spread == "pooled" and 2 * new.sum() > len(new) and (self.scale == 1).all():
-            # A median, so that one wild row cannot draw the centre away from all others.
+            # A median, because one outlier would draw a mean away from all other rows.
             some = np.sort(columns[:, :: max(columns.shape[1] // 101, 1)], axis=1)
             centre = some[:, some.shape[1] // 2, None]
             between = (means - centre) ** 2 @ (rows[new] / rows.sum())
@@ -223,11 +266,11 @@ class Sums:
                 self.centres = np.repeat(centre, len(rows), axis=1)
 
     def shifts(self) -> Floats:
-        """Means (p, K) of the deviations: what the provisional centres are off by."""
+        """Return the means (p, K) of the deviations, which are the errors of the provisional centres."""
         return np.asarray(self.sums / np.where(self.counts > 0, self.counts, 1.0))
 
     def about_means(self) -> Floats:
-        """Sums of products about the class means; those of the pass are no more."""
+        """Return the sums of products about the class means; overwrites the products of the pass."""
         lift = np.sqrt(self.counts)[:, None] * self.shifts().T
         if self.spread == "diagonal":
             return np.asarray(self.products - lift**2)
@@ -235,7 +278,7 @@ class Sums:
             products = np.ascontiguousarray(self.products)
             _add_square(products, lift.T, -1.0)
             return (_mirrored(products) if self._triangular else products)[None]
-        # In place and in parts: of many columns a copy takes longer than the products.
+        # In place and in chunks: with many columns, a copy takes longer than the products.
         step = max(LIFTED // max(lift.size, 1), 1)
         for i in range(0, lift.shape[1], step):
             self.products[:, i : i + step] -= lift[:, i : i + step, None] * lift[:, None, :]
@@ -255,7 +298,7 @@ class Sums:
         return bool((lost > 0.875 * self._squares()).any())
 
     def out_of_range(self) -> bool:
-        """Whether a sum of squares overflowed, or sank to where products lose digits."""
+        """Return whether a sum of squares overflowed, or is so small that products lose digits."""
         squares = self._squares().reshape(-1, len(self.scale)).sum(axis=0)
         return bool(
             (~np.isfinite(squares) | (squares > SAFE**3) | ((squares < SAFE**-3) & (squares > 0))).any()
@@ -263,7 +306,16 @@ class Sums:
 
 
 def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1) -> None:
-    """Raise a DataError where the sums of a pass, and what is made of them, are more than the memory."""
+    """Raise DataError if the sums of a pass, and their copies, exceed the memory.
+
+    Parameters
+    ----------
+    n_classes, n_columns : int
+    spread : Spread
+        Second moments that are accumulated.
+    n_parts : int
+        Number of parts that are accumulated at once.
+    """
     p = float(n_columns)
     squares = 0.0 if spread == "diagonal" else COPIES * (n_classes if spread == "class" else 1) * p**2
     numbers = n_parts * (squares + COPIES * n_classes * p)
@@ -282,7 +334,20 @@ def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1
 
 
 def second_pass(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
-    """A second pass, about the means that the first one found."""
+    """Accumulate the rows again about the means that the first pass computed.
+
+    Parameters
+    ----------
+    blocks : iterable of blocks
+    first : Sums
+        Result of the first pass.
+    scale : (p,) float
+        Factors by which deviations are multiplied.
+
+    Returns
+    -------
+    Sums
+    """
     sums = Sums(len(first.counts), len(first.scale), first.spread)
     with np.errstate(over="ignore", invalid="ignore"):
         centres = first.centres + first.shifts() / first.scale[:, None]
@@ -293,7 +358,17 @@ def second_pass(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
 
 
 class Centre(NamedTuple):
-    """What deviations are taken from: class means, each a point and a shift from it (p, K), in units of z."""
+    """Class means from which deviations are computed.
+
+    Attributes
+    ----------
+    points : (p, K) float
+        Rounded class means in the units of the data.
+    shifts : (p, K) float
+        Differences of the means from these points, in units of z.
+    scale : (p,) float
+        Factors by which deviations are multiplied.
+    """
 
     points: Floats
     shifts: Floats
@@ -301,16 +376,21 @@ class Centre(NamedTuple):
 
 
 class CentredRoots(NamedTuple):
-    """Roots (m, p) of deviations from class means, of each class or one of all.
+    """Triangular roots of deviations from class means.
 
-    The sums (p, K) of the deviations are what rounding has left out of the class means.
+    Attributes
+    ----------
+    roots : list of (m, p) float
+        One for each class, or one for all classes.
+    sums : (p, K) float
+        Sums of the deviations, which show the rounding errors of the class means.
     """
 
     roots: list[Floats]
     sums: Floats
 
     def merge(self, other: CentredRoots) -> CentredRoots:
-        """Roots of both sets of rows, of deviations from the same means."""
+        """Return the roots of both sets of rows, whose deviations refer to the same means."""
         pairs = zip(self.roots, other.roots, strict=True)
         roots = [
             trapezium(np.concatenate([a, b])) if len(a) and len(b) else a if len(a) else b for a, b in pairs
@@ -320,7 +400,21 @@ class CentredRoots(NamedTuple):
 
 @np.errstate(over="ignore", invalid="ignore")
 def centred_roots(blocks: RowBlocks, *, centres: Sequence[Centre], by_class: bool) -> list[CentredRoots]:
-    """Triangular roots of the deviations of each part's rows from class means, by QR block after block."""
+    """Compute triangular roots of deviations from class means by a QR of each block.
+
+    Parameters
+    ----------
+    blocks : iterable of blocks
+    centres : sequence of Centre
+        Class means of each part.
+    by_class : bool
+        Whether there is a root for each class.
+
+    Returns
+    -------
+    list of CentredRoots
+        One for each part.
+    """
     n_columns, n_classes = centres[0].points.shape
     found = []
     for part, centre in zip(rows_of_parts(blocks, len(centres), n_classes), centres, strict=True):
@@ -330,7 +424,7 @@ def centred_roots(blocks: RowBlocks, *, centres: Sequence[Centre], by_class: boo
             deviations = (x.T - np.take(centre.points, codes, axis=1)) * centre.scale[:, None]
             deviations -= np.take(centre.shifts, codes, axis=1)
             for k, rows in _by_class(codes, n_classes):
-                # Summed in pairs: a plain sum of n numbers is less exact than their mean can be.
+                # NumPy sums contiguous rows pairwise, which is more accurate than a sequential sum.
                 own = np.take(deviations, rows, axis=1)
                 sums[:, k] += (own if weights is None else own * weights[rows]).sum(axis=1)
             if weights is not None:
@@ -345,7 +439,7 @@ def centred_roots(blocks: RowBlocks, *, centres: Sequence[Centre], by_class: boo
 
 
 def packed_triangle(rows: Floats) -> Floats:
-    """Upper triangular (p, p) root of rows (m, p), with rows of zeros where m < p."""
+    """Return the upper triangular root (p, p) of rows (m, p), with rows of zeros if m < p."""
     root = trapezium(rows) if len(rows) else rows
     square = np.zeros((rows.shape[1], rows.shape[1]))
     square[: len(root)] = root
@@ -353,17 +447,17 @@ def packed_triangle(rows: Floats) -> Floats:
 
 
 def trapezium(rows: Floats) -> Floats:
-    """Upper trapezoidal root of rows (m, p), of as many rows but at most p."""
+    """Return the upper trapezoidal root (min(m, p), p) of rows (m, p)."""
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 def sorted_by(codes: Codes, n_codes: int) -> Codes:
-    """Positions that sort codes, equal ones in their order; short codes sort by radix, in linear time."""
+    """Return the positions that sort codes in a stable way; 16-bit codes are sorted by radix."""
     return np.argsort(codes.astype(np.int16) if n_codes < 2**15 else codes, kind="stable")
 
 
 def _by_class(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """The classes that are there, with the positions of their rows."""
+    """Yield the classes that occur, with the positions of their rows."""
     order = sorted_by(codes, n_classes)
     start = 0
     for k, count in enumerate(np.bincount(codes, minlength=n_classes).tolist()):
@@ -373,7 +467,15 @@ def _by_class(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.in
 
 
 def _add_class_sums(total: Floats, columns: Floats, codes: Codes) -> None:
-    """Add sums of columns (p, m) over the rows of each class to a total (p, K)."""
+    """Add the sums of columns over the rows of each class to a total, in place.
+
+    Parameters
+    ----------
+    total : (p, K) float
+    columns : (p, m) float
+    codes : (m,) int
+        Class of each row.
+    """
     (n_columns, n_classes), n_rows = total.shape, len(codes)
     if n_classes <= ONE_HOT_CLASSES:
         indicator = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
@@ -386,7 +488,7 @@ def _add_class_sums(total: Floats, columns: Floats, codes: Codes) -> None:
         indicators = scipy.sparse.csc_array(single, shape=(n_classes, n_rows))
         total += (indicators @ np.ascontiguousarray(columns.T)).T
     else:
-        # Most classes have no row here, and what is added to them would be most of the work.
+        # Most classes do not occur in this block; adding zeros to them would be most of the work.
         order = sorted_by(codes, n_classes)
         classes = codes[order]
         starts = np.flatnonzero(np.diff(classes, prepend=-1))
@@ -394,11 +496,20 @@ def _add_class_sums(total: Floats, columns: Floats, codes: Codes) -> None:
 
 
 def _add_square(total: Floats, columns: Floats, factor: float = 1.0) -> None:
-    """Add a multiple of columns (p, m) times their transpose to a total (p, p), of many to its upper half."""
+    """Add columns times their transpose to a total, in place.
+
+    Parameters
+    ----------
+    total : (p, p) float
+        With many columns, only the upper triangle is updated.
+    columns : (p, m) float
+    factor : float
+        Multiplies the product.
+    """
     if len(total) < MANY:
         total += factor * (columns @ columns.T)
         return
-    # By the BLAS that factors the sum afterwards: threads of NumPy's would keep its from the processor.
+    # Use the BLAS of scipy, which factorizes the sum later: idle threads of NumPy's BLAS would block it.
     dsyrk = scipy.linalg.blas.dsyrk
     if FEW * columns.shape[1] < len(total):
         dsyrk(factor, columns.T, beta=1.0, c=total.T, trans=1, lower=1, overwrite_c=1)
@@ -407,7 +518,7 @@ def _add_square(total: Floats, columns: Floats, factor: float = 1.0) -> None:
 
 
 def _mirrored(square: Floats) -> Floats:
-    """A matrix (p, p), in its place, with its upper triangle below the diagonal too."""
+    """Copy the upper triangle of a matrix (p, p) to the lower triangle, in place, and return the matrix."""
     for rows in slices(len(square), MANY):
         square[rows, rows] = np.triu(square[rows, rows]) + np.triu(square[rows, rows], 1).T
         square[rows.stop :, rows] = square[rows, rows.stop :].T
@@ -415,7 +526,7 @@ def _mirrored(square: Floats) -> Floats:
 
 
 def column_scale(sizes: Floats) -> Floats:
-    """Powers of two that bring extreme columns near one and leave all others alone."""
+    """Return powers of two that bring columns of extreme size (p,) near one; one for all others."""
     extreme = np.isfinite(sizes) & (sizes > 0) & ((sizes > SAFE) | (sizes < 1 / SAFE))
     if not extreme.any():
         return np.ones(len(sizes))
@@ -425,7 +536,7 @@ def column_scale(sizes: Floats) -> Floats:
 
 
 def peaks(blocks: RowBlocks, n_columns: int) -> Floats:
-    """Largest deviation (p,) of each column from its first row."""
+    """Return the largest absolute deviation (p,) of each column from its value in the first row."""
 
     def wider(widest: Floats, columns: Floats) -> Floats:
         return np.asarray(np.maximum(widest, np.abs(columns - reference).max(axis=1)))
@@ -437,14 +548,14 @@ def peaks(blocks: RowBlocks, n_columns: int) -> Floats:
 
 
 def ill_conditioned(scatter: Floats) -> bool:
-    """Whether a scatter (p, p) has too few digits for what is computed from it, and a root is to be taken."""
+    """Return whether a scatter (p, p) is too ill-conditioned to be used without its root."""
     diagonal = np.diagonal(scatter)
     if not (diagonal > 0).all():
         return True
     unit = 1.0 / np.sqrt(diagonal)
     correlation = scatter * unit[:, None] * unit
     norm = np.abs(correlation).sum(axis=0).max()
-    # The transpose, the same matrix, lies as LAPACK wants it.
+    # The transpose is the same matrix in the memory layout of LAPACK.
     factor, failed = scipy.linalg.lapack.dpotrf(correlation.T, clean=0, overwrite_a=1)
     if failed:
         return True
@@ -454,11 +565,19 @@ def ill_conditioned(scatter: Floats) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowRoot:
-    """What least squares of rows needs: the R (m, 1 + p) of the constant and the columns less an origin (p,).
+    """Sufficient statistics of least squares: the triangular root of a constant and shifted columns.
 
-    R has 1 + p lines, or none where there was no row. The origin is taken from the columns before they are
-    multiplied, so that an offset costs no digits. Rows are those of positive weight, and the total sums
-    these.
+    Rows are the rows of positive weight. The origin is subtracted before products are formed, therefore an
+    offset of the columns costs no digits.
+
+    Attributes
+    ----------
+    triangle : (1 + p, 1 + p) float
+        Upper triangular R of the constant and the columns less the origin; (0, 1 + p) without rows.
+    origin : (p,) float
+    total : float
+        Sum of weights.
+    rows : int
     """
 
     triangle: Floats
@@ -468,9 +587,18 @@ class RowRoot:
 
 
 def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
-    """The root of all rows of blocks of x (m, p), codes and weights.
+    """Compute the triangular root of all rows in one pass.
 
-    Columns that are shifted (p,) may be taken from some constant, since the constant is in the model.
+    Parameters
+    ----------
+    blocks : iterable of (x, codes, weights)
+        Rows x (m, p), codes, which are not used, and weights (m,) or None.
+    shifted : (p,) bool
+        Columns from which a constant may be subtracted, because the model has a constant.
+
+    Returns
+    -------
+    RowRoot
 
     Examples
     --------
@@ -510,7 +638,7 @@ def _root_of(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
 def _merged(one: RowRoot, other: RowRoot) -> RowRoot:
     if not other.rows or not one.rows:
         return one if one.rows else other
-    # A column less another constant is the column and a multiple of the constant's own column.
+    # Changing the origin adds a multiple of the column of the constant.
     moved = other.triangle.copy()
     moved[:, 1:] += moved[:, :1] * (other.origin - one.origin)
     triangle = _triangle(np.vstack([one.triangle, moved]))

@@ -1,16 +1,18 @@
-"""Rows of which most values are the same: what differs is stored, and passes cost as much as is stored.
+"""Rows with mostly equal values per column: only the differences are stored, and passes cost as much.
 
-Theory. Column j of a row is x_j = b_j + s_j, and the steps s_j are zero but for few rows. With u the mean of
+`gather_sparse` is the counterpart of `discrim.core.moments.moments.gather` for sparse designs.
+
+Theory. Column j of a row is x_j = b_j + s_j, and the steps s_j are zero in most rows. With u the mean of
 the steps of class k, the sum of squares of its rows about their mean is
 
-    sum over stored w (s - u)^2  +  (n_k - what is stored weighs) u^2,
+    sum over stored w (s - u)^2  +  (n_k - weight of stored) u^2,
 
-both terms positive, so that nothing cancels: that the zeros are not looked at costs no digit. The mean itself
-is corrected by the mean of the deviations from it, which for rounded numbers is not zero.
+a sum of positive terms without cancellation, so skipping the zeros costs no digits. The mean itself is
+corrected by the mean of the deviations from it, which is not zero because of rounding.
 
-A linear score is that of the base, plus the products of the steps alone. Where a step is large beside what
-the column varies by within classes this loses digits, and so a column that is stored in most rows has a base
-amid its values; see `discrim.design.rows`.
+A linear score is the score of the base plus the products of the steps. If a step is large relative to the
+standard deviation of the column within classes, this loses digits; therefore a column that is stored in most
+rows has a base in the middle of its values; see `discrim.design.rows`.
 """
 
 from __future__ import annotations
@@ -28,12 +30,19 @@ from discrim.core.moments.row_sums import SAFE, Spread, column_scale, refuse_wid
 from discrim.core.numerics.arrays import Codes, Floats
 
 KEPT_WITHIN = 0.125
-"""Share of a column's sum of squares that has to be left within classes, so that products keep digits."""
+"""Smallest proportion of a column's sum of squares within classes for which products are accurate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseRows:
-    """Rows x (m, p) = base (p,) + steps (m, p), these without duplicates."""
+    """Rows x (m, p) = base + steps.
+
+    Attributes
+    ----------
+    base : (p,) float
+    steps : (m, p) sparse array
+        Without duplicates.
+    """
 
     base: Floats
     steps: scipy.sparse.csr_array
@@ -47,29 +56,29 @@ class SparseRows:
         return len(self), len(self.base)
 
     def rows(self, which: slice | Codes | NDArray[np.bool_]) -> SparseRows:
-        """Some of the rows."""
+        """Return a subset of the rows."""
         return SparseRows(self.base, self.steps[which])
 
     def columns(self, keep: Codes) -> SparseRows:
-        """Some of the columns."""
+        """Return a subset of the columns, at positions (q,)."""
         if len(keep) == len(self.base) and (keep == np.arange(len(keep))).all():
             return self
         return SparseRows(self.base[keep], self.steps[:, keep])
 
     def row_of_stored(self) -> Codes:
-        """Row of each number that is stored."""
+        """Return the row of each stored value."""
         return np.repeat(np.arange(len(self)), np.diff(self.steps.indptr))
 
     def column(self, j: int) -> Floats:
-        """One column (m,)."""
+        """Return column j (m,) as a dense array."""
         return np.asarray(self.base[j] + self.steps[:, [j]].toarray()[:, 0])
 
     def dense(self) -> Floats:
-        """The rows (m, p), every number written out: for few of them."""
+        """Return the rows as a dense array (m, p)."""
         return np.asarray(self.base + self.steps.toarray())
 
     def products(self, base: Floats, coef: Floats) -> Floats:
-        """Base (K,) plus steps times coef (p, K): (m, K)."""
+        """Return base (K,) plus steps times coef (p, K), an array (m, K)."""
         return np.asarray(self.steps @ coef + base)
 
 
@@ -78,7 +87,19 @@ SparseBlock = tuple[SparseRows, Codes, Floats | None]
 
 
 def indicators(codes: Codes, weights: Floats | None, n_classes: int) -> scipy.sparse.csr_array:
-    """Weights (K, m) of the rows in their classes: its products with rows are class sums."""
+    """Return the matrix whose product with rows is class sums.
+
+    Parameters
+    ----------
+    codes : (m,) int
+        Class of each row.
+    weights : (m,) float, optional
+    n_classes : int
+
+    Returns
+    -------
+    (K, m) sparse array
+    """
     values = np.ones(len(codes)) if weights is None else weights
     places = codes, np.arange(len(codes))
     return scipy.sparse.csr_array((values, places), shape=(n_classes, len(codes)))
@@ -87,10 +108,20 @@ def indicators(codes: Codes, weights: Floats | None, n_classes: int) -> scipy.sp
 def gather_sparse(
     blocks: Iterable[SparseBlock], *, n_classes: int, n_columns: int, spread: Spread = "diagonal"
 ) -> ClassMoments | None:
-    """Moments of a run of blocks of sparse rows, as `gather` has them; None where these take another way.
+    """Compute the moments of sparse rows in one pass.
 
-    That is where a sum is out of the range of doubles, or the products of a pooled scatter lose digits.
-    Blocks are read once; the spread is "diagonal" or "pooled", one scatter without a root.
+    Parameters
+    ----------
+    blocks : iterable of (rows, codes, weights)
+    n_classes, n_columns : int
+    spread : {"diagonal", "pooled"}
+        Second moments; "pooled" gives one scatter without a root.
+
+    Returns
+    -------
+    ClassMoments or None
+        None if a sum overflows, or the products of a pooled scatter lose digits. The caller then has to use
+        dense rows.
     """
     refuse_wide(n_classes, n_columns, spread)
     found: list[ClassMoments] = []
@@ -106,6 +137,21 @@ def gather_sparse(
 def _moments(
     rows: SparseRows, codes: Codes, weights: Floats | None, n_classes: int, *, pooled: bool
 ) -> ClassMoments | None:
+    """Compute the moments of one block.
+
+    Parameters
+    ----------
+    rows : SparseRows
+    codes : (m,) int
+    weights : (m,) float, optional
+    n_classes : int
+    pooled : bool
+        Whether a pooled scatter is computed, instead of sums of squares.
+
+    Returns
+    -------
+    ClassMoments or None
+    """
     if weights is not None and not (weights > 0).all():
         present = weights > 0
         rows = rows.rows(present)
@@ -125,11 +171,11 @@ def _moments(
     scale = _scale(steps, deviations, means)
     deviations *= scale[column]
     weight = None if weights is None else weights[row]
-    # What is stored of a class and column, in one place.
+    # Flat position of each stored value in a table of classes and columns.
     cell = codes[row] * np.intp(p) + column
     means *= scale
     rest = (counts[:, None] - _summed(cell, weight, means.shape)) * means
-    # What rounding has left of the mean, and the squares about it.
+    # Rounding error of the mean, and sums of squares about the corrected mean.
     left = (
         _summed(cell, deviations if weight is None else weight * deviations, means.shape) - rest
     ) / divisors
@@ -152,12 +198,38 @@ def _moments(
 
 
 def _summed(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> Floats:
-    """Sums (K, p) by cell; of ones where there are no values."""
+    """Sum values by cell of a table.
+
+    Parameters
+    ----------
+    cell : (n,) int
+        Flat positions in the table.
+    values : (n,) float, optional
+        Ones by default.
+    shape : (int, int)
+
+    Returns
+    -------
+    (K, p) float
+    """
     return np.bincount(cell, values, shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
 
 
 def _scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floats) -> Floats:
-    """Powers of two (p,) that bring extreme columns near one; ones where none is extreme."""
+    """Compute the scale of the columns.
+
+    Parameters
+    ----------
+    steps : (m, p) sparse array
+    deviations : (n,) float
+        Deviations of the stored values from the class means.
+    means : (K, p) float
+
+    Returns
+    -------
+    (p,) float
+        Powers of two that bring columns of extreme size near one; one for all others.
+    """
     sizes = np.abs(means).max(axis=0, initial=0.0)
     own = np.abs(deviations)
     extreme = own[own > 0]
@@ -169,7 +241,23 @@ def _scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floats) -> 
 def _pooled_scatter(
     rows: SparseRows, weights: Floats | None, lift: Floats, scale: Floats, squares: Floats
 ) -> Floats | None:
-    """The scatter (p, p) within classes; None where its products lose digits to class means (K, p)."""
+    """Compute the pooled scatter within classes.
+
+    Parameters
+    ----------
+    rows : SparseRows
+    weights : (m,) float, optional
+    lift : (K, p) float
+        Class means of the steps, times the square roots of the counts.
+    scale : (p,) float
+    squares : (K, p) float
+        Sums of squares within classes, for the diagonal.
+
+    Returns
+    -------
+    (p, p) float or None
+        None if subtracting the class means would lose digits.
+    """
     steps = rows.steps
     if weights is not None:
         steps = scipy.sparse.diags_array(np.sqrt(weights)) @ steps
