@@ -1,1 +1,1 @@
-"""Numbers of models of normal classes."""
+"""Estimates of discriminant analyses of normal classes, and the functions that compute them."""

@@ -1,6 +1,6 @@
 """Estimates of a linear discriminant analysis, the function that fits them, and scores of its columns.
 
-`NormalFit` is the base class of these estimates and of those of `discrim.core.discriminant.qda`.
+`NormalFit` is the base class of these estimates and of the estimates in `discrim.core.discriminant.qda`.
 
 *Scores of columns.* With class means m_k, weights f_k that sum to one, the mean m = sum_k f_k m_k and a
 covariance S = D^(1/2) R D^(1/2) of variances D and correlations R, the cat scores of class k are (Zuber &
@@ -9,23 +9,25 @@ Strimmer, 2009, Bioinformatics 25, 2700-2707; Ahdesmaeki & Strimmer, 2010, Annal
 
     cat_k = sqrt(n f_k / (1 - f_k)) R^(-1/2) D^(-1/2) (m_k - m).
 
-Where R is the identity they are t-scores: f_k = n_k/n gives the standard error sqrt(1/n_k - 1/n) of m_k - m.
-A column is ranked by sum_k (1 - f_k) cat_kj^2, what it adds to the entropy between class and row, or by the
-mean or the largest of its squares. For two classes the cat scores are cat_1 = -cat_2, and with f_k = n_k/n
-the sum of their squares over all columns is Hotelling's T^2, which they decompose.
+If R is the identity they are t-scores: f_k = n_k/n gives the standard error sqrt(1/n_k - 1/n) of m_k - m.
+A column is ranked by sum_k (1 - f_k) cat_kj^2, its contribution to the mutual information of class and row,
+or by the mean or the maximum of its squares. For two classes the cat scores are cat_1 = -cat_2, and with
+f_k = n_k/n the sum of their squares over all columns is Hotelling's T^2, which they decompose.
 
-*Tail.* For f_k = n_k/n, variances that are not shrunk and no correlation, the first of these scores over
-K - 1 is the F of the analysis of variance of the column, of K - 1 and n - K degrees of freedom where the
-means are equal and the rows normal. For all others that is an approximation, and a bad one where few rows
-say the correlations of many columns: whitening takes out more of the spread within classes than of that of
-the means. Where most columns do not differ, their scores are as that F times a number, which the ratio of the
-medians estimates (the genomic control of Devlin & Roeder, 1999, Biometrics 55, 997-1004).
+*Tail.* For f_k = n_k/n, variances that are not shrunk and no correlation, the first of these scores divided
+by K - 1 is the F statistic of the analysis of variance of the column, with K - 1 and n - K degrees of freedom
+if the means are equal and the rows normal. In all other cases this is an approximation, and a poor one if
+correlations of many columns are estimated from few rows: whitening removes more of the variation within
+classes than of the variation of the means. If most columns do not differ between classes, their scores are
+distributed as F times a constant, which the ratio of the medians estimates (the genomic control of Devlin &
+Roeder, 1999, Biometrics 55, 997-1004).
 
-*Square root.* With S = T'T the columns of T over their lengths are a root of R, and with its singular value
-decomposition P L Q' the inverse square root is Q L^-1 Q': no correlation is formed, and its condition not
-squared. Where few rows say R = U V U' + v (I - U U'), it is U V^(-1/2) U' + v^(-1/2) (I - U U').
+*Square root.* With S = T'T the columns of T divided by their lengths are a root of R, and with its singular
+value decomposition P L Q' the inverse square root is Q L^-1 Q': no correlation matrix is formed, and its
+condition is not squared. If few rows determine R = U V U' + v (I - U U'), it is U V^(-1/2) U' + v^(-1/2)
+(I - U U').
 
-*Some of the columns.* See `gaussian.MarginalRule`. A rule within canonical axes is that of normal classes
+*Subsets of columns.* See `gaussian.MarginalRule`. A rule on canonical axes is the rule of normal classes
 whose means lie in a plane, c + S A A'(m_k - c) for axes A with A'S A = I.
 """
 
@@ -143,7 +145,7 @@ class NormalFit(ABC):
         ----------
         moments : ClassMoments
         covariance_model : CovarianceModel, optional
-            By default the one of this fit, with a shrinkage that was given or that rows determined.
+            By default the model of this fit, with a shrinkage that the user or the rows determined.
 
         Returns
         -------
@@ -248,7 +250,7 @@ class LDAFit(NormalFit):
         return self.covariance_model.traits.has_standard_errors and self.reduced() is None
 
     def axes(self) -> Canonical:
-        """Return the canonical axes of the rule: classes weighted by the prior, as in R's MASS.
+        """Return the canonical axes of the rule: classes weighted by the prior, like R's MASS.
 
         `canonical` has the axes of the tests. If the prior is the class proportions, and without covariates,
         the two differ in scale only.
@@ -293,7 +295,18 @@ class LDAFit(NormalFit):
         return distances, np.full(self.moments.n_classes, self.residual_df)
 
     def plane(self, i: int, j: int, log_prior: Floats) -> Plane:
-        """Return the plane on which classes i and j have the same posterior, positive on the side of i."""
+        """Return the plane on which two classes have the same posterior probability.
+
+        Parameters
+        ----------
+        i, j : int
+            Positions of the classes; the plane's function is positive on the side of i.
+        log_prior : (K,) float
+
+        Returns
+        -------
+        Plane
+        """
         moments = self.moments
         reduced = self.reduced()
         means = moments.means_from(moments.centres[j])
@@ -352,12 +365,12 @@ class LDAFit(NormalFit):
         ----------
         log_prior : (K,) float
         rows : iterable of blocks, optional
-            As of `NormalClasses`.
+            See `NormalClasses`.
 
         Raises
         ------
         NotSupportedError
-            The rule is restricted to fewer axes, or its covariance has no closed form.
+            The rule is restricted to fewer axes, or a closed form does not exist for its covariance.
         """
         self.refuse_left_out()
         left_out = self.covariance_model.leave_one_out(
@@ -370,6 +383,14 @@ class LDAFit(NormalFit):
         counts = self.moments.counts
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            """Compute leave-one-out scores (m, K); missing for single rows of a class.
+
+            Parameters
+            ----------
+            x : (m, p) float
+            codes : (m,) int
+            weights : (m,) float, optional
+            """
             return leave_lone_to_refits(left_out(x, codes, weights), counts[codes], weights)
 
         return scores
@@ -462,7 +483,7 @@ class LDAFit(NormalFit):
     def llf(self) -> float:
         """Return the log-likelihood of class and row, with the maximum-likelihood divisor of the covariance.
 
-        If `ncomp` restricts the axes, the means are those of the rank-constrained maximum (Hastie &
+        If `ncomp` restricts the axes, the means maximize the likelihood subject to this rank (Hastie &
         Tibshirani, 1996, JRSS B 58, 155-176): each omitted eigenvalue subtracts N/2 ln(1 + eigenvalue).
         """
         reduced = self.reduced() is not None
@@ -529,14 +550,25 @@ def fit_lda(
 By = Literal["entropy", "average", "maximum"]
 
 ONE_UNIT = 1e-8
-"""Relative difference up to which standard deviations are the same number."""
+"""Relative difference up to which standard deviations count as equal."""
 
 
 def without_correlation(covariance: Covariance, columns: Floats) -> Floats:
-    """R^(-1/2) times columns (p, m), for the correlation R of a covariance.
+    """Return R^(-1/2) times columns, with R the correlation matrix of a covariance.
 
-    A NotSupportedError says that, of more columns than rows, R is no sphere beyond the rows, or has no
-    inverse.
+    Parameters
+    ----------
+    covariance : Covariance
+    columns : (p, m) float
+
+    Returns
+    -------
+    (p, m) float
+
+    Raises
+    ------
+    NotSupportedError
+        With more columns than rows, R is singular or is not a multiple of the identity off the axes.
 
     Examples
     --------
@@ -561,7 +593,7 @@ def without_correlation(covariance: Covariance, columns: Floats) -> Floats:
 
 
 def refuse_no_scores(covariance: Covariance) -> None:
-    """Raise NotSupportedError if the correlations of a covariance have no inverse square root."""
+    """Raise NotSupportedError if the inverse square root of the correlations cannot be computed."""
     if covariance.is_diagonal or not isinstance(covariance, ThinCovariance):
         return
     sd = covariance.sd * covariance.unit
@@ -570,14 +602,40 @@ def refuse_no_scores(covariance: Covariance) -> None:
 
 
 def cat_scores(moments: ClassMoments, covariance: Covariance, shares: Floats) -> Floats:
-    """Cat scores (p, K) of columns by class, from weights (K,) of the classes below one that sum to one."""
+    """Compute the cat scores of columns by class.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariance : Covariance
+        Covariance within classes.
+    shares : (K,) float
+        Weights of the classes, below one, with sum one.
+
+    Returns
+    -------
+    (p, K) float
+    """
     gaps = (moments.means - weighted_centre(moments.means, shares)).T / covariance.sd[:, None]
     unit = np.sqrt(moments.total * shares / (1.0 - shares))
     return without_correlation(covariance, gaps) * unit
 
 
 def column_scores(scores: Floats, shares: Floats, by: By) -> Floats:
-    """What columns (p,) are ranked by, from scores (p, K) and weights (K,) of the classes.
+    """Compute the scores by which columns are ranked.
+
+    Parameters
+    ----------
+    scores : (p, K) float
+        Cat scores.
+    shares : (K,) float
+        Weights of the classes.
+    by : {"entropy", "average", "maximum"}
+        Summary of the squared scores over classes.
+
+    Returns
+    -------
+    (p,) float
 
     Examples
     --------
@@ -592,9 +650,21 @@ def column_scores(scores: Floats, shares: Floats, by: By) -> Floats:
 
 
 def score_tails(entropy: Floats, n_classes: int, residual_df: float, *, empirical: bool) -> Floats:
-    """Probabilities (p,) of larger scores by entropy (p,), of columns whose means are equal.
+    """Compute p-values of the scores of columns under equal class means.
 
-    Empirical ones are of scores over what brings their median to that of the F distribution.
+    Parameters
+    ----------
+    entropy : (p,) float
+        Scores by "entropy".
+    n_classes : int
+    residual_df : float
+        Degrees of freedom within classes.
+    empirical : bool
+        Whether the scores are first rescaled to the median of the F distribution.
+
+    Returns
+    -------
+    (p,) float
     """
     df = (n_classes - 1, residual_df)
     over = float(n_classes - 1)
@@ -604,7 +674,7 @@ def score_tails(entropy: Floats, n_classes: int, residual_df: float, *, empirica
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
-    """The least false discovery rates (m,) at which hypotheses of p-values (m,) are rejected.
+    """Return the smallest false discovery rates (m,) at which hypotheses with p-values (m,) are rejected.
 
     Benjamini & Hochberg (1995, Journal of the Royal Statistical Society B 57, 289-300).
 
@@ -621,11 +691,12 @@ def benjamini_hochberg(p: Floats) -> Floats:
 
 
 def higher_criticism(p: Floats) -> Floats:
-    """Higher criticism (m,) of p-values (m,): how far their distribution is from a uniform one.
+    """Return the higher criticism (m,) of p-values (m,), which measures the distance from uniformity.
 
-    With F the share of p-values that are no larger, |F - p| over its standard error sqrt(F (1 - F) / m), as
-    Donoho & Jin (2008, Proceedings of the National Academy of Sciences 105, 14790-14795) choose columns by
-    and R's fdrtool has it; for the largest p-value, where F is one, the error is the least of the others.
+    With F the proportion of p-values up to p, it is |F - p| over its standard error sqrt(F (1 - F) / m), by
+    which Donoho & Jin (2008, Proceedings of the National Academy of Sciences 105, 14790-14795) choose
+    columns; R's fdrtool computes the same. For the largest p-value, with F = 1, the smallest standard error
+    of the others is used.
 
     Examples
     --------
@@ -643,7 +714,21 @@ def higher_criticism(p: Floats) -> Floats:
 
 
 def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """The rule of some columns (q,) by a method that the rule of all of them has."""
+    """Return the rule of a subset of the columns.
+
+    Parameters
+    ----------
+    fit : LDAFit
+    log_prior : (K,) float
+    method : {"plugin", "predictive", "debiased"}
+        A method that the rule of all columns supports.
+    keep : (q,) int
+        Positions of the columns.
+
+    Returns
+    -------
+    Rule
+    """
     moments = fit.moments
     reduced = fit.reduced()
     if reduced is not None:

@@ -1,31 +1,34 @@
-"""Scores of each row under the regularized rule fitted without it, from two decompositions a class.
+"""Leave-one-out scores of regularized discriminant analysis, from two decompositions for each class.
 
-Taking a row x of class g with weight w out of the moments, d = x - m_g and c = w n_g/(n_g - w), takes c d d'
-from the scatters W_g and W and w from their divisors, and so moves the average variances. With the shares of
-`regularized_mixture` at the new divisors and variances, a class's covariance without the row is
+`rda_left_out` scores one pair of alpha and gamma, and `left_out_groups` many pairs.
+
+Leaving a row x of class g with weight w out of the moments subtracts c d d' from the scatter W_g, with
+d = x - m_g and c = w n_g/(n_g - w). With the coefficients of `regularized_mixture` at the new divisors and
+variances, the covariance of a class without the row is
 
     a W_k + b W + r I - f c d d',   f = a + b for the row's own class, b for any other one,
 
-in which the row itself enters through d and, by the average variances, through r alone. So with
-a W_k + b W = U L U', once for class k as the row's own and once as another,
+which depends on the row through d and, because of the average variances, through r. With
+a W_k + b W = U L U', decomposed once with k as the row's own class and once as another class,
 
     Sigma_k = U (L + r I - f c e e') U',   e = U'd:
 
-Sherman and Morrison's formula gives the distances, the determinant lemma the determinant, a diagonal a row.
-Only the ratio of a to b matters for U: for Friedman's and klaR's mixtures it is the same for every
-gamma, for ESL's for every alpha where gamma is 0 and for every gamma where alpha is 0. The mixtures are those
-of `discrim.core.discriminant.rda`.
+the Sherman-Morrison formula gives the distances, and the matrix determinant lemma the determinant, from a
+diagonal for each row. U depends only on the ratio of a to b: for Friedman's and klaR's mixtures it is the
+same for every gamma, for ESL's for every alpha if gamma is 0 and for every gamma if alpha is 0. The mixtures
+are defined in `discrim.core.discriminant.rda`.
 
 A mixture without a ridge does not depend on the units of the columns, and is decomposed in units of their
-pooled standard deviations; with roots at hand, from the singular values of the stacked roots.
+pooled standard deviations; if roots are available, by the singular values of the stacked roots.
 
-*Few rows of many columns.* Rows less one of their points span fewer dimensions than there are rows: with an
-orthonormal basis Q (r, p) of that span, means, scatters and deviations of the rows are those of their
-coordinates Q y, and whatever is made of scatters and the identity is known from them and from p. What it is
-beyond the span, a multiple of the identity, adds to determinants alone, since no row of the fit lies there.
+*Few rows of many columns.* The deviations of n rows from one of them span fewer than n dimensions. With an
+orthonormal basis Q (r, p) of this span, means, scatters and deviations of the rows are determined by the
+coordinates Q y, and any function of scatters and the identity by these and p. In the orthogonal complement
+the covariance is a multiple of the identity, which affects only determinants, because no row of the fit has
+a component there.
 
-A row is missing here, and left to a refit, where 1 - f c e'(L + r I)^-1 e or a trace is next to
-nothing without it, or where its class is left with one row.
+Scores of a row are missing, and left to a refit, if 1 - f c e'(L + r I)^-1 e or a trace nearly vanishes
+without the row, or if one row remains in its class.
 """
 
 from __future__ import annotations
@@ -48,9 +51,16 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Span:
-    """An orthonormal basis of the rows of a fit, in the units of the data times one power of two.
+    """An orthonormal basis of the span of the rows of a fit, in the units of the data times a power of two.
 
-    The moments are those of the coordinates, by class: the axes (r, p) times z = (x - origin) * scale.
+    Attributes
+    ----------
+    moments : ClassMoments
+        Moments of the coordinates, by class.
+    origin, scale : (p,) float
+        Origin and scale of z = (x - origin) * scale.
+    axes : (r, p) float
+        Matrix that maps z to the coordinates.
     """
 
     moments: ClassMoments
@@ -60,7 +70,7 @@ class Span:
 
     @staticmethod
     def of(whole: ClassMoments) -> Span:
-        """From moments with thin roots by class; a ValueError of others."""
+        """Construct the basis from moments with thin roots by class; raise ValueError for other moments."""
         whole = comparable(whole)
         if whole.roots is None or whole.spread != "thin class":
             raise ValueError(f"Moments of spread {whole.spread!r} have no thin roots by class.")
@@ -76,7 +86,7 @@ class Span:
         return len(self.scale)
 
     def coordinates(self, x: Floats) -> Floats:
-        """Coordinates (m, r) of rows x (m, p) of the fit."""
+        """Return the coordinates (m, r) of rows x (m, p) of the fit."""
         return np.asarray((self.axes @ standard_columns(x, self.origin, self.scale)).T)
 
 
@@ -84,7 +94,7 @@ Parametrization = Literal["esl", "friedman", "klar"]
 
 
 class Regularization(NamedTuple):
-    """How much is regularized, each within [0, 1]."""
+    """Regularization parameters, each in [0, 1]."""
 
     alpha: float
     gamma: float
@@ -97,10 +107,23 @@ def regularized_mixture(
     variances: Floats,
     variance: float,
 ) -> tuple[Floats, Floats, Floats]:
-    """Shares (..., K) of each class's own covariance, of the pooled one, and of the identity.
+    """Compute the weights of the mixture of covariances.
 
-    Divisors (..., K) are those of the classes' covariances, of which that of the pooled one is the sum;
-    variances are tr(S_k)/p (K,) and tr(S)/p.
+    Parameters
+    ----------
+    parametrization : {"esl", "friedman", "klar"}
+    pair : Regularization
+    divisors : (..., K) float
+        Divisors of the covariances of the classes; their sum is the divisor of the pooled covariance.
+    variances : (K,) float
+        Average variances tr(S_k)/p of the classes.
+    variance : float
+        Average variance tr(S)/p of the pooled covariance.
+
+    Returns
+    -------
+    own, pooled, ridge : (..., K) float
+        Weights of the covariance of the class, the pooled covariance, and the identity.
 
     Examples
     --------
@@ -127,17 +150,22 @@ def regularized_mixture(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scatters:
-    """Scatters in the units of the data times one power of two, in which the identity is meant, or in others.
+    """Scatters in units in which they are mixed.
 
     Attributes
     ----------
+    moments : ClassMoments
+        Moments by class.
     unit : (p,) float
-        What z of the moments, by class, is multiplied by.
+        Factors by which z of the moments is multiplied.
     own : (K, p, p) float
+        Scatters of the classes.
     whole : (p, p) float
         Their sum.
+    divisors : (K,) float
+        Divisors of the covariances.
     columns : int
-        Columns of the data: those of the moments, and others in which nothing varies.
+        Number of columns of the data; at least p, because the coordinates of a span are fewer.
     """
 
     moments: ClassMoments
@@ -149,12 +177,40 @@ class Scatters:
 
     @staticmethod
     def of(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
-        """From moments by class and the method of the divisors, n_k - 1 by "moment" or n_k by "mle"."""
+        """Return scatters in the units of the data times a power of two, to which the identity refers.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Moments by class.
+        method : {"moment", "mle"}
+            Divisors n_k - 1, or n_k.
+        columns : int, optional
+            Number of columns of the data; by default of the moments.
+
+        Returns
+        -------
+        Scatters
+        """
         return Scatters._in(moments.common_unit, moments, method, columns)
 
     @staticmethod
     def unitless(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
-        """As `of`, in units of the standard deviations within classes, for mixtures without a ridge."""
+        """Return scatters of columns divided by pooled standard deviations, for mixtures without a ridge.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Moments by class.
+        method : {"moment", "mle"}
+            Divisors n_k - 1, or n_k.
+        columns : int, optional
+            Number of columns of the data; by default of the moments.
+
+        Returns
+        -------
+        Scatters
+        """
         sd = np.sqrt(moments.squares.sum(axis=0))
         return Scatters._in(1.0 / np.where(sd > 0, sd, 1.0), moments, method, columns)
 
@@ -167,23 +223,23 @@ class Scatters:
 
     @property
     def squares(self) -> Floats:
-        """Traces (K,) of the scatters."""
+        """Traces (K,) of the scatters of the classes."""
         return np.asarray(np.trace(self.own, axis1=1, axis2=2))
 
     @property
     def beyond(self) -> int:
-        """Columns of the data in which nothing varies, beside those of the moments."""
+        """Number of columns of the data minus the number of coordinates, in which nothing varies."""
         return self.columns - self.moments.n_columns
 
 
 ABOVE_ROUNDING = 1e8
-"""How far 1 - f c e'(L + r I)^-1 e has to be above the rounding of the eigenvalues, relative to the least."""
+"""Required ratio of 1 - f c e'(L + r I)^-1 e to rounding errors of the eigenvalues."""
 
 LEAST_AS_DIFFERENCE = 1e-6
-"""And how large at least."""
+"""Smallest accepted value of 1 - f c e'(L + r I)^-1 e."""
 
 REGULAR_SCATTERS = 1e-4
-"""Least over greatest eigenvalue from which scatters serve as well as their roots."""
+"""Ratio of smallest to largest eigenvalue above which scatters are as accurate as their roots."""
 
 
 def rda_left_out(
@@ -193,12 +249,34 @@ def rda_left_out(
     method: str,
     log_prior: Floats,
 ) -> LeftOut:
-    """Leave-one-out scores of one pair, whose covariances are not singular, from moments by class."""
+    """Return leave-one-out scores for one pair.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments by class; the covariances of the fit are regular.
+    pair : Regularization
+    parametrization : {"esl", "friedman", "klar"}
+    method : {"moment", "mle"}
+    log_prior : (K,) float
+
+    Returns
+    -------
+    LeftOut
+    """
     span = Span.of(moments) if moments.spread == "thin class" else None
     held_moments, columns = (moments, None) if span is None else (span.moments, span.columns)
     (group,) = left_out_groups(held_moments, [pair], parametrization, method, log_prior, columns)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """Compute the scores (m, K) of rows x (m, p), each without itself.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+        weights : (m,) float, optional
+        """
         x = x if span is None else span.coordinates(x)
         return np.asarray(group.scores(x, codes, weights)[0].T)
 
@@ -213,7 +291,23 @@ def left_out_groups(
     log_prior: Floats,
     columns: int | None = None,
 ) -> list[LeftOutGroup]:
-    """Pairs by the decompositions that they share; as `rda_left_out`, with columns as of `path_rules`."""
+    """Group pairs that share decompositions.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments by class; the covariances of the fits are regular.
+    pairs : sequence of Regularization
+    parametrization : {"esl", "friedman", "klar"}
+    method : {"moment", "mle"}
+    log_prior : (K,) float
+    columns : int, optional
+        Number of columns of the data, if the moments are of fewer coordinates.
+
+    Returns
+    -------
+    list of LeftOutGroup
+    """
     apart = Scatters.of(comparable(moments), method, columns)
     unitless = Scatters.unitless(moments, method, columns)
     sources = [_Source.of(apart), _Source.of(unitless)]
@@ -233,20 +327,20 @@ def left_out_groups(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Basis:
-    """The axes of one class's mixtures, as the rows' own class or as another.
+    """Axes of the mixtures of one class, for rows of this class or of another.
 
     Attributes
     ----------
     axes : (p, p) float
-        What deviations in z are projected on.
+        Matrix that maps deviations in z to projections e.
     lengths : (p,) float
-        Eigenvalues of the group's reference a W_k + b W.
+        Eigenvalues of the reference a W_k + b W of the group.
     gaps : (p, K) float
-        Projections of the other classes' means, from this one's.
+        Projections of the other classes' means minus this one's.
     factors : (G,) float
-        a + b of each pair over that of the reference.
+        Ratio of a + b of each pair to the reference.
     f : (G,) float
-        Times c: what of e e' is taken out.
+        Coefficient f of the subtracted f c e e'.
     from_own, from_pooled : (G,) float
         Coefficients of tr(W_k) and tr(W), without the row, in r.
     """
@@ -262,7 +356,18 @@ class _Basis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Source:
-    """What is mixed: scatters, means (K, p) in z, and roots (K, p, p) and (p, p) where there are any."""
+    """Scatters that are mixed, with their roots if available.
+
+    Attributes
+    ----------
+    scatters : Scatters
+    means : (K, p) float
+        Class means in z.
+    roots : (K, p, p) float or None
+        Roots of the scatters of the classes.
+    root : (p, p) float or None
+        Root of the pooled scatter.
+    """
 
     scatters: Scatters
     means: Floats
@@ -271,12 +376,28 @@ class _Source:
 
     @staticmethod
     def of(scatters: Scatters) -> _Source:
+        """Compute means and roots from the moments of the scatters."""
         roots = None if scatters.moments.roots is None else scatters.moments.roots * scatters.unit
         root = None if roots is None else packed_triangle(roots.reshape(-1, len(scatters.unit)))
         return _Source(scatters, scatters.moments.means, roots, root)
 
     def axes(self, k: int, a: float, b: float, ridge: float) -> tuple[Floats, Floats]:
-        """Eigenvalues (p,) and eigenvectors (p, p) of a W_k + b W, to which a ridge or more will be added."""
+        """Decompose a mixture of scatters.
+
+        Parameters
+        ----------
+        k : int
+            Position of the class.
+        a, b : float
+            Coefficients of W_k and W.
+        ridge : float
+            Lower bound of the ridge that will be added, which determines whether roots are required.
+
+        Returns
+        -------
+        eigenvalues : (p,) float
+        eigenvectors : (p, p) float
+        """
         lengths, vectors = np.linalg.eigh(a * self.scatters.own[k] + b * self.scatters.whole)
         if (
             self.roots is not None
@@ -291,7 +412,14 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Mixer:
-    """What the pairs of a group mix, and its axes."""
+    """Mixtures of a group of pairs, and their axes.
+
+    Attributes
+    ----------
+    source : _Source
+    pairs : list of Regularization
+    parametrization : {"esl", "friedman", "klar"}
+    """
 
     source: _Source
     pairs: list[Regularization]
@@ -303,9 +431,13 @@ class _Mixer:
         return self.source.scatters
 
     def bases(self, out: float) -> list[tuple[_Basis | None, _Basis]]:
-        """For each class its basis as that of a row, of which the weight `out` is left out, and as another's.
+        """Return the bases of each class, for rows of which the weight `out` is left out.
 
-        The first is missing where the class has no covariance without the row.
+        Returns
+        -------
+        list of (_Basis or None, _Basis)
+            For rows of the class, and for rows of other classes. The first is None if the class has no
+            covariance without the row.
         """
         found = []
         for k, divisor in enumerate(self.scatters.divisors.tolist()):
@@ -314,7 +446,21 @@ class _Mixer:
         return found
 
     def _basis(self, k: int, g: int, out: float) -> _Basis:
-        """Of class k for rows of class g."""
+        """Compute the basis of a class.
+
+        Parameters
+        ----------
+        k : int
+            Position of the class.
+        g : int
+            Position of the class of the rows.
+        out : float
+            Weight that is left out.
+
+        Returns
+        -------
+        _Basis
+        """
         scatters = self.scatters
         divisors = scatters.divisors.copy()
         divisors[g] -= out
@@ -337,7 +483,7 @@ class _Mixer:
             lengths = np.zeros(len(scatters.unit))
             vectors = np.eye(len(scatters.unit))
         else:
-            # Without the row the traces are less, and by no more than what is left to a refit.
+            # Traces without a row are smaller, but not below SPOILT times: such rows are left to a refit.
             mixed = a + b > 0
             ridges = (from_own * scatters.squares[k] + from_pooled * scatters.squares.sum())[mixed]
             ridges *= most / (a + b)[mixed]
@@ -352,7 +498,17 @@ class _Mixer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeftOutGroup:
-    """Pairs at some positions (G,) whose mixtures have the same axes, the bases by the weight left out."""
+    """Leave-one-out scores of pairs whose mixtures have the same axes.
+
+    Attributes
+    ----------
+    positions : (G,) int
+        Positions of the pairs.
+    mixer : _Mixer
+    log_prior : (K,) float
+    bases : callable
+        Returns the bases for a weight that is left out.
+    """
 
     positions: Codes
     mixer: _Mixer
@@ -360,7 +516,20 @@ class LeftOutGroup:
     bases: Callable[[float], list[tuple[_Basis | None, _Basis]]]
 
     def scores(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """Scores (G, K, m) of rows x (m, p) of the fit, each without itself; missing for what is refitted."""
+        """Compute the scores of rows of the fit, each without itself.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+            Class of each row.
+        weights : (m,) float, optional
+
+        Returns
+        -------
+        (G, K, m) float
+            NaN for rows that are left to a refit.
+        """
         units = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
         scores = np.empty((len(self.positions), len(self.log_prior), len(codes)))
         for out in np.unique(units).tolist():
@@ -368,7 +537,20 @@ class LeftOutGroup:
         return scores
 
     def _fill(self, scores: Floats, x: Floats, codes: Codes, rows: Codes, out: float) -> None:
-        """The scores of rows of which the weight `out` is left out."""
+        """Compute the scores of the rows of which the same weight is left out.
+
+        Parameters
+        ----------
+        scores : (G, K, m) float
+            Changed in place.
+        x : (m, p) float
+        codes : (m,) int
+            Class of each row.
+        rows : (j,) int
+            Positions of the rows.
+        out : float
+            Weight that is left out.
+        """
         scatters = self.mixer.scatters
         moments = scatters.moments
         bases = self.bases(out)
@@ -405,7 +587,7 @@ class LeftOutGroup:
 
 
 def _left_of(whole: float, gone: Floats) -> Floats:
-    """What is left (m,) of a trace; missing where next to nothing is, whose digits are lost."""
+    """Return the remaining traces (m,); NaN if nearly nothing remains, because digits are lost."""
     return np.where(gone > (1.0 - SPOILT) * whole, np.nan, whole - gone)
 
 
@@ -418,7 +600,29 @@ def _doubled(
     traces: tuple[Floats | float, Floats],
     beyond: int,
 ) -> Floats:
-    """ln|Sigma_k| + D2_k (m,) of pair j without rows of projections e (p, m), gaps (p, m) from the mean."""
+    """Compute ln|Sigma_k| plus the squared distance from class k, without each row.
+
+    Parameters
+    ----------
+    basis : _Basis
+    j : int
+        Position of the pair in the group.
+    e : (p, m) float
+        Projections of the deviations from the means of the rows' classes.
+    gap : (p, m) float
+        Projections of the deviations from the mean of class k.
+    c : (m,) float
+        Factors of d d' that are subtracted from the scatter.
+    traces : pair of float or (m,) float
+        Traces of W_k and W without the rows.
+    beyond : int
+        Number of columns outside the coordinates.
+
+    Returns
+    -------
+    (m,) float
+        NaN if digits are lost.
+    """
     r = np.zeros(1)
     for coefficient, trace in zip((basis.from_own[j], basis.from_pooled[j]), traces, strict=True):
         if coefficient > 0:

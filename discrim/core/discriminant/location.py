@@ -1,27 +1,29 @@
-"""The location model of categories beside numbers, the function that fits it, and its rule.
+"""The location model of mixed categorical and numeric columns: the fit, leaving rows out, and the rule.
 
-*Model.* The combinations of the levels of all categorical columns are cells. A row of class k lies in cell
-s with probability p_ks, and its numbers are then normal with a mean m_ks and one covariance S for all
+*Model.* The combinations of the levels of all categorical columns are cells. A row of class k is in cell s
+with probability p_ks, and its numeric columns are then normal with a mean m_ks and one covariance S for all
 classes and cells (Olkin & Tate, 1961; Krzanowski, 1975, Journal of the American Statistical Association 70,
 782-790). The score of a class is ln prior_k + ln p_ks less half the squared distance from m_ks.
 
-*Smoothing.* Most cells have few rows, or none of a class. Each row counts in its cell, and by L^d in a cell
+*Smoothing.* Most cells have few rows, or none, of a class. Each row counts one in its cell, and L^d in a cell
 that differs from it in d columns, with 0 < L <= 1 (Asparoukhov & Krzanowski, 2000, Statistics and Computing
 10, 289-297). With n_ks rows and a mean y_ks in each cell, and a_st = L^d(s,t),
 
     N_ks = sum_t a_st n_kt,    p_ks = N_ks / sum_t N_kt,    m_ks = sum_t a_st n_kt y_kt / N_ks.
 
-Near L = 0 each cell is a sample of its own, where it has rows; at L = 1 cells do not count, and the rule is
-LDA of the numbers. a is a product of (1 - L) I + L 11' over the columns, so that no matrix of cells is
-formed.
+Near L = 0 each cell with rows is a sample of its own; at L = 1 cells do not matter, and the rule is
+LDA of the numeric columns. The matrix a is a product of (1 - L) I + L 11' over the columns, and no matrix of
+cells by cells is formed.
 
-*Covariance.* Sums of squares and products are about the smoothed means, (y - m)(y - m)' from cells added to
-those within cells. The means are linear in the rows, each with a weight of 1/N_ks in its own, so that the
-divisor is N less the sum of n_ks / N_ks: N - K at L = 1, and N less the number of cells with rows near 0.
+*Covariance.* Sums of squares and products are about the smoothed means: (y - m)(y - m)' between cells added
+to the scatter within cells. The means are linear in the rows, each with a weight of 1/N_ks in its own cell,
+therefore the divisor is N less the sum of n_ks / N_ks: N - K at L = 1, and N less the number of cells with
+rows near L = 0.
 
-*Without a row.* Of its class all N_ks and m_ks change, and of its cell the scatter by a matrix of rank one;
-what classes other than its own add to the scatter stays. A choice of L holds S: without a row of weight
-one, N_ks of its own cell is less by one, and the row is N_ks/(N_ks - 1) times as far from m_ks.
+*Leaving a row out* changes all N_ks and m_ks of its class, and the scatter of its cell by a matrix of rank
+one; the contribution of other classes to the scatter stays the same. For the choice of L, S is kept fixed:
+without a row of weight one, N_ks of its own cell is smaller by one, and the row is N_ks/(N_ks - 1) times as
+far from m_ks.
 """
 
 from __future__ import annotations
@@ -41,26 +43,26 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import NoLikelihood, Rule, refuse_method
 
 MOST_LEVELS = 2**20
-"""Levels of a column that a file may say there are."""
+"""Maximum number of levels of a column that is accepted from a file."""
 
 AT_ONCE = 2**18
-"""Means of cells that are held together while rows are left out."""
+"""Maximum number of elements of leave-one-out cell means in memory at once."""
 
 LEAST_LEFT = 1e-8
-"""Share of a variance that a difference has to leave for its digits to be enough."""
+"""Smallest proportion of a variance that has to remain after a subtraction for the result to be accurate."""
 
 GRID = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Smoothings to choose from."""
+"""Candidate values of the smoothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellLayout:
-    """Which columns are categories, as positions of levels, and which are numbers.
+    """Division of the columns into categorical columns (positions of levels) and numeric columns.
 
     Attributes
     ----------
     levels : (p,) int
-        Levels of each column; 0 of numbers.
+        Number of levels of each column; 0 for numeric columns.
     """
 
     levels: Codes
@@ -77,21 +79,21 @@ class CellLayout:
 
     @property
     def numbers(self) -> Codes:
-        """Positions of the columns of numbers."""
+        """Positions of the numeric columns."""
         return np.flatnonzero(self.levels == 0)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Levels of the categorical columns."""
+        """Numbers of levels of the categorical columns."""
         return tuple(self.levels[self.categories].tolist())
 
     @property
     def n_cells(self) -> int:
-        """S."""
+        """Number of cells, S."""
         return int(np.prod(self.sizes, dtype=np.int64))
 
     def nearness(self, cell: Codes, smoothing: float) -> Floats:
-        """What rows of some cells (m,) count in each cell, (m, S)."""
+        """Return the weights (m, S) in each cell of rows in cells (m,), for a smoothing L."""
         if not self.sizes:
             return np.ones((len(cell), 1))
         every = np.array(np.unravel_index(np.arange(self.n_cells), self.sizes))
@@ -99,7 +101,7 @@ class CellLayout:
         return np.asarray(smoothing**apart)
 
     def cells(self, x: Floats) -> Codes:
-        """The cell (m,) of each row x (m, p), the first for one with a missing value."""
+        """Return the cell (m,) of each row x (m, p); a missing value counts as the first level."""
         if not self.sizes:
             return np.zeros(len(x), dtype=np.intp)
         places = np.nan_to_num(x[:, self.categories]).T
@@ -107,13 +109,20 @@ class CellLayout:
         return np.asarray(np.ravel_multi_index([at.astype(np.intp) for at in whole], self.sizes))
 
     def numbers_of(self, x: Floats) -> Floats:
-        """The numbers (m, q) of rows x (m, p), in the memory layout of a table."""
+        """Return the numeric columns (m, q) of rows x (m, p), in the memory layout of a table."""
         return np.asarray(x.T[self.numbers].T)
 
 
 @dataclass(frozen=True, slots=True)
 class CellRows:
-    """The numbers of rows, whose codes are of class and cell: class * S + cell."""
+    """Blocks of the numeric columns, with codes of class and cell: class * S + cell.
+
+    Attributes
+    ----------
+    blocks : iterable of blocks
+        Blocks of all columns with codes of the classes.
+    layout : CellLayout
+    """
 
     blocks: RowBlocks
     layout: CellLayout
@@ -124,7 +133,20 @@ class CellRows:
 
 
 def smoothed(values: Floats, sizes: tuple[int, ...], smoothing: float) -> Floats:
-    """Sums over cells of values (K, S, ...), each weighted by the smoothing to the power of its distance."""
+    """Sum values over cells with weights L^d.
+
+    Parameters
+    ----------
+    values : (K, S, ...) float
+    sizes : tuple of int
+        Numbers of levels of the categorical columns; their product is S.
+    smoothing : float
+        L.
+
+    Returns
+    -------
+    (K, S, ...) float
+    """
     k, s, *rest = values.shape
     table = values.reshape(k, *sizes, *rest)
     for axis in range(1, len(sizes) + 1):
@@ -134,26 +156,28 @@ def smoothed(values: Floats, sizes: tuple[int, ...], smoothing: float) -> Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocationFit(NoLikelihood):
-    """The numbers of a location model.
+    """Estimates of a location model.
 
     Attributes
     ----------
     moments : ClassMoments
-        Diagonal, of all columns by class.
+        Diagonal moments of all columns by class.
     cells : ClassMoments
-        Pooled, of the numbers by class and cell: K times S classes.
+        Pooled moments of the numeric columns by class and cell: K times S classes.
     layout : CellLayout
     prior : (K,) float
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
     smoothing : float
-        L, above 0 and up to 1.
+        L, with 0 < L <= 1.
     counts : (K, S) float
         Smoothed counts N_ks.
     places : (K, S, q) float
         Smoothed means m_ks, in the coordinates of the cells' moments.
     covariance : Covariance
-        Of the numbers, in the coordinates of the cells' moments.
+        Covariance of the numeric columns, in the coordinates of the cells' moments.
     divisor : float
+        Divisor of the covariance.
     """
 
     moments: ClassMoments
@@ -178,25 +202,52 @@ class LocationFit(NoLikelihood):
 
     @property
     def probabilities(self) -> Floats:
-        """p_ks, (K, S)."""
+        """Smoothed cell probabilities p_ks (K, S)."""
         return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
 
     def refit(self, moments: ClassMoments, cells: ClassMoments, layout: CellLayout) -> LocationFit | None:
-        """The same of other rows, with the smoothing held; None without a covariance."""
+        """Fit the same model to other moments with the same prior and smoothing.
+
+        Parameters
+        ----------
+        moments, cells, layout
+            See `LocationFit`.
+
+        Returns
+        -------
+        LocationFit or None
+            None if the covariance is singular.
+        """
         return fit_location(
             moments, cells, layout, self.prior, self.smoothing, estimated_prior=self.estimated_prior
         )
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The decision rule under a prior (K,)."""
+        """Return the decision rule under a prior (K,); raise NotSupportedError if the method is not "plugin".
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method : {"plugin"}
+        convention : str, optional
+            Not used.
+        """
         refuse_method(method, "is not there for the location model")
         return LocationRule(self, log_prior)
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the model without each of them."""
+        """Return the scores of rows under the model without each of them."""
         step = max(AT_ONCE // max(self.places[0].size, 1), 1)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            """Compute leave-one-out scores (m, K) of rows x (m, p).
+
+            Parameters
+            ----------
+            x : (m, p) float
+            codes : (m,) int
+            weights : (m,) float, optional
+            """
             found = np.full((len(x), len(log_prior)), np.nan)
             cells = self.layout.cells(x)
             numbers = self.layout.numbers_of(x)
@@ -211,7 +262,25 @@ class LocationFit(NoLikelihood):
         return scores
 
     def _without(self, k: int, cell: Codes, z: Floats, out: Floats, log_prior: Floats) -> Floats:
-        """Scores (m, K) of rows z (m, q) of class k, each under the model without a weight of it."""
+        """Compute leave-one-out scores of rows of one class.
+
+        Parameters
+        ----------
+        k : int
+            Position of the class.
+        cell : (m,) int
+            Cell of each row.
+        z : (m, q) float
+            Numeric columns in the coordinates of the cells' moments.
+        out : (m,) float
+            Weights that are left out.
+        log_prior : (K,) float
+
+        Returns
+        -------
+        (m, K) float
+            NaN for rows that are left to a refit.
+        """
         count = len(z)
         s = self.layout.n_cells
         counts = self.cells.counts.reshape(-1, s)
@@ -219,7 +288,7 @@ class LocationFit(NoLikelihood):
         raw = (self.cells.centres - self.cells.origin) * self.cells.scale + self.cells.rests
         raw = raw.reshape(*counts.shape, -1)
         own = np.arange(count)
-        # Of the class, all cells: smoothed counts and means, and what is left of the row's cell.
+        # Smoothed counts and means of all cells of the class, and the remainder of the row's cell.
         near = self.layout.nearness(cell, self.smoothing)
         left = np.repeat(counts[k][None], count, axis=0)
         left[own, cell] -= out
@@ -240,7 +309,7 @@ class LocationFit(NoLikelihood):
         lost = np.where(held > 0, out * (held + out) / np.where(held > 0, held, 1.0), 0.0)
         scatter = self.cells.scatters[0] + rest + np.einsum("msi,msj->mij", apart, apart)
         scatter -= lost[:, None, None] * gap[:, :, None] * gap[:, None]
-        # Of a column that varies next to nothing without the row, the difference has no digits: a refit has.
+        # If a column hardly varies without the row, the difference is inaccurate: leave it to a refit.
         whole = (self.covariance.sd**2) * self.divisor
         spoilt = (np.diagonal(scatter, axis1=1, axis2=2) <= LEAST_LEFT * whole).any(axis=1)
         shares = np.divide(counts, self.counts, out=np.zeros_like(counts), where=there)[others].sum()
@@ -254,12 +323,26 @@ class LocationFit(NoLikelihood):
             log_share[k] = np.log(n[own, cell] / n.sum(axis=1))
         found = (log_prior[:, None] + log_share - d2 / 2).T
         found[(divisor <= 0) | spoilt] = np.nan
-        # Nothing is left of a class of one row.
+        # A class with one row is empty without it.
         found[~(left.sum(axis=1) > 0), k] = -np.inf
         return np.asarray(found)
 
     def wrong_left_out(self, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats) -> Floats:
-        """Rows, or their weight, (K,) of each class that are called another one, the covariance held."""
+        """Count the leave-one-out errors of each class, with the covariance of all rows.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+            True classes.
+        weights : (m,) float, optional
+        log_prior : (K,) float
+
+        Returns
+        -------
+        (K,) float
+            Number of rows, or sum of weights.
+        """
         k, s = self.counts.shape
         cell = self.layout.cells(x)
         own = np.arange(len(x))
@@ -276,7 +359,7 @@ class LocationFit(NoLikelihood):
             total = self.counts[codes].sum(axis=1)
             left = np.maximum(count - out, 0.0)
             others = 1 - out / self.cells.counts.reshape(k, s)[codes].sum(axis=1)
-            # Nothing is left of a class of one row, which no row is then called.
+            # A class with one row is empty without it and is never predicted.
             share = np.where(others > EPS, left / np.where(others > EPS, total * others, 1.0), 0.0)
             scores[own, codes] = log_prior[codes] + np.log(share)
             d2[own, codes] *= np.where(left > 0, count / np.where(left > 0, left, 1.0), 1.0) ** 2
@@ -285,14 +368,25 @@ class LocationFit(NoLikelihood):
 
 
 def whitened_squares(scatters: Floats, gaps: Floats) -> Floats:
-    """Squared lengths (K, m) of gaps (K, m, q) by scatters (m, q, q); missing where one is singular."""
+    """Compute squared Mahalanobis lengths, each under its own scatter.
+
+    Parameters
+    ----------
+    scatters : (m, q, q) float
+    gaps : (K, m, q) float
+
+    Returns
+    -------
+    (K, m) float
+        NaN if a scatter is singular.
+    """
     unit = np.sqrt(np.maximum(np.diagonal(scatters, axis1=1, axis2=2), 0.0))
     unit = np.where(unit > 0, unit, 1.0)
     scaled = scatters / (unit[:, :, None] * unit[:, None])
     try:
         roots = np.linalg.cholesky(scaled)
     except np.linalg.LinAlgError:
-        # One by one are those that have a root.
+        # Factorize one by one to find the singular ones.
         if len(scatters) == 1:
             return np.full(gaps.shape[:2], np.nan)
         each = [whitened_squares(scatters[i : i + 1], gaps[:, i : i + 1]) for i in range(len(scatters))]
@@ -310,7 +404,26 @@ def fit_location(
     *,
     estimated_prior: bool,
 ) -> LocationFit | None:
-    """The location model of moments; None where a class has no row, or the covariance is singular."""
+    """Estimate a location model.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal moments of all columns by class.
+    cells : ClassMoments
+        Pooled moments of the numeric columns by class and cell.
+    layout : CellLayout
+    prior : (K,) float
+    smoothing : float
+        L.
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+
+    Returns
+    -------
+    LocationFit or None
+        None if a class is empty, or the covariance is singular.
+    """
     counts = cells.counts.reshape(len(prior), layout.n_cells)
     if (counts.sum(axis=1) <= 0).any():
         return None
@@ -343,7 +456,7 @@ def location_of_cells(
         Diagonal moments of all columns.
     prior : (K,) float
     cells : ClassMoments
-        Pooled moments of the columns of numbers, class by class and cell by cell.
+        Pooled moments of the numeric columns, class by class and cell by cell.
     layout : CellLayout
     smoothing : float
     estimated_prior : bool
@@ -375,9 +488,19 @@ def location_of_cells(
 
 
 def location_obstacles(cells: ClassMoments, layout: CellLayout, smoothing: float) -> list[Dependency]:
-    """Return the columns that are constant, or determined by others, about the smoothed means.
+    """Return the columns that are constant or linearly dependent about the smoothed means.
 
-    Positions are those among the columns of numbers; every class has rows.
+    Parameters
+    ----------
+    cells : ClassMoments
+        Pooled moments of the numeric columns by class and cell; every class has rows.
+    layout : CellLayout
+    smoothing : float
+
+    Returns
+    -------
+    list of Dependency
+        With positions among the numeric columns.
     """
     gaps = _smoothed_means(cells, layout, smoothing)[2]
     return dependencies(_about_smoothed_means(cells, cells.counts.reshape(gaps.shape[:2]), gaps))
@@ -386,10 +509,23 @@ def location_obstacles(cells: ClassMoments, layout: CellLayout, smoothing: float
 def _smoothed_means(
     cells: ClassMoments, layout: CellLayout, smoothing: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Return smoothed counts (K, S) and means (K, S, q), and what the means of cells are beyond the latter.
+    """Smooth counts and means over cells.
 
-    Means are smoothed as differences from the mean of one cell of their class, so that a column with one
-    value in the class leaves no rounding.
+    Means are smoothed as differences from the mean of one cell of their class, which avoids rounding
+    errors in columns with one value in the class.
+
+    Parameters
+    ----------
+    cells : ClassMoments
+    layout : CellLayout
+    smoothing : float
+
+    Returns
+    -------
+    counts : (K, S) float
+    means : (K, S, q) float
+    residuals : (K, S, q) float
+        Means of the cells minus the smoothed means.
     """
     counts = cells.counts.reshape(-1, layout.n_cells)
     places = ((cells.centres - cells.origin) * cells.scale + cells.rests).reshape(*counts.shape, -1)
@@ -402,7 +538,19 @@ def _smoothed_means(
 
 
 def _about_smoothed_means(cells: ClassMoments, counts: Floats, gaps: Floats) -> ClassMoments:
-    """Return moments of the cells whose pooled scatter is that about the smoothed means."""
+    """Return the moments of the cells with the pooled scatter about the smoothed means.
+
+    Parameters
+    ----------
+    cells : ClassMoments
+    counts : (K, S) float
+    gaps : (K, S, q) float
+        Means of the cells minus the smoothed means.
+
+    Returns
+    -------
+    ClassMoments
+    """
     there = counts > 0
     between = np.sqrt(counts[there])[:, None] * gaps[there]
     if cells.roots is None:
@@ -412,7 +560,7 @@ def _about_smoothed_means(cells: ClassMoments, counts: Floats, gaps: Floats) -> 
 
 
 def _root(about: ClassMoments) -> Floats | None:
-    """The triangular root (q, q) of the scatter about smoothed means; None where it is singular."""
+    """Return the triangular root (q, q) of the scatter about smoothed means; None if it is singular."""
     if dependencies(about):
         return None
     try:
@@ -423,14 +571,22 @@ def _root(about: ClassMoments) -> Floats | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocationRule:
-    """Scores of rows by the linear rule of their cell."""
+    """Rule that scores each row by the linear rule of its cell.
+
+    Attributes
+    ----------
+    fit : LocationFit
+    log_prior : (K,) float
+    rules : dict
+        Cache of the rules by cell.
+    """
 
     fit: LocationFit
     log_prior: Floats
     rules: dict[int, Rule] = field(default_factory=dict)
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
         fit = self.fit
         found = np.empty((len(x), len(self.log_prior)))
         cells = fit.layout.cells(x)

@@ -1,11 +1,12 @@
-"""The numbers of the nearest centroid rule, and the pure function that fits them.
+"""Estimates of the nearest centroid rule, and the function that fits it.
 
-Theory. A row is of the class whose mean is nearest, in Euclidean distance. It is the rule of normal classes
-with one covariance s2 I (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, 4.3),
+Theory. A row is assigned to the class with the nearest mean, in Euclidean distance. This is the rule of
+normal classes with one covariance s2 I (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical
+Learning, 4.3),
 
     ln prior_k - |x - m_k|^2 / (2 s2),    s2 = sum_k tr(W_k) / (p (N - K)).
 
-With equal priors s2 moves no label: it says how fast a posterior turns from one class to the next.
+With equal priors s2 does not affect the predicted class, only the posterior probabilities.
 """
 
 from __future__ import annotations
@@ -28,25 +29,36 @@ from discrim.core.rules.rules import Distances, Rule, logs_of_prior, refuse_meth
 
 @dataclass(frozen=True, slots=True)
 class EuclideanDistances:
-    """Distances of rows to class means, in the units of the data; a rule whose scores they are.
+    """Rule whose scores are the Euclidean distances of rows to the class means, in the units of the data.
 
-    They are the square roots of distances over the variance, times its square root.
+    Attributes
+    ----------
+    distances : Distances
+        Squared distances divided by the variance.
+    sd : float
+        Square root of the variance.
     """
 
     distances: Distances
     sd: float
 
     def scores(self, x: Floats) -> Floats:
-        """Distances (m, K) of rows x (m, p)."""
+        """Return the distances (m, K) of rows x (m, p)."""
         return np.asarray((self.sd * np.sqrt(self.distances.squared(x))).T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearestCentroidFit:
-    """The numbers of the nearest centroid rule, of diagonal moments.
+    """Estimates of the nearest centroid rule, from diagonal moments.
 
-    The prior (K,) may be the class proportions of the rows; the covariance is s2 I, in the coordinates of the
-    moments within reach of one unit.
+    Attributes
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+    covariance : Covariance
+        s2 I, in the coordinates of `within_reach`.
     """
 
     moments: ClassMoments
@@ -58,7 +70,7 @@ class NearestCentroidFit:
 
     @property
     def within_reach(self) -> ClassMoments:
-        """The moments, of scales that a sphere can compare."""
+        """The moments on scales in the range in which a sphere can compare columns."""
         return comparable(self.moments)
 
     @property
@@ -68,53 +80,61 @@ class NearestCentroidFit:
 
     @property
     def residual_df(self) -> float:
-        """N - K."""
+        """Degrees of freedom within classes, N - K."""
         return self.moments.total - self.moments.n_classes
 
     def distances(self) -> Distances:
-        """Squared distances to the class means, over the variance."""
+        """Return the squared distances to the class means, divided by the variance."""
         return gaussian.distances(self.within_reach, (self.covariance,))
 
     def gaps(self) -> Floats:
-        """Squared distances (K, K) between the class means, over the variance."""
+        """Return the squared distances (K, K) between the class means, divided by the variance."""
         return squared_gaps(self.covariance.whiten(self.within_reach.means.T).T)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The decision rule under a prior (K,); a NotSupportedError of another method than "plugin"."""
+        """Return the decision rule under a prior (K,); raise NotSupportedError if the method is not "plugin".
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method : {"plugin"}
+        convention : str, optional
+            Not used.
+        """
         refuse_method(method, "is not defined for nearest centroids")
         return gaussian.linear_rule(self.within_reach, self.covariance, log_prior)
 
     def refit(self, moments: ClassMoments) -> NearestCentroidFit | None:
-        """The same model of other rows, the prior held; None where a class or the variance is missing."""
+        """Fit the same model to other moments with the same prior; None if a class or variance is missing."""
         if (moments.rows < 1).any() or not has_spread(moments):
             return None
         return fit_nearest_centroid(moments, self.prior, estimated_prior=self.estimated_prior)
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them."""
+        """Return the scores of rows under the rule without each of them."""
         return common_left_out(self.within_reach, self.residual_df, log_prior)
 
     def llf(self) -> float:
-        """Log-likelihood of class and row at the maximum-likelihood variance."""
+        """Return the log-likelihood of class and row at the maximum-likelihood variance."""
         moments = self.within_reach
         logdet = self.covariance.divided_by(moments.total / self.residual_df).logdet
         return gaussian.log_likelihood(moments, np.full(moments.n_classes, logdet), logs_of_prior(self.prior))
 
     def df_model(self) -> int:
-        """Free parameters: means, the variance and, where estimated, prior."""
+        """Return the number of free parameters of the means, the variance and, if estimated, the prior."""
         k = self.moments.n_classes
         p = self.moments.n_columns
         return k * p + 1 + (k - 1 if self.estimated_prior else 0)
 
 
 def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """The rule of some columns (q,): the mean that is nearest in these."""
+    """Return the rule of a subset of the columns, at positions `keep` (q,); `method` is not used."""
     part = gaussian.means_of_columns(fit.within_reach, keep)
     return gaussian.linear_rule(part, of_columns(fit.covariance, keep), log_prior)
 
 
 def has_spread(moments: ClassMoments) -> bool:
-    """Whether rows vary within classes, and are more (or weigh more) than the classes."""
+    """Return whether rows vary within classes, and their weights exceed the number of classes."""
     many = moments.total > moments.n_classes * (1 + LIGHT)
     return many and not all_constant(moments, None)
 
@@ -122,7 +142,19 @@ def has_spread(moments: ClassMoments) -> bool:
 def fit_nearest_centroid(
     moments: ClassMoments, prior: Floats, *, estimated_prior: bool = False
 ) -> NearestCentroidFit:
-    """Fit from diagonal moments that have a spread.
+    """Estimate the nearest centroid rule.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal, with variation within classes.
+    prior : (K,) float
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+
+    Returns
+    -------
+    NearestCentroidFit
 
     Examples
     --------

@@ -1,44 +1,47 @@
-"""The numbers of probabilistic linear discriminant analysis, and the pure functions that fit and use them.
+"""Estimates of a probabilistic linear discriminant analysis, and the functions that fit and use them.
 
-Theory. The classes are themselves drawn at random, so that classes never seen can be told apart: row i of
-class k is x = m + y_k + e with y_k ~ N(0, B) drawn once for the class and e ~ N(0, W) for each row (Ioffe,
-2006, ECCV, 531-542; Prince & Elder, 2007, ICCV; the two-covariance model of Brümmer & de Villiers, 2010,
-Odyssey, and of Kaldi). B may have a rank r below p: the classes then differ in r dimensions.
+Theory. The classes themselves are random, which allows comparing classes that were not in the training data:
+row i of class k is x = m + y_k + e with y_k ~ N(0, B) drawn once for the class and e ~ N(0, W) for each row
+(Ioffe, 2006, ECCV, 531-542; Prince & Elder, 2007, ICCV; the two-covariance model of Brümmer & de Villiers,
+2010, Odyssey, and of Kaldi). B may have a rank r below p: the classes then differ in r dimensions.
 
-*Sufficient statistics.* Rotated within its class, n rows are sqrt(n) times their mean, of covariance W + nB,
-and n - 1 contrasts of covariance W. So counts, means and the pooled scatter S hold all that the rows tell:
+*Sufficient statistics.* Rotated within its class, n rows are sqrt(n) times their mean, with covariance W +
+nB, and n - 1 contrasts with covariance W. Therefore counts, means and the pooled scatter S are sufficient:
 
     -2 log L = N p log 2 pi + (N - K) log|W| + tr(W^-1 S)
                + sum_k (log|W + n_k B| + n_k d_k'(W + n_k B)^-1 d_k),    d_k = mean_k - m.
 
-In axes T with T'WT = I and T'BT = diag(b), all of it is a sum over columns.
+In axes T with T'WT = I and T'BT = diag(b), all terms are sums over columns.
 
-*Balanced classes.* With n rows in each class, S/(N - K) and n sum_k d_k d_k'/K, m the mean of means, are made
-diagonal together, I and diag(f); where f_j > 1, W has 1 and B has (f_j - 1)/n there, and elsewhere, as in all
-but the r largest, W has the mean square of both and B zero (Anderson, Anderson & Olkin, 1986, Annals of
-Statistics 14, 405-417).
+*Balanced classes.* With n rows in each class, S/(N - K) and n sum_k d_k d_k'/K, with m the mean of the means,
+are diagonalized simultaneously to I and diag(f). On the r axes with the largest f_j > 1, W is 1 and B is
+(f_j - 1)/n; on all other axes W is the mean square of both and B is zero (Anderson, Anderson & Olkin, 1986,
+Annals of Statistics 14, 405-417).
 
-*Other classes* take EM over y_k = Vh_k, VV' = B, from that answer at a typical n. In the axes of the step
-before, where W = I and V = diag(sqrt(b)), the posterior of h_kj has the variance c = 1/(1 + n_k b_j) and the
-mean c n_k sqrt(b_j) d_kj. V is then the regression of the means on h, W the mean square of what that leaves,
-and h is given the covariance that it is found to have, which EM of expanded parameters takes to V (Liu, Rubin
-& Wu, 1998, Biometrika 85, 755-770; "minimum divergence" in the literature on speakers). The mean m is that of
-largest likelihood given B and W, with weights n_k/(1 + n_k b_j). No step lowers the likelihood. EM ends where
-what is left to gain, by Aitken's extrapolation of the last gains, is below a tolerance for each row.
+*Unbalanced classes* require EM over y_k = V h_k, VV' = B, starting from the solution for a typical n. In the
+axes of the previous step, in which W = I and V = diag(sqrt(b)), the posterior of h_kj has the variance
+c = 1/(1 + n_k b_j) and the mean c n_k sqrt(b_j) d_kj. V is then the regression of the means on h, W the mean
+square of the residuals, and h is rescaled to its estimated covariance, which EM with expanded parameters
+moves into V (Liu, Rubin & Wu, 1998, Biometrika 85, 755-770; "minimum divergence" in speaker recognition). The
+mean m maximizes the likelihood for fixed B and W, with weights n_k/(1 + n_k b_j). No step lowers the
+likelihood. EM ends when the remaining gain, by Aitken's extrapolation of the last gains, is below a tolerance
+per row.
 
-*Known classes.* Given its n rows the mean m + y_k of a class has in these axes the mean m + a d_k and the
-variance b c, with c = 1/(1 + n b) and a = n b c; a new row varies about it by 1 + b c.
+*Classes of the training data.* Given its n rows, the mean m + y_k of a class has in these axes the mean m + a
+d_k and the variance b c, with c = 1/(1 + n b) and a = n b c; a new row varies about it with variance 1 + b c.
 
-*Verification.* Two sets of n_1 and n_2 rows with means u_1 and u_2, less m, are of one class or of two. With
-t = b + 1/n_2 and v = b c_1 + 1/n_2 the log likelihood ratio of one class against two is
+*Verification.* Two sets of n_1 and n_2 rows with means u_1 and u_2, less m, belong to one class or to two.
+With t = b + 1/n_2 and v = b c_1 + 1/n_2 the log likelihood ratio of one class against two is
 
-    sum_j [log(t/v) + u_2^2/t - (u_2 - a_1 u_1)^2/v] / 2,
+    sum_j [log(t/v) + u_2^2/t - (u_2 - a_1 u_1)^2/v] / 2.
 
-symmetric in the sets though it does not look it, as what the rows tell beyond their means cancels.
+It is symmetric in the sets, although the formula does not show this, because the terms that depend on more
+than the means cancel.
 
-*Unit lengths.* Embeddings of networks have longer tails than normal ones. Less their mean, whitened by their
-covariance over all rows and divided by their length, they are nearly normal (Garcia-Romero & Espy-Wilson,
-2011, Interspeech, 249-252). Here the length is sqrt(p), so that columns keep a variance of one.
+*Length normalization.* Embeddings of neural networks have heavier tails than the normal distribution. After
+subtracting their mean, whitening by their covariance over all rows and dividing by their length, they are
+nearly normal (Garcia-Romero & Espy-Wilson, 2011, Interspeech, 249-252). Here the length is sqrt(p), and
+columns keep a variance of one.
 """
 
 from __future__ import annotations
@@ -65,18 +68,28 @@ from discrim.core.rules.rules import (
 
 TOL = 1e-9
 MAXITER = 1000
-"""When EM ends: where less than this is left to gain for each row, or after so many steps."""
+"""Default tolerance per row of the remaining gain of EM, and default maximum number of steps."""
 
 LEAST_START = 0.1
-"""Variance between classes, as a share of that of a class mean within, at which EM starts at least."""
+"""Smallest variance between classes at the start of EM, relative to the variance of a class mean within."""
 
 NEXT_TO_NOTHING = 1e-6
-"""Such a share that is taken for zero where EM ends: it would sink to zero in more steps."""
+"""The same ratio below which a variance between classes, which converges to zero, is set to zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LengthNormalization:
-    """How rows are brought to one length: less a centre (p,), whitened by a root (p, p), in z."""
+    """Transformation of rows to the same length: centred, whitened, and scaled.
+
+    Attributes
+    ----------
+    origin, scale : (p,) float
+        Origin and scale of z = (x - origin) * scale.
+    centre : (p,) float
+        Centre, in z.
+    root : (p, p) float
+        Triangular root of the covariance, in z.
+    """
 
     origin: Floats
     scale: Floats
@@ -85,17 +98,17 @@ class LengthNormalization:
 
     @staticmethod
     def of(moments: ClassMoments) -> LengthNormalization:
-        """That of the mean and the covariance of all rows, divisor N."""
+        """Return the transformation by the mean and the covariance (divisor N) of all rows."""
         one = moments.as_one()
         centre = one.means_from(moments.origin)[0]
         root = pooled(one, one.total).root
-        # A root has any signs, of which the coordinates on the sphere are.
+        # Fix the signs of the root, because the coordinates on the sphere depend on them.
         return LengthNormalization(
             moments.origin, moments.scale, centre, root * np.sign(np.diagonal(root))[:, None]
         )
 
     def on(self, x: Floats) -> Floats:
-        """Rows x (m, p) on the sphere of radius sqrt(p); a row at the centre stays there."""
+        """Return rows x (m, p) projected on the sphere of radius sqrt(p); a row at the centre stays there."""
         z = standard_columns(x, self.origin, self.scale) - self.centre[:, None]
         z = Covariance.from_root(self.root).whiten(z).T
         lengths = np.sqrt((z**2).mean(axis=1, keepdims=True))
@@ -104,39 +117,40 @@ class LengthNormalization:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PLDAFit:
-    """The numbers of a probabilistic linear discriminant analysis.
+    """Estimates of a probabilistic linear discriminant analysis.
 
     Attributes
     ----------
     moments : ClassMoments
-        Pooled, of the columns as they are.
+        Pooled moments of the columns before length normalization.
     prior : (K,) float
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
     components : int or None
-        The rank of B that was asked for.
+        Maximum rank of B; None for no restriction.
     tol : float
-        EM ends where less is left to gain of the log-likelihood for each row,
+        EM ends when the remaining gain of the log-likelihood per row is smaller.
     maxiter : int
-        or after so many steps.
+        Maximum number of steps of EM.
     origin, scale : (p,) float
-        Of the coordinates z = (x - origin) * scale of what follows, where x is a row, or its place on the
-        sphere.
+        Origin and scale of the coordinates z = (x - origin) * scale of the following attributes, with x a row
+        after length normalization, if any.
     mean : (p,) float
-        m.
+        Overall mean m, in z.
     axes : (p, p) float
         T, in z: T'WT = I and T'BT = diag(between). The largest coefficient of each axis, for columns of
         unit variance within classes, is positive.
     between : (p,) float
-        b, falling; zero beyond the rank of B.
+        Variances b between classes on the axes, in decreasing order; zero after the rank of B.
     class_places : (K, p) float
-        Class means on the axes, less m.
+        Class means less m, on the axes.
     log_marginal : float
-        Log-likelihood of the rows, or of their places on the sphere, given which of them share a class.
+        Log-likelihood of the (normalized) rows, given which of them share a class.
     steps : int
-        Of EM; none of balanced classes, which have a closed form.
+        Steps of EM; zero for balanced classes, which have a closed form.
     converged : bool
     sphere : LengthNormalization or None
-        How rows are brought to one length, where they are.
+        Length normalization of the rows, if any.
     tie : (int, int) or None
         First and last of the axes of equal eigenvalues that `components` separates.
     """
@@ -162,7 +176,7 @@ class PLDAFit:
     has_distances = False
 
     def validate(self) -> None:
-        """Raise InvalidStateError if parts of a file contradict each other."""
+        """Raise InvalidStateError if values that were read from a file contradict each other."""
         most = most_components(self.moments.n_classes, self.moments.n_columns, self.components)
         if not 0 <= self.steps <= self.maxiter:
             raise InvalidStateError("its steps of EM are no count")
@@ -178,50 +192,70 @@ class PLDAFit:
 
     @property
     def rank(self) -> int:
-        """Rank of B."""
+        """Rank of B, the covariance between classes."""
         return int(np.count_nonzero(self.between))
 
     @property
     def n_axes(self) -> int:
-        """Axes r in which classes differ, as many as the rank of B; one where that is zero."""
+        """Number r of axes on which classes differ: the rank of B, at least one."""
         return max(self.rank, 1)
 
     @property
     def normalize(self) -> bool:
-        """Whether rows are brought to one length."""
+        """Whether rows are normalized to the same length."""
         return self.sphere is not None
 
     def covariances(self) -> tuple[Floats, Floats]:
-        """B and W (p, p), in the units of the columns, or of the sphere."""
+        """Return B and W (p, p), in the units of the columns or, with length normalization, of the sphere."""
         (between, within), unit = self._scaled_covariances(), 1 / self.scale
         with np.errstate(over="ignore", under="ignore"):
             return between * unit[:, None] * unit, within * unit[:, None] * unit
 
     def between_shares(self) -> Floats:
-        """Variance of each column between classes over the sum of that and the one within, (p,)."""
+        """Return the proportion (p,) of the variance between classes in each column's total variance."""
         between, within = (np.diagonal(each) for each in self._scaled_covariances())
         return np.asarray(between / (between + within))
 
     def _scaled_covariances(self) -> tuple[Floats, Floats]:
-        """B and W (p, p) in the units of the scaled columns, whose squares are in the range of float64."""
+        """Return B and W (p, p) in the units of the scaled columns, whose squares do not overflow."""
         back = np.linalg.inv(self.axes)
         return (back.T * self.between) @ back, back.T @ back
 
     def places(self, x: Floats) -> Floats:
-        """Rows x (m, p) on the r axes in which classes differ, less m: (m, r), with unit variance within."""
+        """Return the coordinates (m, r) of rows x (m, p), less m, on the axes on which classes differ.
+
+        They have unit variance within classes.
+        """
         x = x if self.sphere is None else self.sphere.on(x)
         z = standard_columns(x, self.origin, self.scale) - self.mean[:, None]
         return np.asarray(z.T @ self.axes[:, : self.n_axes])
 
     def class_laws(self) -> tuple[Floats, Floats]:
-        """Means and variances (K, r) of y_k on these axes, given the rows of the classes."""
+        """Return posterior means and variances (K, r) of y_k on the axes, given the rows of the classes."""
         b = self.between[: self.n_axes]
         n = self.moments.counts[:, None]
         c = 1 / (1 + n * b)
         return n * b * c * self.class_places[:, : self.n_axes], b * c
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The rule of the predictive densities of the classes, under a prior (K,)."""
+        """Return the rule of the predictive densities of the classes.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method : {"plugin"}
+        convention : str, optional
+            Not used.
+
+        Returns
+        -------
+        Rule
+
+        Raises
+        ------
+        NotSupportedError
+            The method is not "plugin".
+        """
         refuse_method(method, "is not defined for PLDA, whose one rule is predictive")
         means, variances = self.class_laws()
         sd = np.sqrt(1 + variances)
@@ -231,24 +265,24 @@ class PLDAFit:
         return PLDARule(self.places, GaussianRule(distances, constant, np.ones(len(sd))))
 
     def refit(self, moments: ClassMoments) -> PLDAFit | None:
-        """The same model of other rows, the prior held; None where a class or W has too few of them."""
+        """Fit the same model to other moments with the same prior; None if a class or W lacks rows."""
         if (moments.rows < 1).any() or not has_within(moments):
             return None
         return fit_plda(moments, self.prior, **self.options())
 
     def options(self) -> dict[str, Any]:
-        """What `fit_plda` takes beside moments and prior."""
+        """Return the keyword arguments of `fit_plda`."""
         names = ("components", "tol", "maxiter", "estimated_prior")
         return {name: getattr(self, name) for name in names}
 
     def llf(self) -> float:
-        """Log-likelihood of class and row."""
+        """Return the log-likelihood of class and row."""
         counts = self.moments.counts
         logs = logs_of_prior(self.prior)
         return self.log_marginal + float(counts[counts > 0] @ logs[counts > 0])
 
     def df_model(self) -> int:
-        """Free parameters: m, W, B of its rank and, where estimated, prior."""
+        """Return the number of free parameters of m, W, B and, if estimated, the prior."""
         k = self.moments.n_classes
         p = self.moments.n_columns
         r = most_components(k, p, self.components)
@@ -257,28 +291,57 @@ class PLDAFit:
 
 @dataclass(frozen=True, slots=True)
 class PLDARule:
-    """A rule of the places of rows on the axes in which classes differ."""
+    """Rule for rows, by the rule for their coordinates on the axes on which classes differ.
+
+    Attributes
+    ----------
+    places : callable
+        Maps rows (m, p) to coordinates (m, r).
+    of_places : GaussianRule
+        Rule for the coordinates.
+    """
 
     places: Callable[[Floats], Floats]
     of_places: GaussianRule
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
         return self.of_places.scores(self.places(x))
 
 
 def has_within(moments: ClassMoments) -> bool:
-    """Whether the rows have a covariance within classes."""
+    """Return whether the covariance within classes is regular."""
     return moments.total - moments.n_classes > 0 and not dependencies(moments)
 
 
 def most_components(n_classes: int, n_columns: int, asked: int | None = None) -> int:
-    """The rank that B may have: no more than columns, or than classes less one, or than was asked for."""
+    """Return the maximum rank of B, limited by the columns, the classes minus one, and the user's option.
+
+    Parameters
+    ----------
+    n_classes, n_columns : int
+    asked : int, optional
+        Rank that the user specified.
+
+    Returns
+    -------
+    int
+    """
     return min(n_columns, n_classes - 1, n_columns if asked is None else asked)
 
 
 class _Means(NamedTuple):
-    """Counts (K,), means (K, p) and the pooled scatter (p, p), as its root, in z about an origin."""
+    """Sufficient statistics of the rows, in z.
+
+    Attributes
+    ----------
+    counts : (K,) float
+    means : (K, p) float
+    within : Covariance
+        Pooled scatter over N - K.
+    total : float
+        Number of rows, or sum of weights, N.
+    """
 
     counts: Floats
     means: Floats
@@ -287,13 +350,20 @@ class _Means(NamedTuple):
 
     @classmethod
     def of(cls, moments: ClassMoments) -> _Means:
-        """Those of moments; the covariance is the scatter over N - K."""
+        """Construct the statistics from pooled moments."""
         within = pooled(moments, moments.total - moments.n_classes)
         return cls(moments.counts, moments.means, within, moments.total)
 
 
 class _Found(NamedTuple):
-    """m (p,), T (p, p) and b (p,), in z, as `PLDAFit` has them."""
+    """Estimates of m, T and b, in z; see `PLDAFit`.
+
+    Attributes
+    ----------
+    mean : (p,) float
+    axes : (p, p) float
+    between : (p,) float
+    """
 
     mean: Floats
     axes: Floats
@@ -301,13 +371,13 @@ class _Found(NamedTuple):
 
 
 def _log_likelihood(rows: _Means, found: _Found) -> float:
-    """That of the rows, in z, given their classes."""
+    """Return the log-likelihood of the rows, in z, given their classes."""
     mean, axes, between = found
     n = rows.counts[:, None]
     free = rows.total - len(rows.counts)
     d = (rows.means - mean) @ axes
     spread = 1 + n * between
-    # What the axes stretch by has the logarithm of |W|, halved and with the other sign.
+    # log|det T| is -log|W| / 2.
     logs = -2 * rows.total * np.linalg.slogdet(axes)[1] + np.log(spread).sum()
     squares = free * ((rows.within.root @ axes) ** 2).sum() + (n * d**2 / spread).sum()
     return -0.5 * float(rows.total * len(mean) * np.log(2 * np.pi) + logs + squares)
@@ -324,9 +394,29 @@ def fit_plda(
     progress: Callable[[int], None] | None = None,
     lengths: tuple[LengthNormalization, ClassMoments] | None = None,
 ) -> PLDAFit:
-    """Fit by maximum likelihood from pooled moments that have a covariance within classes.
+    """Estimate a probabilistic linear discriminant analysis by maximum likelihood.
 
-    Where rows are brought to one length, that is done on a sphere, and from the moments of places on it.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled, with a regular covariance within classes.
+    prior : (K,) float
+    components : int, optional
+        Maximum rank of B.
+    tol : float
+        Tolerance of EM per row.
+    maxiter : int
+        Maximum number of steps of EM.
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+    progress : callable, optional
+        Called with 1 after each step of EM.
+    lengths : (LengthNormalization, ClassMoments), optional
+        Length normalization, and moments of the normalized rows, to which the model is fitted.
+
+    Returns
+    -------
+    PLDAFit
 
     Examples
     --------
@@ -358,11 +448,23 @@ def fit_plda(
 
 
 def _of_balanced(rows: _Means, r: int, *, balanced: bool) -> tuple[_Found, Floats]:
-    """What is found of classes of one size; taking a typical size for all, where EM begins.
+    """Compute the estimates for classes of equal size; for other classes, the start of EM at a typical size.
 
-    With the singular values of the whitened class means about their mean.
+    For the start of EM the first r variances between classes are positive, because EM keeps zeros.
 
-    There no variance of the first r is zero, as EM would leave it so.
+    Parameters
+    ----------
+    rows : _Means
+    r : int
+        Maximum rank of B.
+    balanced : bool
+        Whether the classes have equal sizes.
+
+    Returns
+    -------
+    estimates : _Found
+    singular_values : (min(p, K),) float
+        Singular values of the whitened class means about their mean.
     """
     n = rows.counts
     k = len(rows.counts)
@@ -383,7 +485,26 @@ def _of_balanced(rows: _Means, r: int, *, balanced: bool) -> tuple[_Found, Float
 def _by_em(
     rows: _Means, found: _Found, tol: float, maxiter: int, progress: Callable[[int], None] | None
 ) -> tuple[_Found, int, bool]:
-    """What EM ends at, its steps, and whether it ended before the last one that it may take."""
+    """Iterate EM to convergence.
+
+    Parameters
+    ----------
+    rows : _Means
+    found : _Found
+        Start.
+    tol : float
+        Tolerance per row.
+    maxiter : int
+        Maximum number of steps.
+    progress : callable, optional
+        Called with 1 after each step.
+
+    Returns
+    -------
+    estimates : _Found
+    steps : int
+    converged : bool
+    """
     likelihood = _log_likelihood(rows, found)
     before = np.inf
     for step in range(1, maxiter + 1):
@@ -400,7 +521,7 @@ def _by_em(
 
 
 def _step(rows: _Means, found: _Found) -> _Found:
-    """One step of EM, and the axes of what it finds."""
+    """Compute one step of EM, and diagonalize the covariances that result."""
     n = rows.counts[:, None]
     free = rows.total - len(rows.counts)
     r = int(np.count_nonzero(found.between))
@@ -412,7 +533,7 @@ def _step(rows: _Means, found: _Found) -> _Found:
     centre = (weights * means).sum(axis=0) / weights.sum(axis=0)
     d = means - centre
     h = weights[:, :r] * np.sqrt(between[:r]) * d[:, :r]
-    # The expected sums over classes of n hh' and of hh'.
+    # Expected sums over classes of n hh' and of hh'.
     by_rows = (h.T * rows.counts) @ h + np.diag(weights[:, :r].sum(axis=0))
     by_classes = h.T @ h + np.diag((1 / spread[:, :r]).sum(axis=0))
     products = (n * d).T @ h
@@ -430,14 +551,35 @@ def _step(rows: _Means, found: _Found) -> _Found:
 
 
 class Sets(NamedTuple):
-    """Sets of rows: how many each has, (G,), and their means (G, r) on the axes in which classes differ."""
+    """Sets of rows that are compared.
+
+    Attributes
+    ----------
+    sizes : (G,) float
+        Numbers of rows.
+    places : (G, r) float
+        Means of the coordinates on the axes on which classes differ.
+    """
 
     sizes: Floats
     places: Floats
 
 
 def sets_of(places: Floats, codes: Codes, n_sets: int) -> Sets:
-    """The sets of rows (m, r) whose codes (m,) say which they are in."""
+    """Compute the sizes and means of sets of rows.
+
+    Parameters
+    ----------
+    places : (m, r) float
+        Coordinates of the rows.
+    codes : (m,) int
+        Set of each row.
+    n_sets : int
+
+    Returns
+    -------
+    Sets
+    """
     sizes = np.bincount(codes, minlength=n_sets).astype(np.float64)
     sums = np.zeros((n_sets, places.shape[1]))
     np.add.at(sums, codes, places)
@@ -445,7 +587,18 @@ def sets_of(places: Floats, codes: Codes, n_sets: int) -> Sets:
 
 
 def pair_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
-    """Log likelihood ratios (G,) of one class against two, for sets and as many others.
+    """Compute log likelihood ratios of one class against two, for pairs of sets.
+
+    Parameters
+    ----------
+    between : (r,) float
+        Variances between classes on the axes.
+    one, other : Sets
+        G sets each.
+
+    Returns
+    -------
+    (G,) float
 
     Examples
     --------
@@ -459,7 +612,21 @@ def pair_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
 
 
 def all_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
-    """Log likelihood ratios (G, H) of one class against two, for each of the sets and each of the others."""
+    """Compute log likelihood ratios of one class against two, for all combinations of sets.
+
+    Parameters
+    ----------
+    between : (r,) float
+        Variances between classes on the axes.
+    one : Sets
+        G sets.
+    other : Sets
+        H sets.
+
+    Returns
+    -------
+    (G, H) float
+    """
     out = np.empty((len(one.sizes), len(other.sizes)))
     for n in np.unique(one.sizes):
         for m in np.unique(other.sizes):
@@ -478,6 +645,20 @@ def all_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
 
 
 def _laws(between: Floats, n: Floats | float, m: Floats | float) -> tuple[Floats, Floats, Floats]:
-    """Of the mean of m rows: its slope on that of n rows of its class, and its variances without and with."""
+    """Return the distribution of the mean of m rows given the mean of n rows.
+
+    Parameters
+    ----------
+    between : (r,) float
+        Variances between classes on the axes.
+    n, m : float or (G, 1) float
+
+    Returns
+    -------
+    slope : float array
+        Slope on the mean of n rows of the same class.
+    variance_two, variance_one : float array
+        Variances if the sets are of two classes, or of one.
+    """
     c = 1 / (1 + n * between)
     return n * between * c, between + 1 / m, between * c + 1 / m

@@ -32,19 +32,34 @@ class QDAFit(NormalFit):
         return self.covariances[0].is_diagonal
 
     def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
-        """The covariances with other divisors (K,)."""
+        """Return the covariances with other divisors (K,)."""
         ratios = divisors / self.divisors
         return tuple(c.divided_by(r) for c, r in zip(self.covariances, ratios.tolist(), strict=True))
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
-        """Distances under the unbiased covariances, and their degrees of freedom (K,)."""
+        """Return the distances under the unbiased covariances, and their degrees of freedom (K,)."""
         free = self.moments.counts - 1
         return gaussian.distances(self.moments, self.scaled(free)), free
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The decision rule under a prior (K,); the debiased one needs more than p + 2 rows a class.
+        """Return the decision rule under a prior.
 
-        A NotSupportedError says that the method does not exist for this structure of the covariances.
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method : {"plugin", "predictive", "debiased"}
+            "debiased" requires more than p + 2 rows in each class.
+        convention : {"MASS"}, optional
+            Whether the last two methods are computed as R's MASS does.
+
+        Returns
+        -------
+        Rule
+
+        Raises
+        ------
+        NotSupportedError
+            The method requires full covariances or more rows.
         """
         if method == "plugin":
             return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
@@ -59,18 +74,44 @@ class QDAFit(NormalFit):
         return gaussian.separate_debiased(self.moments, covariances, log_prior, mass=mass)
 
     def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them, as `NormalClasses` has rows.
+        """Return the scores of rows under the rule without each of them.
 
-        A NotSupportedError says that the covariances have no closed form, and refits would take too long.
+        Parameters
+        ----------
+        log_prior : (K,) float
+        rows : iterable of blocks, optional
+            See `NormalClasses`.
+
+        Returns
+        -------
+        LeftOut
+
+        Raises
+        ------
+        NotSupportedError
+            There is no closed form, and refits would be too slow.
         """
         return self.covariance_model.leave_one_out(replace(self.classes(log_prior), rows=rows))
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
-        """Distances (K, m) of rows of the fit under the unbiased moments without each of them.
+        """Compute distances of rows of the fit under the unbiased moments without each of them.
 
-        With the sums of weights (K, m) and degrees of freedom (K, m) that these then have.
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+            Class of each row.
+        weights : (m,) float, optional
+
+        Returns
+        -------
+        squared_distances : (K, m) float
+        counts : (K, m) float
+            Sums of the weights of the classes without the row.
+        df : (K, m) float
+            Degrees of freedom without the row.
         """
         distances, free = self.unbiased_distances()
         d2, gone = separate_distances(x, codes, weights, distances, self.moments.counts, free)
@@ -98,13 +139,13 @@ class QDAFit(NormalFit):
         )
 
     def df_model(self) -> int:
-        """Free parameters: means, covariances and, where estimated, prior."""
+        """Return the number of free parameters of means, covariances and, if estimated, the prior."""
         k = self.moments.n_classes
         p = self.moments.n_columns
         return k * p + self.covariance_model.n_parameters(p, k) + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
-        """Log-likelihood of class and row at maximum-likelihood covariances."""
+        """Return the log-likelihood of class and row at the maximum-likelihood covariances."""
         return self.covariance_model.log_likelihood(self.classes(logs_of_prior(self.prior)))
 
 
@@ -116,9 +157,30 @@ def fit_qda(
     method: str = "moment",
     estimated_prior: bool = True,
 ) -> QDAFit:
-    """Fit from moments by class, each without obstacles to a kind of covariance, by default the full one.
+    """Estimate a quadratic discriminant analysis from moments.
 
-    Divisors are n_k - 1 by method "moment", else n_k. A NoEstimateError says that there are none.
+    The callers check first that the moments determine the covariances (`CovarianceModel.check`).
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class.
+    prior : (K,) float
+    covariance_model : CovarianceModel, optional
+        By default the full covariance.
+    method : str
+        "moment" for the divisors n_k - 1, else n_k.
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+
+    Returns
+    -------
+    QDAFit
+
+    Raises
+    ------
+    NoEstimateError
+        There is no estimate of a covariance.
     """
     divisors = divisors_by_class(moments.counts, method)
     found = (covariance_model or FullCovariance()).estimate(moments, divisors)
@@ -128,7 +190,20 @@ def fit_qda(
 
 
 def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """The rule of some columns (q,) by a method that the rule of all of them has."""
+    """Return the rule of a subset of the columns.
+
+    Parameters
+    ----------
+    fit : QDAFit
+    log_prior : (K,) float
+    method : {"plugin", "predictive", "debiased"}
+    keep : (q,) int
+        Positions of the columns.
+
+    Returns
+    -------
+    Rule
+    """
     part = gaussian.means_of_columns(fit.moments, keep)
     whole = fit.covariances if method == "plugin" else fit.scaled(fit.moments.counts - 1)
     covariances = tuple(of_columns(covariance, keep) for covariance in whole)

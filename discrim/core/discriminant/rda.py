@@ -1,44 +1,48 @@
-"""The numbers of a regularized discriminant analysis, the function that fits them, and rules of many pairs.
+"""Estimates of a regularized discriminant analysis, the function that fits them, and rules of many pairs.
 
-*Mixtures.* The covariance of a class lies between its own S_k, the pooled S and a multiple of the identity:
+`fit_rda` fits one pair of alpha and gamma. `path_rules` computes the rules of a grid of pairs, from which
+cross-validation chooses.
+
+*Mixtures.* The covariance of a class is a combination of its own S_k, the pooled S and the identity:
 
     Sigma_k = o_k S_k + c_k S + r_k I.
 
 Hastie, Tibshirani & Friedman (2009, The Elements of Statistical Learning, eq. 4.13 and 4.14): o = alpha, c
-= (1 - alpha) gamma, r = (1 - alpha)(1 - gamma) s2 with s2 = tr(S)/p, so that the ridge acts on the pooled
-part only. Friedman (1989, JASA 84, 165-175), with lambda = 1 - alpha and W_k, W the divisors of S_k and S:
-sums of squares are mixed, o_k = (1 - lambda) W_k/D_k, c_k = lambda W/D_k, D_k = (1 - lambda) W_k + lambda W,
-and then gamma of the average variance of the mixture is put in place of gamma of the mixture. klaR mixes
-covariances, o = 1 - lambda, c = lambda, and goes on as Friedman.
+= (1 - alpha) gamma, r = (1 - alpha)(1 - gamma) s2 with s2 = tr(S)/p, so the ridge acts on the pooled
+part only. Friedman (1989, JASA 84, 165-175), with lambda = 1 - alpha and W_k, W the divisors of S_k and S,
+mixes sums of squares, o_k = (1 - lambda) W_k/D_k, c_k = lambda W/D_k, D_k = (1 - lambda) W_k + lambda W,
+and then replaces the share gamma of the mixture by gamma times its average variance. klaR mixes covariances,
+o = 1 - lambda, c = lambda, and continues as Friedman.
 
-*More columns than rows.* The mixture of thin roots is known on the span of their rows, and beyond it is the
-ridge alone; no p x p matrix is formed.
+*More columns than rows.* The mixture of thin roots is computed on the span of their rows; in the orthogonal
+complement it is the ridge, and no p x p matrix is formed.
 
-*Digits.* Where roots of the scatters are held, the root of a mixture is the triangle of the stacked roots
-and nothing is squared. Where they are not, the scatters are well-conditioned or the ridge is no small part
-of the mixture, see `needs_roots`, and Cholesky's factor of the mixture has all digits.
+*Digits.* If roots of the scatters are available, the root of a mixture is the triangle of the stacked roots
+and nothing is squared. Otherwise the scatters are well-conditioned or the ridge is a substantial part of
+the mixture (see `needs_roots`), and the Cholesky factor of the mixture is accurate.
 
-*Many pairs of alpha and gamma.* All that share a decomposition are scored by one. Friedman's and klaR's
-mixture at an alpha is M_k = U L U', and (1 - gamma) M_k + gamma tr(M_k)/p I is U [(1 - gamma) L + gamma
-tr(L)/p] U' for every gamma: one eigen-decomposition a class and alpha. ESL's gamma moves the pooled part
-against the class's own, so that for an alpha between 0 and 1 no eigenvectors serve two gammas. Alpha does
-not: with beta = 1 - alpha and T = gamma S + (1 - gamma) s2 I,
+*Many pairs of alpha and gamma.* All pairs that share a decomposition are scored together. Friedman's and
+klaR's mixture at an alpha is M_k = U L U', and (1 - gamma) M_k + gamma tr(M_k)/p I is U [(1 - gamma) L +
+gamma tr(L)/p] U' for every gamma: one eigendecomposition for each class and alpha. In ESL's parametrization
+gamma changes the pooled part relative to the class's own, and for 0 < alpha < 1 two values of gamma have
+different eigenvectors. Values of alpha share them: with beta = 1 - alpha and T = gamma S + (1 - gamma) s2 I,
 
     Sigma_k = alpha S_k + beta T,   S = V E V',   T = V D V',   D = gamma E + (1 - gamma) s2,
     D^-1/2 V' S_k V D^-1/2 = Z L Z',   e = Z' D^-1/2 V'd,   D2 = sum_j e_j^2 / (alpha l_j + beta)
 
-for a row's deviation d, so that one decomposition a class and gamma serves every alpha, and the one of S
-every T. At alpha = 1 there is one rule, that of S_k. Where a class has few rows, S_k = F'F with F (r, p) of
-as few rows as the class has degrees of freedom, and with A = F V D^-1/2, A A' = Z L Z', e = Z'A D^-1/2 V'd
-(Woodbury's identity),
+for the deviation d of a row. One decomposition for each class and gamma serves every alpha, and the
+decomposition of S every T. At alpha = 1 there is one rule, with covariances S_k. If a class has few rows,
+S_k = F'F with F (r, p) of as many rows as the class has degrees of freedom, and with A = F V D^-1/2,
+A A' = Z L Z', e = Z'A D^-1/2 V'd (Woodbury's identity),
 
     D2 = (|D^-1/2 V'd|^2 - sum_j alpha e_j^2 / (alpha l_j + beta)) / beta,
     ln|Sigma_k| = ln|T| + (p - r) ln beta + sum_j ln(alpha l_j + beta):
 
-decompositions are of r x r matrices. The difference costs the digits of (alpha l + beta)/beta, which has a
-limit here; beyond it the class takes the longer way. The eigenvalues of a scatter lose digits where it is
-ill-conditioned, which a ridge prevents. Without a ridge nothing compares the columns, and standard deviations
-may be their units. A pair that is ill-conditioned there too is fitted from roots, as `fit_rda` does.
+decompositions are of r x r matrices. The difference loses the digits of (alpha l + beta)/beta, which is
+limited here; above the limit the p x p decomposition is used. The eigenvalues of an ill-conditioned scatter
+are inaccurate, which a ridge prevents. Without a ridge the rule does not depend on the units of the columns,
+and these are divided by standard deviations. A pair that is still ill-conditioned is fitted from roots by
+`fit_rda`.
 """
 
 from __future__ import annotations
@@ -81,31 +85,39 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, refuse_method
 
 SINGULAR_MIXTURE = 1e-13
-"""Size of a column's residual on the others, relative to the column, at which a covariance has no inverse."""
+"""Residual of a column on the others, relative to its length, at or below which a mixture is singular."""
 
 SAFE_RIDGE = 1e-2
-"""Share of the ridge from which scatters serve as well as their roots."""
+"""Weight of the ridge at or above which scatters are as accurate as their roots."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RDAFit:
-    """The numbers of a regularized discriminant analysis.
+    """Estimates of a regularized discriminant analysis.
 
     Attributes
     ----------
     moments : ClassMoments
         By class.
+    prior : (K,) float
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+    alpha, gamma : float
+        Regularization parameters.
+    parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     covariances : tuple of K Covariance
         In the coordinates of the moments; a singular one of thin roots is a zero (1, 1).
     cv : int, "loo" or None
-        The folds by which alpha and gamma were chosen, and `select` the rule; None where they were given.
+        Folds by which alpha and gamma were chosen; None if the user specified them.
+    select : str
+        Rule that chose among the pairs.
     standardize : bool
-        Whether the ridge is one of columns over their standard deviations within classes, or the principal
-        axes are those of columns over theirs.
-    within_axes : Projected, optional
-        The principal axes within which classes are compared.
+        Whether the ridge refers to columns divided by their standard deviations within classes, or the
+        principal axes to columns divided by their standard deviations.
+    within_axes : SubspaceCovariance, optional
+        The principal axes on which classes are compared.
     """
 
     moments: ClassMoments
@@ -131,27 +143,42 @@ class RDAFit:
 
     @property
     def components(self) -> int | None:
-        """Number of principal axes; None where all columns are compared."""
+        """Number of principal axes; None if all columns are compared."""
         return None if self.within_axes is None else self.within_axes.count
 
     @property
     def components_by(self) -> str | None:
-        """What chose their number, if anything did."""
+        """Method that chose the number of principal axes, if any."""
         wanted = None if self.within_axes is None else self.within_axes.wanted
         return wanted if isinstance(wanted, str) else None
 
     @property
     def ridged(self) -> bool:
-        """Whether the identity has a part in the mixture."""
+        """Whether the identity has positive weight in the mixture."""
         if self.parametrization == "esl":
             return self.alpha < 1 and self.gamma < 1
         return self.gamma > 0
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The decision rule under a prior (K,).
+        """Return the decision rule under a prior.
 
-        A NotSupportedError refuses other methods than "plugin", but for "predictive" where neither classes
-        nor a ridge are mixed into a covariance, so that it has the law of a sample.
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method : {"plugin", "predictive"}
+            "predictive" requires alpha 0 or 1 and no ridge: only then the sampling distribution of the
+            covariances has a closed form.
+        convention : str, optional
+            Not supported with "predictive".
+
+        Returns
+        -------
+        Rule
+
+        Raises
+        ------
+        NotSupportedError
+            The method is not defined for these covariances.
         """
         if method == "predictive" and self.alpha in (0, 1) and not self.ridged and convention is None:
             return self.predictive(log_prior)
@@ -159,12 +186,23 @@ class RDAFit:
             method, "has no closed form for mixed or shrunken covariances, which no sampling law has"
         )
         if self.alpha == 0:
-            # One covariance, whose quadratic form would cancel in differences of scores.
+            # With one covariance the rule is linear; quadratic terms would cancel in differences of scores.
             return gaussian.linear_rule(self.moments, self.covariances[0], log_prior)
         return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
 
     def predictive(self, log_prior: Floats, keep: Codes | None = None) -> Rule:
-        """The predictive rule of unbiased covariances, of each class or of all; of some columns (q,)."""
+        """Return the predictive rule of the unbiased covariances, pooled or by class.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        keep : (q,) int, optional
+            Positions of the columns that the rule uses.
+
+        Returns
+        -------
+        Rule
+        """
         counts = self.moments.counts
         moments = self.moments
         gone = 0
@@ -181,7 +219,7 @@ class RDAFit:
         return gaussian.common_predictive(moments, each[0], log_prior, nu, gone=gone)
 
     def refit(self, moments: ClassMoments) -> RDAFit | None:
-        """The same model of other rows, the prior held; None where a covariance is singular."""
+        """Fit the same model to other moments with the same prior; None if a covariance is singular."""
         if too_few(moments):
             return None
         try:
@@ -191,7 +229,7 @@ class RDAFit:
         return None if found.singular() else found
 
     def of_moments(self, moments: ClassMoments, within_axes: SubspaceCovariance | None) -> RDAFit:
-        """The same model of other moments, within principal axes where there are some."""
+        """Fit the same model to other moments, on principal axes if `within_axes` is not None."""
         return fit_rda(
             moments,
             self.prior,
@@ -205,7 +243,7 @@ class RDAFit:
         )
 
     def singular(self) -> list[int]:
-        """Classes whose covariance has no inverse."""
+        """Return the positions of the classes whose covariance is singular."""
         return [
             k
             for k, covariance in enumerate(self.covariances)
@@ -214,7 +252,7 @@ class RDAFit:
         ]
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them."""
+        """Return the scores of rows under the rule without each of them."""
         if self.within_axes is not None:
             divisors = divisors_by_class(self.moments.counts, self.method)
             return self.within_axes.leave_one_out(
@@ -230,7 +268,7 @@ class RDAFit:
         )
 
     def llf(self) -> float:
-        """Log-likelihood of class and row at the means, the covariances and the prior of the fit."""
+        """Return the log-likelihood of class and row at the estimates."""
         if self.within_axes is not None:
             raise no_likelihood(self.within_axes.name)
         moments = self.moments
@@ -250,7 +288,21 @@ class RDAFit:
 
 
 def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """The rule of some columns (q,) by a method that the rule of all of them has."""
+    """Return the rule of a subset of the columns.
+
+    Parameters
+    ----------
+    fit : RDAFit
+    log_prior : (K,) float
+    method : str
+        A method that the rule of all columns supports.
+    keep : (q,) int
+        Positions of the columns.
+
+    Returns
+    -------
+    Rule
+    """
     if method == "predictive":
         return fit.predictive(log_prior, keep)
     part = gaussian.means_of_columns(fit.moments, keep)
@@ -261,12 +313,12 @@ def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Code
 
 
 def too_few(moments: ClassMoments) -> list[int]:
-    """Classes that have no covariance, for want of more than one row or unit of weight."""
+    """Return the positions of the classes without a covariance, whose weights sum to one or less."""
     return np.flatnonzero(moments.counts <= 1 + len(moments.counts) * EPS * moments.counts.sum()).tolist()
 
 
 def needs_roots(pairs: Iterable[Regularization], parametrization: Parametrization) -> bool:
-    """Whether some pair has so little ridge that ill-conditioned scatters would lose digits."""
+    """Return whether some pair has too little ridge for ill-conditioned scatters without roots."""
     if parametrization == "esl":
         return any((1 - pair.alpha) * (1 - pair.gamma) < SAFE_RIDGE for pair in pairs)
     return any(pair.gamma < SAFE_RIDGE for pair in pairs)
@@ -286,9 +338,30 @@ def fit_rda(
     standardize: bool = False,
     within_axes: SubspaceCovariance | None = None,
 ) -> RDAFit:
-    """Fit from moments by class, none of them `too_few`, with options as of `RDAFit`.
+    """Fit a regularized discriminant analysis.
 
-    A NoEstimateError says that there are no such principal axes, or no covariances within them.
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class; no class may be `too_few`.
+    prior : (K,) float
+    alpha, gamma : float
+        Regularization parameters.
+    parametrization : {"esl", "friedman", "klar"}
+    method : {"moment", "mle"}
+        Divisors n_k - 1 and N - K, or n_k and N.
+    estimated_prior, cv, select, standardize, within_axes
+        See `RDAFit`.
+
+    Returns
+    -------
+    RDAFit
+        A covariance may be singular; see `RDAFit.singular`.
+
+    Raises
+    ------
+    NoEstimateError
+        There are fewer principal axes than requested, or covariances on them do not exist.
     """
     if within_axes is not None:
         found = within_axes.estimate(moments, divisors_by_class(moments.counts, method))
@@ -298,7 +371,7 @@ def fit_rda(
         return RDAFit(found.moments, prior, estimated_prior, *parts, within_axes=axes)
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
-    # In the units that the identity is meant in.
+    # Moments in the units to which the identity refers.
     in_unit = in_deviations(moments) if standardize else comparable(moments)
     unit = in_unit.common_unit
     squares = (in_unit.squares * unit * unit).sum(axis=1)
@@ -310,9 +383,9 @@ def fit_rda(
         squares.sum() / divisors.sum() / p,
     )
     if not standardize:
-        # Without a ridge nothing compares the columns, and each keeps a scale of its own.
+        # Without a ridge the scales of the columns do not matter, and each keeps its own.
         moments = in_unit = in_unit if shares[2].any() else moments
-    # As multiples of the scatters.
+    # Convert the weights of the covariances to coefficients of the scatters.
     multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
     mixed = _thin if moments.spread == "thin class" else _full
     covariances = mixed(in_unit, *multiples)
@@ -367,7 +440,19 @@ class Regularized(CovarianceModel):
 
 
 def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
-    """Covariances own_k W_k + common_k W + ridge_k I, the last in the data's `common_unit`."""
+    """Compute the covariances own_k W_k + common_k W + ridge_k I.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        With scatters W_k by class.
+    own, common, ridge : (K,) float
+        Coefficients; the ridge is in units of the `common_unit` of the moments.
+
+    Returns
+    -------
+    tuple of Covariance
+    """
     whole = moments.pooled()
     covariances = []
     for k in range(moments.n_classes):
@@ -381,14 +466,26 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
             if (np.diagonal(matrix) > 0).all():
                 with suppress(np.linalg.LinAlgError):
                     root = scaled_cholesky(matrix)
-        # A root without an inverse is held as it is, for `singular` to find.
+        # A singular root is stored as it is; `RDAFit.singular` finds it.
         singular = is_singular(root, whole, SINGULAR_MIXTURE)
         covariances.append(Covariance(root, None) if singular else Covariance.from_root(root))
     return tuple(covariances)
 
 
 def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
-    """As `_full`, from thin roots: on the span of the rows, and the ridge beyond it."""
+    """Compute the same covariances as `_full` from thin roots.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        With thin roots by class.
+    own, common, ridge : (K,) float
+        Coefficients; the ridge is in units of the `common_unit` of the moments.
+
+    Returns
+    -------
+    tuple of Covariance
+    """
     unit = moments.common_unit
     roots = np.asarray(moments.roots) * unit
     whole = np.asarray(moments.pooled().roots)[0] * unit
@@ -411,41 +508,42 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
 
 
 REGULAR_EIGENVALUES = 1e-7
-"""Least over greatest eigenvalue from which a scatter is decomposed as it is."""
+"""Ratio of smallest to largest eigenvalue above which a scatter is decomposed without roots."""
 
 NUMBERS_IN_PIECE = 2**18
-"""Numbers in a piece of rows that is scored at once."""
+"""Number of elements of a chunk of rows that is scored at once."""
 
 MOST_IN_AXES = 2**24
-"""Numbers in the axes of a rule."""
+"""Maximum number of elements of the axes of a rule."""
 
 WORTH_COLUMNS = 32
-"""Columns from which on decompositions of few rows are worth their trouble."""
+"""Number of columns at or above which decompositions of few rows are faster."""
 
 WORTH_RANK = 0.7
-"""Share of the columns that the degrees of freedom of such a class are at most."""
+"""Maximum of the degrees of freedom of such a class, as a proportion of the columns."""
 
 MOST_LOSS = 1e4
-"""Most that a distance may be smaller than what it is the difference of."""
+"""Maximum ratio of the minuend of a distance to the distance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassPath:
-    """Squared distances from one class under B x A mixtures in each of F parts: A on each of B sets of axes.
+    """Squared distances from one class for F parts and B x A mixtures: A mixtures on each of B sets of axes.
 
     In the notation of this module, with y the coordinates of a row: e_b = turned_b' factor (scale_b y), and
-    the distance is weights_ba'e_b^2, to which plain_ba'y^2 is added.
+    the squared distance is weights_ba'e_b^2 + plain_ba'y^2.
 
     Attributes
     ----------
     scale : (F, B, p) float
     factor : (F, r, p) float, optional
-        The identity without it.
+        By default the identity.
     turned : (F, B, r, r) float
     weights : (F, B, A, r) float
     plain : (F, B, A, p) float, optional
+        By default zero.
     logdet : (F, B, A) float
-        Of the mixtures, in the unit of their scatters.
+        Log-determinants of the mixtures, in the units of their scatters.
     """
 
     scale: Floats
@@ -456,7 +554,7 @@ class ClassPath:
     logdet: Floats
 
     def distances(self, y: Floats) -> Floats:
-        """Squared distances (F, B A, m) of rows of coordinates y (F, p, m)."""
+        """Return the squared distances (F, B A, m) of rows with coordinates y (F, p, m)."""
         scaled = y[:, None] * self.scale[..., None]
         if self.factor is not None:
             scaled = self.factor[:, None] @ scaled
@@ -470,7 +568,7 @@ class ClassPath:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathRule:
-    """The rules of G pairs, each in F parts of what was learnt from.
+    """Rules of G pairs of alpha and gamma, each for F training parts.
 
     Attributes
     ----------
@@ -479,13 +577,15 @@ class PathRule:
     pairs : (G,) int
         Positions of the pairs.
     cells : (G,) int
-        Which of the mixtures theirs are.
+        Positions of their mixtures among the B x A mixtures of each class.
     moments : tuple of F ClassMoments
-        Whose means and scale are those of the rules.
+        Means and scale of the rules.
     basis : (F, p, p) float, optional
-        What deviations z - m_k are multiplied by for the coordinates y; the identity without it.
+        Matrix that maps deviations z - m_k to the coordinates y; by default the identity.
+    classes : tuple of K ClassPath
+        Distances from each class.
     constants : (F, K, G) float
-        ln prior_k - ln|Sigma_k|/2; missing where there is no such rule of a pair in a part.
+        ln prior_k - ln|Sigma_k|/2; NaN if a pair has no rule in a part.
     """
 
     parts: Codes
@@ -497,7 +597,7 @@ class PathRule:
     constants: Floats
 
     def scores(self, x: Floats) -> Iterator[Floats]:
-        """Scores (F, G, m) of rows x (F, m, p), class by class."""
+        """Yield the scores (F, G, m) of rows x (F, m, p) for each class."""
         centres = np.stack([moments.centres for moments in self.moments])[..., None]
         rests = np.stack([moments.rests for moments in self.moments])[..., None]
         scale = np.stack([moments.scale for moments in self.moments])[..., None]
@@ -515,10 +615,21 @@ class PathRule:
 
 
 def wrong_by_class(rule: PathRule, x: Floats, codes: Codes, weights: Floats | None = None) -> Floats:
-    """Rows, or sums of weights, (F, G, K) of each class that the rules of a path give to another one.
+    """Count the rows of each class that the rules of a path misclassify.
 
-    Rows x (P, m, p) of codes (P, m) are those of all parts; a row of a code below zero is not counted. Counts
-    are missing where there is no rule.
+    Parameters
+    ----------
+    rule : PathRule
+    x : (P, m, p) float
+        Rows of all parts.
+    codes : (P, m) int
+        True classes; rows with a negative code are not counted.
+    weights : (P, m) float, optional
+
+    Returns
+    -------
+    (F, G, K) float
+        Number of rows, or sum of weights; NaN if a pair has no rule.
     """
     n_classes = len(rule.classes)
     counts = np.zeros((len(rule.parts), len(rule.pairs), n_classes))
@@ -541,7 +652,18 @@ def wrong_by_class(rule: PathRule, x: Floats, codes: Codes, weights: Floats | No
 
 
 def parts_at_once(n_classes: int, n_columns: int, pairs: Sequence[Regularization]) -> int:
-    """How many parts are decomposed together: as many as take little memory, and one of many columns."""
+    """Return the number of parts that are decomposed together.
+
+    Parameters
+    ----------
+    n_classes, n_columns : int
+    pairs : sequence of Regularization
+
+    Returns
+    -------
+    int
+        One with many columns, else limited by memory.
+    """
     if n_columns >= WORTH_COLUMNS:
         return 1
     axes = max(len(set(values)) for values in zip(*pairs, strict=True))
@@ -550,7 +672,23 @@ def parts_at_once(n_classes: int, n_columns: int, pairs: Sequence[Regularization
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stack:
-    """Scatters of F parts, as of `Scatters`, with the parts as first axis, and what is mixed from them."""
+    """Scatters of F parts, stacked along the first axis, with the options of the mixtures.
+
+    Attributes
+    ----------
+    moments : tuple of F ClassMoments
+    unit : (F, p) float
+        Factors by which z is multiplied.
+    own : (F, K, p, p) float
+        Scatters of the classes.
+    whole : (F, p, p) float
+        Pooled scatters.
+    divisors : (F, K) float
+    columns : int
+        Number of columns of the data.
+    parametrization : {"esl", "friedman", "klar"}
+    log_prior : (K,) float
+    """
 
     moments: tuple[ClassMoments, ...]
     unit: Floats
@@ -563,8 +701,20 @@ class _Stack:
 
     @staticmethod
     def of(scatters: Sequence[Scatters], parametrization: Parametrization, log_prior: Floats) -> _Stack:
+        """Stack the scatters of several parts.
+
+        Parameters
+        ----------
+        scatters : sequence of Scatters
+        parametrization : {"esl", "friedman", "klar"}
+        log_prior : (K,) float
+
+        Returns
+        -------
+        _Stack
+        """
         each = zip(*((s.unit, s.own, s.whole, s.divisors) for s in scatters), strict=True)
-        # Of many columns, of which there is one part, a copy takes memory.
+        # With many columns there is one part; do not copy it.
         unit, own, whole, divisors = (np.stack(a) if len(a) > 1 else a[0][None] for a in each)
         moments = tuple(s.moments for s in scatters)
         columns = scatters[0].columns
@@ -572,7 +722,7 @@ class _Stack:
 
     @property
     def beyond(self) -> int:
-        """As of `Scatters`."""
+        """Number of columns of the data minus the number of coordinates."""
         return self.columns - self.moments[0].n_columns
 
 
@@ -585,11 +735,26 @@ def path_rules(
     columns: int | None = None,
     with_roots: Sequence[Callable[[], ClassMoments]] | None = None,
 ) -> Iterator[PathRule]:
-    """Rules of all pairs in each part, group by group, without pairs whose covariances are singular there.
+    """Yield the rules of all pairs in each part, by groups that share decompositions.
 
-    The moments of the parts are by class, and no more than `parts_at_once`: where they are those of
-    coordinates of fewer columns, `columns` is the number of those of the data; where a pair asks for roots in
-    a part, that of `with_roots` gives its moments with them.
+    Pairs whose covariances are singular in a part have no rule there.
+
+    Parameters
+    ----------
+    parts : sequence of ClassMoments
+        By class, at most `parts_at_once`.
+    pairs : sequence of Regularization
+    parametrization : {"esl", "friedman", "klar"}
+    method : {"moment", "mle"}
+    log_prior : (K,) float
+    columns : int, optional
+        Number of columns of the data, if the moments are of fewer coordinates.
+    with_roots : sequence of callables, optional
+        Return the moments of each part with roots, for pairs that require them.
+
+    Yields
+    ------
+    PathRule
     """
     rules = _by_gamma if parametrization == "esl" else _by_alpha
     alphas, gammas = np.array(pairs).T
@@ -628,7 +793,25 @@ def _one_by_one(
     method: str,
     log_prior: Floats,
 ) -> Iterator[PathRule]:
-    """Rules of pairs (g,) by a fit of each; with ESL's alpha one, those of all gammas are one rule."""
+    """Yield rules from a fit of each pair; with ESL's alpha = 1, one fit serves all gammas.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of one part, with roots.
+    part : int
+        Position of the part.
+    pairs : sequence of Regularization
+    at : (g,) int
+        Positions of the pairs to fit.
+    parametrization : {"esl", "friedman", "klar"}
+    method : {"moment", "mle"}
+    log_prior : (K,) float
+
+    Yields
+    ------
+    PathRule
+    """
     alike: dict[tuple[float, float], list[int]] = {}
     for i in at.tolist():
         alpha, gamma = pairs[i]
@@ -662,7 +845,25 @@ def _rules(
     cells: Codes,
     able: NDArray[np.bool_],
 ) -> Iterator[PathRule]:
-    """The rule of the pairs at positions (g,) that are able (F, g) in some part, if there are any."""
+    """Yield the rule of the pairs that are well-conditioned in some part, if there are any.
+
+    Parameters
+    ----------
+    stack : _Stack
+    basis : (F, p, p) float, optional
+        See `PathRule`.
+    paths : sequence of K ClassPath
+    positions : (g,) int
+        Positions of the pairs.
+    cells : (g,) int
+        Positions of their mixtures.
+    able : (F, g) bool
+        Whether a pair is well-conditioned in a part.
+
+    Yields
+    ------
+    PathRule
+    """
     some = able.any(axis=0)
     if not some.any():
         return
@@ -676,7 +877,19 @@ def _rules(
 
 
 def _by_gamma(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.bool_]) -> Iterator[PathRule]:
-    """ESL's rules of the pairs that are tried (F, G), but for those that are ill-conditioned."""
+    """Yield ESL's rules, except for ill-conditioned pairs; one decomposition for each gamma.
+
+    Parameters
+    ----------
+    stack : _Stack
+    pairs : sequence of G Regularization
+    tried : (F, G) bool
+        Pairs to compute in each part.
+
+    Yields
+    ------
+    PathRule
+    """
     alphas, gammas = np.array(pairs).T
     at = np.flatnonzero(tried.any(axis=0))
     own = at[alphas[at] == 1]
@@ -699,7 +912,7 @@ def _by_gamma(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
     ridge = ridge[:, some]
     able = able[:, some]
     target = np.where(able[..., None], target[:, some], 1.0)
-    # Classes have so few rows that decompositions of these are the shorter ones.
+    # For classes with few rows, decompositions of the size of the rows are faster.
     few = stack.moments[0].rows - 1 <= WORTH_RANK * stack.unit.shape[1]
     thin = few & (stack.unit.shape[1] >= WORTH_COLUMNS)
     sizes = np.where(thin, stack.moments[0].rows - 1, pooled.shape[1]).astype(np.float64)
@@ -723,7 +936,25 @@ def _by_gamma(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
 def _wide_path(
     stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: Floats, regular: NDArray[np.bool_]
 ) -> ClassPath:
-    """Distances from class k for gammas of D (F, B, p), alphas (A,), which `regular` (F, B, A) is told of."""
+    """Compute distances from class k by p x p decompositions.
+
+    Parameters
+    ----------
+    stack : _Stack
+    k : int
+        Position of the class.
+    alphas : (A,) float
+    target : (F, B, p) float
+        Eigenvalues D for each gamma.
+    vectors : (F, p, p) float
+        Eigenvectors V of the pooled covariances.
+    regular : (F, B, A) bool
+        Set to False, in place, for ill-conditioned mixtures.
+
+    Returns
+    -------
+    ClassPath
+    """
     turned = np.swapaxes(vectors, 1, 2) @ (stack.own[:, k] / stack.divisors[:, k, None, None]) @ vectors
     scale = 1.0 / np.sqrt(target)
     lengths, axes = np.linalg.eigh(turned[:, None] * scale[..., None] * scale[..., None, :])
@@ -735,7 +966,25 @@ def _wide_path(
 
 
 def _thin_path(stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: Floats) -> ClassPath | None:
-    """As `_wide_path`, from the rows of the class; None where too many digits would be lost."""
+    """Compute distances from class k by decompositions of the size of its degrees of freedom.
+
+    Parameters
+    ----------
+    stack : _Stack
+        With one part.
+    k : int
+        Position of the class.
+    alphas : (A,) float
+    target : (1, B, p) float
+        Eigenvalues D for each gamma.
+    vectors : (1, p, p) float
+        Eigenvectors V of the pooled covariance.
+
+    Returns
+    -------
+    ClassPath or None
+        None if too many digits would be lost.
+    """
     ((own, vector, target),) = zip(stack.own[:, k], vectors, target, strict=True)
     factor = _factor(own, int(stack.moments[0].rows[k]) - 1) @ vector
     factor /= np.sqrt(stack.divisors[0, k])
@@ -756,7 +1005,19 @@ def _thin_path(stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: F
 
 
 def _factor(scatter: Floats, most: int) -> Floats:
-    """F (r, p) of a scatter F'F of rank `most` at most, from a Cholesky decomposition with pivots."""
+    """Factorize a scatter by a pivoted Cholesky decomposition.
+
+    Parameters
+    ----------
+    scatter : (p, p) float
+    most : int
+        Maximum rank.
+
+    Returns
+    -------
+    (r, p) float
+        F with F'F the scatter.
+    """
     diagonal = np.diagonal(scatter)
     root, pivots, rank, _ = lapack.dpstrf(scatter, tol=EPS * float(diagonal.max()))
     rank = max(min(int(rank), most), 0)
@@ -766,7 +1027,20 @@ def _factor(scatter: Floats, most: int) -> Floats:
 
 
 def _own_rule(stack: _Stack, at: Codes, tried: NDArray[np.bool_]) -> Iterator[PathRule]:
-    """ESL's rule of alpha one, which is that of pairs (g,), unless it is ill-conditioned."""
+    """Yield ESL's rule for alpha = 1, which all gammas share, unless it is ill-conditioned.
+
+    Parameters
+    ----------
+    stack : _Stack
+    at : (g,) int
+        Positions of the pairs.
+    tried : (F, g) bool
+        Pairs to compute in each part.
+
+    Yields
+    ------
+    PathRule
+    """
     paths = []
     regular = np.full((len(stack.own), 1, 1), not stack.beyond)
     for k in range(stack.own.shape[1]):
@@ -776,7 +1050,19 @@ def _own_rule(stack: _Stack, at: Codes, tried: NDArray[np.bool_]) -> Iterator[Pa
 
 
 def _by_alpha(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.bool_]) -> Iterator[PathRule]:
-    """As `_by_gamma`, for Friedman's and klaR's mixtures."""
+    """Yield Friedman's or klaR's rules, except for ill-conditioned pairs; one decomposition for each alpha.
+
+    Parameters
+    ----------
+    stack : _Stack
+    pairs : sequence of G Regularization
+    tried : (F, G) bool
+        Pairs to compute in each part.
+
+    Yields
+    ------
+    PathRule
+    """
     alphas, gammas = np.array(pairs).T
     pooled = stack.whole / stack.divisors.sum(axis=1)[:, None, None]
     at = np.flatnonzero(tried.any(axis=0))
@@ -812,14 +1098,48 @@ def _by_alpha(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
 
 
 def _path_of(stack: _Stack, axes: Floats, values: Floats, regular: NDArray[np.bool_]) -> ClassPath:
-    """Distances by eigenvectors (F, B, p, p) and eigenvalues (F, B, A, p)."""
+    """Construct the distances from a class from eigendecompositions of its mixtures.
+
+    Parameters
+    ----------
+    stack : _Stack
+    axes : (F, B, p, p) float
+        Eigenvectors.
+    values : (F, B, A, p) float
+        Eigenvalues.
+    regular : (F, B, A) bool
+        Set to False, in place, for ill-conditioned mixtures.
+
+    Returns
+    -------
+    ClassPath
+    """
     values = _where_regular(values, regular)
     scale = np.repeat(stack.unit[:, None], axes.shape[1], axis=1)
     return ClassPath(scale, None, axes, 1.0 / values, None, np.log(values).sum(axis=-1))
 
 
 def _cells(at: Codes, across: Floats, along: Floats, tried: Floats, every: Floats) -> tuple[Codes, Codes]:
-    """Positions of those of the pairs (g,) that a rule of B x A values holds, and where it holds them."""
+    """Match pairs to the B x A mixtures of a rule.
+
+    Parameters
+    ----------
+    at : (g,) int
+        Positions of the pairs to match.
+    across, along : (G,) float
+        Parameters of all pairs that vary between and within decompositions.
+    tried : (B,) float
+        Values of the first parameter in the rule, in increasing order.
+    every : (A,) float
+        Values of the second parameter in the rule, in increasing order.
+
+    Returns
+    -------
+    positions : (h,) int
+        Positions of the pairs that the rule contains.
+    cells : (h,) int
+        Positions of their mixtures.
+    """
     own = at[np.isin(across[at], tried)]
     cells = np.searchsorted(tried, across[own]) * len(every) + np.searchsorted(every, along[own])
     order = np.argsort(cells)
@@ -827,14 +1147,26 @@ def _cells(at: Codes, across: Floats, along: Floats, tried: Floats, every: Float
 
 
 def _where_regular(values: Floats, regular: NDArray[np.bool_]) -> Floats:
-    """Eigenvalues (F, B, A, p), or ones where they are ill-conditioned, which `regular` is told of."""
+    """Replace the eigenvalues of ill-conditioned mixtures by ones.
+
+    Parameters
+    ----------
+    values : (F, B, A, p) float
+        Eigenvalues.
+    regular : (F, B, A) bool
+        Set to False, in place, for ill-conditioned mixtures.
+
+    Returns
+    -------
+    (F, B, A, p) float
+    """
     able = _regular(values)
     regular &= able
     return np.where(able[..., None], values, 1.0)
 
 
 def _regular(values: Floats) -> NDArray[np.bool_]:
-    """Which eigenvalues (..., p) of a matrix tell that it is well-conditioned."""
+    """Return whether matrices (...) with eigenvalues (..., p) are well-conditioned."""
     least = values.min(axis=-1)
     most = values.max(axis=-1)
     return np.asarray((least > REGULAR_EIGENVALUES * most) & np.isfinite(most))
