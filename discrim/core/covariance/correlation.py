@@ -1,42 +1,47 @@
-"""Correlations shrunk towards zero beside variances shrunk towards their median.
+"""Covariances with correlations shrunk towards zero and variances shrunk towards their median.
+
+`ShrunkCorrelationCovariance` is the covariance model; the rest of the module computes its analytic shrinkage
+and its leave-one-out scores.
 
 A covariance is D^(1/2) R* D^(1/2) with correlations R* = (1 - g) R + g I and variances
 D = (1 - h) V + h median(V), 0 <= g, h <= 1 (Schaefer & Strimmer, 2005, Statistical Applications in Genetics
 and Molecular Biology 4, 32; Ahdesmaeki & Strimmer, 2010, Annals of Applied Statistics 4, 503-519). R* is the
-correlation of columns over their standard deviations within classes, drawn towards a sphere.
+correlation matrix of columns within classes, shrunk towards the identity.
 
-*How much.* The h is that of Opgen-Rhein & Strimmer. With deviations u from the class means, each column of
-length one, so that r_jk = sum_i u_ij u_ik, the g that loses least in expected squared error is estimated by
+*Intensity.* The intensity h is due to Opgen-Rhein & Strimmer. With deviations u from the class means, each
+column of length one, r_jk = sum_i u_ij u_ik, and the g with the smallest expected squared error is estimated
+by
 
     g = min(1, (n A - B) / ((n - 1) B)),   A = sum_{j /= k} sum_i u_ij^2 u_ik^2,   B = sum_{j /= k} r_jk^2,
 
-n the rows of all classes. B is |R - I|^2, so that of more columns than rows, where R = V'V for a V of r rows,
-it is |VV' - I|^2 + p - r and no p x p matrix is formed; and n A - B is a sum of squares, n sum_i
+with n the rows of all classes. B is |R - I|^2. With more columns than rows, R = V'V with a V of r rows, it is
+|VV' - I|^2 + p - r and no p x p matrix is formed. n A - B is a sum of squares, n sum_i
 (u_ij u_ik - r_jk / n)^2 over all pairs.
 
-*Without a row.* Let h be the u of a row of class g with weight o, and c = o n_g / (n_g - o). Without it a
+*Leaving a row out.* Let h be the u of a row of class g with weight o, and c = o n_g / (n_g - o). Without it a
 column has the squared length q_j = 1 - c h_j^2, and with e_j = 1/q_j the correlations are
 
     sqrt(e_j e_k) (r_jk - c h_j h_k),
 
-which are shrunk and whitened anew for each row: by a factorisation of p columns, or, of more columns than
-rows, by one of the r directions that these span. There R = V'V and h = V'a, so that R - c h h' is V' H^2 V,
-H^2 = I - c a a'; with T = H V diag(sqrt(e)) and k = g/(1 - g) the distance of a whitened gap y is
+which are shrunk and whitened again for each row, by a factorization of size p or, with more columns than
+rows, of size r. Then R = V'V and h = V'a, therefore R - c h h' is V' H^2 V with H^2 = I - c a a'; with T = H
+V diag(sqrt(e)) and k = g/(1 - g) the squared distance of a difference y in standard deviations is
 
     y'((1 - g) T'T + g I)^-1 y = (|y - T'b|^2 + k |b|^2) / g,   b = (T T' + k I)^-1 T y,
 
-where nothing cancels. Of no more columns than rows, the matrix without a row, times sqrt(q_j q_k), is that of
-all rows, which one decomposition inverts for any g, less (1 - g) c h h' and g c diag(h^2). The first is a
-rank-one update; the second is small, at most c h_j^2 of the whole, and steps x -> P^-1 (y + g c diag(h^2) x)
-gain that factor each. A row that takes more of a column than `SMALL_PART` has a factorisation of its own.
+without cancellation. With at most as many columns as rows, the matrix without a row, times sqrt(q_j q_k), is
+the matrix of all rows, which one decomposition inverts for any g, minus (1 - g) c h h' and minus g c
+diag(h^2). The first term is a rank-one update, which leads to P. The second is small, at most c h_j^2 of the
+whole, and each iteration x -> P^-1 (y + g c diag(h^2) x) reduces the error by this factor. A row that
+contributes more than `SMALL_PART` of a column has its own factorization.
 
-*Its shrinkage.* Rows of the class move by s h, s = o / (n_g - o), so that of the sum A
+*Intensity without a row.* The other rows of the class move by s h, s = o / (n_g - o), and the sum A becomes
 
     sum_i (u_ij + s h_j)^2 (u_ik + s h_k)^2 = sum_i u_ij^2 u_ik^2 + 2 s (h_k t_jk + h_j t_kj)
         + s^2 (h_k^2 w_jj + h_j^2 w_kk + 4 h_j h_k w_jk) + n_g s^4 h_j^2 h_k^2,
 
 with w_jk = sum_i u_ij u_ik and t_jk = sum_i u_ij^2 u_ik over the class, less o (1 + s)^4 h_j^2 h_k^2. The
-rows themselves are held where they are fewer numbers than these sums.
+rows themselves are stored if they have fewer elements than these sums.
 """
 
 from __future__ import annotations
@@ -66,7 +71,15 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
 
 @dataclass(frozen=True, slots=True)
 class ShrunkCorrelationCovariance(CovarianceModel):
-    """Correlations shrunk towards zero beside variances shrunk towards their median; one for all classes."""
+    """One covariance for all classes with shrunk correlations and shrunk variances.
+
+    Attributes
+    ----------
+    shrinkage : Shrinkage
+        Shrinkage of the correlations towards zero.
+    variances : Shrinkage
+        Shrinkage of the variances towards their median.
+    """
 
     shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("strimmer"))
     variances: Shrinkage = field(default_factory=lambda: Shrinkage("strimmer"))
@@ -77,31 +90,38 @@ class ShrunkCorrelationCovariance(CovarianceModel):
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
-        """Of the correlations and of the variances."""
+        """Shrinkages of the correlations and of the variances."""
         return self.shrinkage, self.variances
 
     def unfitted(self) -> ShrunkCorrelationCovariance:
-        """With the shrinkages that were asked for."""
+        """Return a copy with the user's options only."""
         return ShrunkCorrelationCovariance(self.shrinkage.unfitted(), self.variances.unfitted())
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Where correlations are not shrunk."""
+        """Return whether correlations are not shrunk."""
         return self.shrinkage.is_none(n_columns)
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Constant columns; where correlations are not shrunk, all that others determine."""
-        # Of more columns than rows it is their number that is refused.
+        """Return the constant columns and, if correlations are not shrunk, linearly dependent columns."""
+        # With more columns than rows, `requires_full_rank` refuses their number.
         bare = moments.spread != "thin" and self.requires_full_rank(moments.n_columns)
         return dependencies(moments, k, diagonal=not bare)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
-        """On scales within reach of the median, where variances are shrunk."""
+        """Return the moments on scales comparable to the median, if variances are shrunk."""
         return comparable_to_median(moments) if self.variances.of(None) != 0 else moments
 
     def fit_to_rows(
         self, rows: RowBlocks, moments: ClassMoments, divisors: Floats
     ) -> ShrunkCorrelationCovariance:
-        """With both shrinkages, from one pass."""
+        """Return a copy with both analytic shrinkages, computed in one pass over the rows.
+
+        Parameters
+        ----------
+        rows : iterable of blocks
+        moments : ClassMoments
+        divisors : (1,) float
+        """
         if not self.needs_rows:
             return self
         noise = row_noise(rows, moments)
@@ -113,14 +133,14 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         return found
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The covariance of both shrinkages, which are known."""
+        """Estimate the covariance with shrinkages that were determined before."""
         g = self.shrinkage.values[0]
         h = self.variances.values[0]
         near = self.rescaled(moments)
         return CovarianceEstimates(self, near, (correlation_shrunk(moments, near, float(divisors[0]), g, h),))
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form, each row with shrinkages of its own where rows say them."""
+        """Return leave-one-out scores in closed form; analytic shrinkages are estimated without each row."""
         rows = fitted.rows
         moments = fitted.moments
         powers = None if rows is None or not self.needs_rows else correlation_powers(rows, moments)
@@ -129,17 +149,21 @@ class ShrunkCorrelationCovariance(CovarianceModel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowNoise:
-    """What the analytic shrinkages take beyond a scatter, of columns of length one about their class means.
+    """Sums over rows for the analytic shrinkages, of columns of length one about their class means.
 
-    `crossed` is the sum over rows and pairs of different columns of u_ij^2 u_ik^2, `fourths` (p,) that of
-    u_ij^4.
+    Attributes
+    ----------
+    crossed : float
+        Sum over rows and pairs of different columns of u_ij^2 u_ik^2.
+    fourths : (p,) float
+        Sums over rows of u_ij^4.
     """
 
     crossed: float
     fourths: Floats
 
     def correlations(self, moments: ClassMoments) -> float:
-        """Schaefer & Strimmer's shrinkage of the correlations."""
+        """Return Schaefer & Strimmer's shrinkage of the correlations."""
         one = one_scatter(moments, None)
         lengths = np.sqrt(one.squares[0])
         if one.roots is not None and one.spread == "thin":
@@ -153,7 +177,7 @@ class RowNoise:
         return float(correlation_intensity(pairs, np.array(self.crossed), moments.total))
 
     def variances(self, moments: ClassMoments) -> float:
-        """Opgen-Rhein & Strimmer's shrinkage of the variances."""
+        """Return Opgen-Rhein & Strimmer's shrinkage of the variances."""
         one = one_scatter(moments, None)
         unit = data_units(one, by_class=False)[0]
         squares = one.squares[0] * unit * unit
@@ -161,21 +185,35 @@ class RowNoise:
 
 
 def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:
-    """Sums over the rows of moments without a column that is constant within classes, in one pass."""
+    """Compute the sums over rows in one pass; no column may be constant within classes."""
     lengths = np.sqrt(moments.squares.sum(axis=0))[:, None]
     crossed = 0.0
     fourths = np.zeros(moments.n_columns)
     for x, codes, weights in blocks:
         squares = (from_class_means(moments, x, codes) / lengths) ** 2
         times = np.ones(len(codes)) if weights is None else weights
-        # As sums of products: the square of a sum less its squares would cancel.
+        # Sum the products of pairs: the square of a sum minus the squares would cancel.
         crossed += 2.0 * float((squares[1:] * squares.cumsum(axis=0)[:-1]).sum(axis=0) @ times)
         fourths += squares**2 @ times
     return RowNoise(crossed, fourths)
 
 
 def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats) -> Floats:
-    """Schaefer & Strimmer's intensity from B, A and the count of the rows, as in the theory.
+    """Compute Schaefer & Strimmer's shrinkage.
+
+    Parameters
+    ----------
+    pairs : (...) float
+        B of the theory.
+    crossed : (...) float
+        A of the theory.
+    count : float or (...) float
+        Number of rows n.
+
+    Returns
+    -------
+    (...) float
+        Values in [0, 1].
 
     Examples
     --------
@@ -195,13 +233,24 @@ def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats)
 def correlation_shrunk(
     moments: ClassMoments, near: ClassMoments, divisor: float, g: float, h: float
 ) -> Covariance:
-    """Covariance, in z, of correlations shrunk by g and of variances shrunk by h towards their median.
+    """Compute the covariance, in z of `near`, with shrunk correlations and variances.
 
-    The moments, pooled or thin, have no column that is constant within classes, and full rank for a g of
-    zero; `near` are the same within reach of the median of the variances, whose z is that of the covariance.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled or thin, without columns that are constant within classes; of full rank if g is zero.
+    near : ClassMoments
+        The same moments on scales comparable to the median of the variances.
+    divisor : float
+    g, h : float
+        Shrinkages of the correlations and of the variances.
+
+    Returns
+    -------
+    Covariance
     """
     sd = median_shrunk(one_scatter(near, None).squares[0], near.scale, divisor, h).root
-    # Column by column: what is next to nothing beside the median has a correlation all the same.
+    # Column by column, because a column with a negligible variance still has correlations.
     unit = sd / np.sqrt(one_scatter(moments, None).squares[0] / divisor)
     lengths = np.sqrt(moments.squares.sum(axis=0)) / moments.scale
     correlation, _ = shrunk(in_units(moments, lengths), divisor, g)
@@ -213,28 +262,37 @@ def correlation_shrunk(
 
 
 LEAST_SHRINKAGE = 1e-6
-"""Shrinkage up to which a correlation may be as good as singular, so that the row is left to a refit."""
+"""Shrinkage up to which a correlation matrix may be nearly singular, and the row is left to a refit."""
 
 NO_DIRECTION = 1e-12
-"""Length of a direction, relative to the longest, up to which it is none."""
+"""Singular value, relative to the largest, up to which a direction is ignored."""
 
 SMALL_PART = 0.1
-"""Share of a column that a row may take of its length, for all rows' matrices to be solved together."""
+"""Maximum share of a row in the squared length of a column for the iterative solution."""
 
 MOST_ITERATIONS = 20
-"""Steps in which what is left of an error is SMALL_PART to that power."""
+"""Number of iterations; each reduces the error by the factor SMALL_PART."""
 
 NUMBERS_AT_ONCE = 2**22
-"""Numbers that are worked on at a time: those of matrices, and of gaps to all classes."""
+"""Maximum number of elements of matrices, or of differences to all class means, in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorrelationPowers:
-    """Sums of powers of deviations, columns of length one, for what they become without a row.
+    """Sums of powers of deviations, with columns of length one, for the intensity without a row.
 
-    Those by column are `own`. Over all rows, fourths (p, p) are sums of u_ij^2 u_ik^2; by class, thirds and
-    seconds (K, p, p) are those of u_ij^2 u_ik and of u_ij u_ik. Where the rows u (p, n) are fewer numbers,
-    they are kept with their codes and weights (n,), and the sums are empty, (0, p) and (K, 0, p).
+    Attributes
+    ----------
+    own : Powers
+        Sums by class and column.
+    fourths : (p, p) float
+        Sums of u_ij^2 u_ik^2 over all rows; (0, p) if the rows are stored instead.
+    thirds, seconds : (K, p, p) float
+        Sums of u_ij^2 u_ik and of u_ij u_ik by class; (K, 0, p) if the rows are stored instead.
+    rows : (p, n) float
+        The rows u, if they have fewer elements than the sums; else (p, 0).
+    codes, weights : (n,)
+        Classes and weights of the stored rows.
     """
 
     own: Powers
@@ -247,16 +305,28 @@ class CorrelationPowers:
 
 
 def _lengths(moments: ClassMoments) -> Floats:
-    """Lengths (p,) of the columns about the class means, in z."""
+    """Return the lengths (p,) of the columns about the class means, in z."""
     return np.asarray(np.sqrt(one_scatter(moments, None).squares[0]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taken:
-    """Rows taken out one at a time: h (p, m) are deviations from class means, in columns of length one.
+    """Rows that are left out one at a time.
 
-    One over the squared lengths of the columns without the row is e (p, m); out, count and lift (m,) are the
-    weight that is taken out, that of the class, and c.
+    Attributes
+    ----------
+    h : (p, m) float
+        Deviations from the class means, with columns of length one.
+    e : (p, m) float
+        Reciprocals of the squared lengths of the columns without the row.
+    codes : (m,) int
+        Class of each row.
+    out : (m,) float
+        Weights that are left out.
+    count : (m,) float
+        Weights of their classes.
+    lift : (m,) float
+        Factors c of h h'.
     """
 
     h: Floats
@@ -268,12 +338,26 @@ class Taken:
 
     @staticmethod
     def of(h: Floats, codes: Codes, gone: Removal) -> Taken:
-        """From deviations, and what leaving the rows out does to their classes."""
+        """Construct the left-out rows.
+
+        Parameters
+        ----------
+        h : (p, m) float
+            Deviations from the class means, with columns of length one.
+        codes : (m,) int
+            Class of each row.
+        gone : Removal
+            Weights that are left out.
+
+        Returns
+        -------
+        Taken
+        """
         return Taken(h, 1.0 / (1.0 - gone.lift * h**2), codes, gone.out, gone.count, gone.lift)
 
 
 def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowers:
-    """Powers of the rows, in one pass."""
+    """Compute the sums of powers, or store the rows, in one pass."""
     lengths = _lengths(moments)[:, None]
     k = moments.n_classes
     p = moments.n_columns
@@ -308,7 +392,7 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
 
 
 def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
-    """The sum A (m,) without each row."""
+    """Compute the sum A (m,) of the theory without each row."""
     e = taken.e
     h = taken.h
     codes = taken.codes
@@ -341,7 +425,7 @@ def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
 
 
 def _pairs(matrix: Floats, columns: Floats) -> Floats:
-    """The sum (m,) of matrix_jk a_j a_k over pairs of different columns, for a (p, m)."""
+    """Return the sums (m,) of matrix_jk a_j a_k over pairs j /= k, for columns a of (p, m)."""
     across = ((matrix @ columns) * columns).sum(axis=0)
     return np.asarray(across - np.diagonal(matrix) @ columns**2)
 
@@ -349,9 +433,20 @@ def _pairs(matrix: Floats, columns: Floats) -> Floats:
 def correlation_left_out(
     fitted: NormalClasses, shrinkages: tuple[Shrinkage, Shrinkage], powers: CorrelationPowers | None = None
 ) -> LeftOut:
-    """Leave-one-out scores under shrunken correlations and variances, from pooled or thin moments.
+    """Return leave-one-out scores under shrunk correlations and variances.
 
-    With powers an analytic shrinkage is each row's own; without, both stay.
+    Parameters
+    ----------
+    fitted : NormalClasses
+        With pooled or thin moments.
+    shrinkages : (Shrinkage, Shrinkage)
+        Shrinkages of the correlations and of the variances.
+    powers : CorrelationPowers, optional
+        If present, analytic shrinkages are estimated without each row; else they are kept.
+
+    Returns
+    -------
+    LeftOut
     """
     moments = fitted.moments
     divisor = float(fitted.divisors[0])
@@ -364,7 +459,7 @@ def correlation_left_out(
     if powers is not None:
         noise = powers if correlations.by_rows else None
         if variances.by_rows:
-            # Of columns of a pooled scatter of trace one in the units of the data.
+            # Columns of a pooled scatter of trace one in the units of the data.
             size = lengths * data_units(moments, by_class=False)[0]
             each = powers.own
             by_size = Powers(each.seconds * size**2, each.thirds * size**3, each.fourths * size**4)
@@ -378,6 +473,14 @@ def correlation_left_out(
     unit = data_units(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """Compute leave-one-out scores (m, K) of rows x (m, p).
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+        weights : (m,) float, optional
+        """
         most = max(1, NUMBERS_AT_ONCE // moments.means.size)
         if len(x) > most:
             ends = [slice(first, first + most) for first in range(0, len(x), most)]
@@ -386,7 +489,7 @@ def correlation_left_out(
             return np.concatenate(parts)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rows = without_row(moments, x, codes, weights, np.array([divisor]))
-            # In z, where no column is too small to be told.
+            # In z, in which squares of small columns do not underflow.
             z = from_class_means(moments, x, codes)
             taken = Taken.of(z / lengths[:, None], codes, rows.gone)
             spoilt = (taken.e >= 1.0 / SPOILT).any(axis=0) | (taken.e <= 0).any(axis=0)
@@ -408,7 +511,16 @@ def correlation_left_out(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Many:
-    """Correlations (p, p) of no more columns than rows, their eigenvalues, and eigenvectors in columns."""
+    """Correlations of at most as many columns as rows, and their eigendecomposition.
+
+    Attributes
+    ----------
+    matrix : (p, p) float
+    lengths : (p,) float
+        Eigenvalues.
+    axes : (p, p) float
+        Eigenvectors, in columns.
+    """
 
     matrix: Floats
     lengths: Floats
@@ -416,14 +528,32 @@ class Many:
 
     @staticmethod
     def of(matrix: Floats) -> Many:
-        """From correlations (p, p)."""
+        """Decompose correlations (p, p)."""
         lengths, axes = np.linalg.eigh(matrix)
         return Many(matrix, np.maximum(lengths, 0.0), axes)
 
     def distances(
         self, gaps: Floats, taken: Taken, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
-        """Squared distances (K, m) of gaps (K, p, m) over standard deviations, and the shrinkages (m,)."""
+        """Compute squared distances to all class means without each row.
+
+        Parameters
+        ----------
+        gaps : (K, p, m) float
+            Differences from the class means, in standard deviations.
+        taken : Taken
+        g : float
+            Shrinkage of the correlations.
+        crossed : (m,) float, optional
+            Sums A without each row, if the shrinkage is estimated without each row.
+        count : (m,) float
+            Numbers of rows without each row.
+
+        Returns
+        -------
+        squared_distances : (K, m) float
+        shrinkages : (m,) float
+        """
         h = taken.h
         e = taken.e
         lift = taken.lift
@@ -450,7 +580,24 @@ class Many:
         return d2, at
 
     def _iterated(self, gaps: Floats, h: Floats, e: Floats, lift: Floats, at: Floats) -> Floats:
-        """Squared distances (K, m); missing of rows for which no number of steps was enough."""
+        """Compute squared distances by iterations from the decomposition of all rows.
+
+        Parameters
+        ----------
+        gaps : (K, p, m) float
+            Differences from the class means, in standard deviations.
+        h, e : (p, m) float
+            See `Taken`.
+        lift : (m,) float
+            Factors c.
+        at : (m,) float
+            Shrinkages.
+
+        Returns
+        -------
+        (K, m) float
+            NaN for rows without convergence.
+        """
         axes = self.axes
         variances = (1.0 - at) * self.lengths[:, None] + at
         along = (axes.T @ h) / variances
@@ -480,14 +627,22 @@ class Many:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Few:
-    """Correlations of more columns than rows: V (r, p), of orthogonal rows, and their squared lengths."""
+    """Correlations of more columns than rows, V'V.
+
+    Attributes
+    ----------
+    root : (r, p) float
+        V, with orthogonal rows.
+    lengths : (r,) float
+        Squared lengths of the rows of V.
+    """
 
     root: Floats
     lengths: Floats
 
     @staticmethod
     def of(moments: ClassMoments, lengths: Floats) -> Few:
-        """From the thin root of one scatter, and the lengths (p,) of its columns."""
+        """Decompose the correlations of moments with a thin root, for columns of lengths (p,)."""
         if moments.roots is None:
             raise TypeError("Moments without roots are not thin.")
         _, singular, axes = svd(moments.roots[0] / lengths, full_matrices=False)
@@ -497,7 +652,25 @@ class Few:
     def distances(
         self, gaps: Floats, taken: Taken, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
-        """As of `Many`."""
+        """Compute squared distances to all class means without each row.
+
+        Parameters
+        ----------
+        gaps : (K, p, m) float
+            Differences from the class means, in standard deviations.
+        taken : Taken
+        g : float
+            Shrinkage of the correlations.
+        crossed : (m,) float, optional
+            Sums A without each row, if the shrinkage is estimated without each row.
+        count : (m,) float
+            Numbers of rows without each row.
+
+        Returns
+        -------
+        squared_distances : (K, m) float
+        shrinkages : (m,) float
+        """
         (r, p), m = self.root.shape, len(count)
         at = np.full(m, g)
         d2 = np.full((len(gaps), m), np.nan)
@@ -505,14 +678,14 @@ class Few:
         for i in range(m):
             t = self.root * np.sqrt(taken.e[:, i])
             if own := float(a[:, i] @ a[:, i]):
-                # Of a row alone in its direction nothing is left there.
+                # If the row is the only one in its direction, the direction vanishes.
                 less = 1.0 - np.sqrt(max(1.0 - taken.lift[i] * own, 0.0))
                 t -= np.outer(less / own * a[:, i], a[:, i] @ t)
             if not np.isfinite(t).all():
                 continue
             gram = t @ t.T
             if crossed is not None:
-                # About p / r, which they are p of: as a sum of squares less p, near it, digits would go.
+                # Eigenvalues sum to p. Deviations from their mean p / r avoid cancellation.
                 spread = gram.copy()
                 spread[np.diag_indices(r)] -= p / r
                 pairs = (spread**2).sum() + p * (p - r) / r

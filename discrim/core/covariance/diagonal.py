@@ -1,9 +1,10 @@
 """Diagonal covariances: variances alone, or variances shrunk towards their median.
 
-Theory. Variances v_j of p columns are drawn towards their median, (1 - g) v_j + g median(v), 0 <= g <= 1
-(Opgen-Rhein & Strimmer, 2007; the analytic g is that of `discrim.core.covariance.shrinkage`). The median is
-one in the units of the data. Taking a row with deviation d out of its class lowers each sum of squares by
-c d_j^2, c = w n_g / (n_g - w): variances, their median and g without the row follow column by column.
+Theory. Variances v_j of p columns are shrunk towards their median, (1 - g) v_j + g median(v), 0 <= g <= 1
+(Opgen-Rhein & Strimmer, 2007; for the analytic g see `discrim.core.covariance.shrinkage`). The median refers
+to the units of the data. Leaving out a row with deviation d from the mean of its class lowers each sum of
+squares by c d_j^2, c = w n_g / (n_g - w): variances, their median and g without the row are computed column
+by column.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, diagonal_
 
 @dataclass(frozen=True, slots=True)
 class DiagonalCovariance(CovarianceModel):
-    """Variances alone: the columns are independent within classes."""
+    """Diagonal covariance: the columns are independent within classes."""
 
     name = "diagonal"
     traits = CovarianceTraits(
@@ -74,7 +75,7 @@ class DiagonalCovariance(CovarianceModel):
 
 @dataclass(frozen=True, slots=True)
 class ShrunkDiagonalCovariance(SingleShrinkageModel):
-    """Variances shrunk towards their median."""
+    """Diagonal covariance with variances shrunk towards their median."""
 
     name = "diagonal"
     traits = CovarianceTraits(needs_products=False, allows_subspace=True)
@@ -108,7 +109,14 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
     def fit_to_rows(
         self, rows: RowBlocks, moments: ClassMoments, divisors: Floats
     ) -> ShrunkDiagonalCovariance:
-        """Return a copy with the shrinkages of Opgen-Rhein & Strimmer."""
+        """Return a copy with the shrinkages of Opgen-Rhein & Strimmer.
+
+        Parameters
+        ----------
+        rows : iterable of blocks
+        moments : ClassMoments
+        divisors : (1,) or (K,) float
+        """
         if self.shrinkage.rule != "strimmer":
             return self
         moments = comparable_to_median(moments)
@@ -116,7 +124,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         return self.with_shrinkages(*[strimmer(moments, fourths, k) for k, _ in each_covariance(divisors)])
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the variances, shrunk by the known shrinkage."""
+        """Estimate the variances with the shrinkages that were determined before."""
         moments = self.rescaled(moments)
         covariances = []
         shrinkages = []
@@ -143,14 +151,29 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
 
 
 REACH_OF_MEDIAN = 450
-"""Binary orders of magnitude by which a column may vary more than that of the median, if it stands for it."""
+"""Maximum ratio of a column's standard deviation to the median, in powers of two, if it is fully shrunk."""
 
 
 def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> Covariance:
-    """Covariance, in z, of variances shrunk by g towards their median, from sums of squares (p,) in z."""
+    """Compute the diagonal covariance, in z, of variances shrunk towards their median.
+
+    Parameters
+    ----------
+    squares : (p,) float
+        Sums of squares in z.
+    scale : (p,) float
+        Scale of z.
+    divisor : float
+    g : float
+        Shrinkage.
+
+    Returns
+    -------
+    Covariance
+    """
     if g == 0:
         return Covariance.from_root(np.sqrt(squares / divisor))
-    # In the unit of the column of median variance: those far above it may overflow, which no median sees.
+    # In the unit of the column of median variance: much larger ones may overflow, but not the median.
     unit = scale[median_column(squares, scale)] / scale
     with np.errstate(over="ignore"):
         median = np.median(squares * unit * unit) / divisor
@@ -160,10 +183,23 @@ def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> C
 
 
 def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | None:
-    """A column whose squared distances would be no doubles by the median alone, and that of the median.
+    """Find a column whose squared distances would overflow if all variances are replaced by the median.
 
-    Sums of squares (p,) are those in z. A share of a column's own variance, as any g below one leaves, is
-    enough.
+    Any g below one keeps a share of the column's own variance, which prevents the overflow.
+
+    Parameters
+    ----------
+    squares : (p,) float
+        Sums of squares in z.
+    scale : (p,) float
+        Scale of z.
+    g : float
+        Shrinkage.
+
+    Returns
+    -------
+    (int, int) or None
+        Positions of the column and of the column with the median variance.
     """
     if g < 1 or not squares.any():
         return None
@@ -176,10 +212,22 @@ def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WithoutRow:
-    """What is left of sums of squares (p, m) without each of m rows of deviations (p, m).
+    """Sums of squares without each of m rows.
 
-    They are those of the row's own class, or of all classes; `whole` (p, m) or (p, 1) are those with the row,
-    and `middle` (m,) the medians over the columns.
+    Attributes
+    ----------
+    squares : (p, m) float
+        Of the row's own class, or of all classes, without the row.
+    whole : (p, m) or (p, 1) float
+        With the row.
+    middle : (m,) float
+        Medians of `squares` over the columns.
+    codes : (m,) int
+        Class of each row.
+    gone : Removal
+        Weights that are left out.
+    deviations : (p, m) float
+        Deviations of the rows from the means of their classes.
     """
 
     squares: Floats
@@ -190,28 +238,55 @@ class WithoutRow:
     deviations: Floats
 
     def shrunk(self, g: Floats) -> Floats:
-        """Shrunken sums of squares (p, m), by g (m,)."""
+        """Return sums of squares (p, m) shrunk by g (m,)."""
         return np.asarray((1.0 - g) * self.squares + g * self.middle)
 
     def spoilt(self, shrunken: Floats, g: Floats, spoilt_at: float) -> NDArray[np.bool_]:
-        """Rows (m,) for which too few digits are left of some column, shrunk by g (m,), or g is missing."""
-        # What the subtraction rounds is the share of the column's own sum of squares.
+        """Find rows for which too few digits of some column remain.
+
+        Parameters
+        ----------
+        shrunken : (p, m) float
+            Shrunk sums of squares.
+        g : (m,) float
+            Shrinkages.
+        spoilt_at : float
+            Remaining proportion of a sum of squares up to which a row is spoilt.
+
+        Returns
+        -------
+        (m,) bool
+        """
+        # Only the share of the column's own sum of squares has rounding errors of the subtraction.
         has_digits = (shrunken > spoilt_at * (1.0 - g) * self.whole) & (shrunken > 0)
         return np.asarray(~has_digits.all(axis=0))
 
 
 DiagonalIntensity = Callable[[WithoutRow], Floats]
-"""Shrinkages (m,) without each of m rows."""
+"""Function that returns the shrinkages (m,) without each of m rows."""
 
 
 def column_held_at(g: float | Floats) -> DiagonalIntensity:
-    """One shrinkage, or one (K,) for each class, whatever row is left out."""
+    """Return a function of fixed shrinkages, one or one (K,) for each class, which ignores the rows."""
     by_class = np.atleast_1d(g)
     return lambda rows: by_class[rows.codes if len(by_class) > 1 else np.zeros_like(rows.codes)]
 
 
 def strimmer_without(moments: ClassMoments, powers: Powers, *, common: bool) -> DiagonalIntensity:
-    """Each row's own analytic shrinkage, of all classes' variances or its own class's."""
+    """Return the function that computes the analytic shrinkage without each row.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    powers : Powers
+        Sums of powers by class and column.
+    common : bool
+        Whether the variances are pooled over the classes.
+
+    Returns
+    -------
+    DiagonalIntensity
+    """
 
     def found(rows: WithoutRow) -> Floats:
         gone = rows.gone
@@ -236,7 +311,21 @@ def without_row(
     weights: Floats | None,
     divisors: Floats,
 ) -> WithoutRow:
-    """What is left of sums of squares without rows x (m, p), for divisors (1,) or (K,) of the covariances."""
+    """Compute the sums of squares without each row.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    x : (m, p) float
+    codes : (m,) int
+        Class of each row.
+    weights : (m,) float, optional
+    divisors : (1,) or (K,) float
+
+    Returns
+    -------
+    WithoutRow
+    """
     common = len(divisors) == 1
     unit = data_units(moments, by_class=False)[0][:, None]
     u = from_class_means(moments, x, codes) * unit
@@ -249,9 +338,23 @@ def without_row(
 
 
 def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at: float = SPOILT) -> Floats:
-    """Scores (K, m) of rows without each of them, shrunk by g (m,); missing where spoilt.
+    """Compute scores of rows under the rule without each of them.
 
-    Where each class has its covariance, the other classes of a row keep theirs.
+    If each class has its covariance, only the covariance of the row's own class changes.
+
+    Parameters
+    ----------
+    fitted : NormalClasses
+    rows : WithoutRow
+    g : (m,) float
+        Shrinkages.
+    spoilt_at : float
+        Remaining proportion of a sum of squares up to which a row is spoilt.
+
+    Returns
+    -------
+    (K, m) float
+        NaN for spoilt rows.
     """
     moments = fitted.moments
     full = fitted.covariances
@@ -262,7 +365,7 @@ def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at
     gone = rows.gone
     shrunken = rows.shrunk(g)
     moved = shrunken / ((divisors[0] if common else divisors[codes]) - gone.out)
-    # Differences of means in z, before units: nothing large cancels.
+    # Differences of means in z are small, and do not cancel.
     means = moments.means * unit
     out = np.empty((moments.n_classes, len(codes)))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -280,7 +383,7 @@ def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at
 
 
 def diagonal_left_out(fitted: NormalClasses, own: DiagonalIntensity) -> LeftOut:
-    """Leave-one-out scores under variances that are shrunk without a row by its own shrinkage."""
+    """Return leave-one-out scores under shrunk variances, with the shrinkages that `own` computes."""
     moments = fitted.moments
     divisors = fitted.divisors
 
@@ -293,9 +396,19 @@ def diagonal_left_out(fitted: NormalClasses, own: DiagonalIntensity) -> LeftOut:
 
 
 def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> float:
-    """Opgen-Rhein & Strimmer's shrinkage of the variances of class k, or of the pooled ones.
+    """Return Opgen-Rhein & Strimmer's shrinkage of the variances of a class, or of the pooled ones.
 
-    Fourth powers (K, p) are about class means, see `discrim.core.covariance.shrinkage.column_powers`.
+    Parameters
+    ----------
+    moments : ClassMoments
+    fourths : (K, p) float
+        Sums of fourth powers about the class means; see `shrinkage.column_powers`.
+    k : int, optional
+        Position of the class; by default the pooled variances.
+
+    Returns
+    -------
+    float
     """
     one = one_scatter(moments, k)
     unit = data_units(moments, by_class=False)[0]
@@ -304,10 +417,31 @@ def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> fl
 
 
 def diagonal_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats) -> Trial:
-    """Scores under variances shrunk towards their median by each shrinkage of a grid."""
+    """Return leave-one-out scores under variances shrunk by each candidate.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    divisors : (1,) or (K,) float
+    log_prior : (K,) float
+    grid : (G,) float
+        Candidates of the shrinkage.
+
+    Returns
+    -------
+    Trial
+    """
     squares = moments.squares.sum(axis=0, keepdims=True) if len(divisors) == 1 else moments.squares
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
+        """Yield the scores (K, m) of rows x (m, p) for each candidate.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+        weights : (m,) float, optional
+        """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             rows = without_row(moments, x, codes, weights, divisors)
         for g in grid.tolist():

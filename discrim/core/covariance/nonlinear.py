@@ -1,6 +1,6 @@
 """Analytical nonlinear shrinkage of the eigenvalues of a covariance (Ledoit & Wolf, 2020).
 
-Source: Annals of Statistics 48, 3043-3065. Equation numbers are those of the paper and of its supplement (C).
+Source: Annals of Statistics 48, 3043-3065. Equation numbers refer to the paper and its supplement (C).
 
 A sample covariance S = U diag(l) U' of p columns and n degrees of freedom keeps its eigenvectors, and each
 eigenvalue is replaced by an estimate of u'Sigma u, the variance that the true covariance has along the
@@ -10,12 +10,12 @@ eigenvalues alone: on its density f and on the Hilbert transform H of f. Both ar
 
     d_i = l_i / ((pi c l_i f(l_i))^2 + (1 - c - pi c l_i H(l_i))^2).
 
-*More columns than degrees of freedom.* Only n eigenvalues are positive, and f and H are those of the positive
+*More columns than degrees of freedom.* Only n eigenvalues are positive, and f and H refer to the positive
 ones. For these and for the p - n eigenvalues of zero (C.4, C.5, C.8)
 
     d_i = l_i / ((pi l_i f(l_i))^2 + (pi l_i H(l_i))^2),    d_0 = n / (pi (p - n) H(0)).
 
-*The kernel* is that of Epanechnikov with variance one. With v = (l_i - l_j) / (sqrt(5) h_j) its density is
+*The kernel* is the Epanechnikov kernel with variance one. With v = (l_i - l_j) / (sqrt(5) h_j) its density is
 proportional to (1 - v^2)+, and its Hilbert transform to -g(v) with
 
     g(v) = v + (1 - v^2) ln|(1 + v) / (1 - v)| / 2.
@@ -23,7 +23,7 @@ proportional to (1 - v^2)+, and its Hilbert transform to -g(v) with
 For large v the two terms cancel. There g is computed from its series 2 sum_k v^-(2k+1) / ((2k+1) (2k+3)).
 
 The d_i do not depend on the units: if S is multiplied by a number, they are multiplied by the same number.
-They are not scaled to the trace of S, from which theirs differs by sampling error.
+They are not rescaled to the trace of S, and their sum differs from it by sampling error.
 """
 
 from __future__ import annotations
@@ -66,10 +66,15 @@ MAX_CHUNK = 2**18
 
 @dataclass(frozen=True, slots=True)
 class NonlinearCovariance(CovarianceModel):
-    """A covariance whose eigenvalues are shrunk by analytical nonlinear shrinkage.
+    """Covariance with eigenvalues shrunk by analytical nonlinear shrinkage.
 
-    Columns that determine each other are refused as by the full covariance, unless there are more columns
-    than degrees of freedom.
+    Linearly dependent columns are refused like by the full covariance, unless there are more columns than
+    degrees of freedom.
+
+    Attributes
+    ----------
+    sphere : Sphere
+        Units of the columns in which eigenvalues are computed.
     """
 
     sphere: Sphere = SPHERES[0]
@@ -125,7 +130,20 @@ def degrees_of_freedom(moments: ClassMoments, k: int | None) -> float:
 
 
 def nonlinear_covariance(moments: ClassMoments, divisor: float, k: int | None) -> Covariance:
-    """Estimate the covariance of class k, or the pooled one (None), from moments of independent columns."""
+    """Estimate the covariance of a class, or the pooled one.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of linearly independent columns.
+    divisor : float
+    k : int or None
+        Position of the class; None for the pooled covariance.
+
+    Returns
+    -------
+    Covariance
+    """
     axes, shrunk = shrunk_axes(moments, k)
     variances = shrunk / divisor
     r, p = len(axes.lengths), axes.n_columns
@@ -195,7 +213,7 @@ def without_row(axes: Principal, deviation: Floats, lift: float, df: float) -> t
     deviation : (r,) float
         Deviation e of the row from the mean of its class, on the axes.
     lift : float
-        What e e' is multiplied by, c; infinite if the row is alone in a direction, which is lost without it.
+        Factor c of e e'; infinite if the row is alone in a direction, which is lost without it.
     df : float
         Degrees of freedom without the row.
 
@@ -205,7 +223,7 @@ def without_row(axes: Principal, deviation: Floats, lift: float, df: float) -> t
         Shrunk eigenvalues.
     rotation : (r, r) float
         Eigenvectors in rows, on the axes.
-    None is returned if too few digits are left, or too few degrees of freedom.
+    None is returned if too few digits remain, or too few degrees of freedom.
     """
     r, p = len(axes.lengths), axes.n_columns
     sd = np.sqrt(axes.lengths)
@@ -231,6 +249,14 @@ def nonlinear_left_out(fitted: NormalClasses) -> LeftOut:
     rule = None if common else gaussian.separate_plugin(moments, fitted.covariances, fitted.log_prior)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """Compute leave-one-out scores (m, K) of rows x (m, p).
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+        weights : (m,) float, optional
+        """
         which = np.zeros_like(codes) if common else codes
         gone = removal(
             moments.counts[codes], weights, divisors[which], total=moments.total if common else None
@@ -273,13 +299,13 @@ def shrink_eigenvalues(eigenvalues: Floats, n_columns: int, df: float) -> Floats
     n_columns : int
         Number of columns, p, at least r.
     df : float
-        Degrees of freedom of the covariance, n; p if it is less, as with small weights. It is not used if
-        r < p, because the number of positive eigenvalues is then that of the degrees of freedom.
+        Degrees of freedom of the covariance, n; p is used if n is smaller, which small weights can cause.
+        Not used if r < p, because the number of positive eigenvalues is then the degrees of freedom.
 
     Returns
     -------
     (p,) float
-        A positive number for each eigenvalue in their order, and then that of the eigenvalues of zero.
+        Shrunk eigenvalues in the same order, followed by p - r times the value for eigenvalues of zero.
 
     Examples
     --------
@@ -329,7 +355,7 @@ def spectral_density(eigenvalues: Floats, bandwidth: float) -> tuple[Floats, Flo
 
 
 def _kernel_factor(bandwidth: float) -> float:
-    """Return the number that -g(v) is multiplied by for pi times the Hilbert transform of the kernel."""
+    """Return the factor of -g(v) for pi times the Hilbert transform of the kernel."""
     return 1.5 / (float(np.sqrt(5.0)) * bandwidth)
 
 

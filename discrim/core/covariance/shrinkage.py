@@ -1,8 +1,10 @@
-"""How much is shrunk, by what rule, and the sums over rows that analytic rules take beyond a scatter.
+"""Shrinkage intensities, the rules that determine them, and sums over rows that analytic rules require.
 
-Theory. How much a covariance S of n rows should be shrunk depends on how noisy its entries are, and the noise
-of a square is a matter of fourth powers. With deviations d scaled so that W = sum d d' has trace one, Ledoit
-& Wolf's (2004, Journal of Multivariate Analysis 88, 365-411) intensity towards the sphere of p columns is
+The shrunk, diagonal and correlation models use this module.
+
+Theory. How much a covariance S of n rows should be shrunk depends on the sampling variance of its entries,
+which depends on fourth powers. With deviations d scaled to tr(W) = 1 for W = sum d d', Ledoit & Wolf's (2004,
+Journal of Multivariate Analysis 88, 365-411) intensity towards the sphere of p columns is
 
     g = min(1, (n F - |W|^2) / (n |W - I/p|^2)),   F = sum |d|^4,
 
@@ -12,13 +14,13 @@ in Genetics and Molecular Biology 6, 9) intensity of the variances v_j towards t
 
     g = min(1, sum_j Var(v_j) / sum_j (v_j - median)^2),   Var(v_j) = n / (n - 1)^3 sum_i (d_ij^2 - v_j')^2
 
-with v_j' = sum_i d_ij^2 / n; as corpcor's `var.shrink`.
+with v_j' = sum_i d_ij^2 / n, like corpcor's `var.shrink`.
 
-*Digits.* The sums are taken about the means themselves, in a pass of their own: about the provisional
-centres of the pass that finds the means, exact sums would need third powers and a scatter of each class.
+*Digits.* The sums are computed about the class means in a pass of their own: about the provisional centres of
+the pass that computes the means, third powers and a scatter of each class would be required.
 
-*Without a row.* Taking out weight o of a row d of a class of n_g moves the class's mean by -s d, s = o / (n_g
-- o), so that with W_g, T_g = sum |d|^2 d and t_g = tr(W_g) of the class, and q = d'd,
+*Leaving a row out.* Removing weight o of a row d of a class with n_g rows moves the mean of the class by
+-s d, s = o / (n_g - o). With W_g, T_g = sum |d|^2 d and t_g = tr(W_g) of the class, and q = d'd,
 
     F -> F + 4 s^2 d'W_g d + n_g s^4 q^2 + 4 s d'T_g + 2 s^2 q t_g - o (n_g / (n_g - o))^4 q^2.
 """
@@ -39,26 +41,33 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
 
 GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
-"""Shrinkages that are tried where no others are given."""
+"""Default candidates of the shrinkage."""
 
 RuleOfShrinkage = Literal["given", "oas", "ledoit-wolf", "loo", "strimmer"]
-"""What says a shrinkage."""
+"""Rules that determine a shrinkage."""
 
 RULES: tuple[RuleOfShrinkage, ...] = ("given", "oas", "ledoit-wolf", "loo", "strimmer")
 
 Trial = Callable[[Floats, Codes, Floats | None], Iterator[Floats]]
-"""From x (m, p), codes (m,) and weights (m,) or None to scores (K, m) by shrinkage, without the row."""
+"""Function of x (m, p), codes (m,) and weights (m,) or None that yields leave-one-out scores (K, m) for each
+candidate of the shrinkage.
+"""
 
 BARELY = 1e-8
-"""What must be left of a determinant for a label to be told: it takes fewer digits than a posterior."""
+"""Smallest accepted remainder of a determinant for a prediction, which needs less accuracy than scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shrinkage:
-    """How much is shrunk, by what rule.
+    """Amount of shrinkage, and the rule that determines it.
 
-    Values are from 0 to 1, one or one for each class, and none before the rule has said them. The grid has
-    those that leave-one-out chooses from, and none of a loaded fit, whose choice stays.
+    Attributes
+    ----------
+    rule : {"given", "oas", "ledoit-wolf", "loo", "strimmer"}
+    values : tuple of float
+        Values in [0, 1], one or one for each class; empty if they are not determined yet.
+    grid : tuple of float
+        Candidates for "loo"; empty in a loaded fit, whose choice is kept.
     """
 
     rule: RuleOfShrinkage
@@ -71,39 +80,39 @@ class Shrinkage:
             raise InvalidStateError("its shrinkage is not from 0 to 1")
 
     def of(self, k: int | None) -> float | None:
-        """The shrinkage of class k, or of the pooled scatter; None where it is not known yet."""
+        """Return the shrinkage of class k, or of the pooled scatter; None if it is not determined yet."""
         if not self.values:
             return None
         return self.values[k if k is not None and len(self.values) > 1 else 0]
 
     def known(self, values: Sequence[float]) -> Shrinkage:
-        """The same with its values."""
+        """Return a copy with these values."""
         return replace(self, values=tuple(float(g) for g in values))
 
     def unfitted(self) -> Shrinkage:
-        """The same before its rule says the values."""
+        """Return a copy without values that the rule determined."""
         return self if self.rule == "given" or (self.rule == "loo" and not self.grid) else self.known(())
 
     def for_refit(self) -> Shrinkage:
-        """The same for other moments: what these say is said again, what only rows say stays."""
+        """Return a copy for other moments, without values that follow from moments."""
         return self.known(()) if self.rule == "oas" else self
 
     @property
     def by_rows(self) -> bool:
-        """Whether the rule takes rows."""
+        """Whether the rule requires rows in addition to moments."""
         return self.rule in ("ledoit-wolf", "loo", "strimmer")
 
     def is_none(self, n_columns: int) -> bool:
-        """Whether it is known, and so small that a singular covariance stays singular."""
+        """Return whether a value is so small that a singular covariance stays singular."""
         return bool(self.values) and min(self.values) <= n_columns * EPS
 
 
 ROUNDED_FOURTHS = 16 * EPS
-"""Relative size up to which a difference of sums of fourth powers is the rounding of zero."""
+"""Relative size up to which a difference of sums of fourth powers is rounding error."""
 
 
 def data_units(moments: ClassMoments, *, by_class: bool) -> Floats:
-    """What z is multiplied by, (K, p) or (1, p), for a scatter of trace one in the units of the data."""
+    """Return factors of z, (K, p) or (1, p), for scatters of trace one in the units of the data."""
     ratio = moments.common_unit
     squares = moments.squares if by_class else moments.squares.sum(axis=0, keepdims=True)
     # Factor by factor: the square of a ratio may underflow.
@@ -112,7 +121,18 @@ def data_units(moments: ClassMoments, *, by_class: bool) -> Floats:
 
 
 def row_fourths(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> Floats:
-    """Sums (K,) or (1,) of |d|^4 over the rows of each class, or of all, of scatters of trace one."""
+    """Compute sums of |d|^4 over the rows, for scatters of trace one.
+
+    Parameters
+    ----------
+    blocks : iterable of blocks
+    moments : ClassMoments
+    by_class : bool
+
+    Returns
+    -------
+    (K,) or (1,) float
+    """
     k = moments.n_classes
     units = np.broadcast_to(data_units(moments, by_class=by_class), (k, moments.n_columns))
     found = np.zeros(k)
@@ -123,7 +143,22 @@ def row_fourths(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> 
 
 
 def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Floats, p: int) -> Floats:
-    """Ledoit & Wolf's intensity from |W - I/p|^2 and F of a W (p, p) of trace one, and the count of its rows.
+    """Compute Ledoit & Wolf's shrinkage.
+
+    Parameters
+    ----------
+    distance : (...) float
+        |W - I/p|^2 for a W of trace one.
+    fourth : (...) float
+        Sum F of fourth powers.
+    count : float or (...) float
+        Number of rows.
+    p : int
+        Number of columns.
+
+    Returns
+    -------
+    (...) float
 
     Examples
     --------
@@ -137,14 +172,28 @@ def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Float
         return np.zeros_like(distance)
     whole = count * fourth
     above = whole - (distance + 1.0 / p)
-    # Two rows about their mean are as noisy as nothing: a difference of equal sums.
+    # For two rows about their mean, both sums are equal and the difference is zero.
     above = np.where(above <= ROUNDED_FOURTHS * whole, 0.0, above)
     below = count * distance
     return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
 
 
 def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) -> Floats:
-    """Opgen-Rhein & Strimmer's intensity from sums of squares (p, ...) and of fourth powers in all (...)."""
+    """Compute Opgen-Rhein & Strimmer's shrinkage.
+
+    Parameters
+    ----------
+    squares : (p, ...) float
+        Sums of squares of the columns.
+    fourths : (...) float
+        Sums of fourth powers over all columns.
+    count : float or (...) float
+        Number of rows.
+
+    Returns
+    -------
+    (...) float
+    """
     means = squares / count
     whole = fourths / count
     noise = whole - (means**2).sum(axis=0)
@@ -154,15 +203,21 @@ def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) 
 
 
 MIN_FOURTHS_LEFT = 1e-6
-"""Share of a sum of fourth powers that has to be left without a row."""
+"""Smallest proportion of a sum of fourth powers that has to remain without a row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Powers:
-    """Sums of powers of deviations by class, for what they become without a row.
+    """Sums of powers of deviations by class, from which the sums without a row follow.
 
-    On principal axes: scatters (K, r, r), sums of |d|^2 d (K, r) and of |d|^4 (K,). By column: sums of
-    squares, of third and of fourth powers, all (K, p).
+    Attributes
+    ----------
+    seconds : (K, r, r) or (K, p) float
+        Scatters on principal axes, or sums of squares by column.
+    thirds : (K, r) or (K, p) float
+        Sums of |d|^2 d, or of third powers by column.
+    fourths : (K,) or (K, p) float
+        Sums of |d|^4, or of fourth powers by column.
     """
 
     seconds: Floats
@@ -170,10 +225,23 @@ class Powers:
     fourths: Floats
 
     def without(self, e: Floats, codes: Codes, out: Floats, counts: Floats) -> Floats:
-        """The sum of fourth powers over all classes (m,) without each of rows e (r or p, m).
+        """Compute the sum of fourth powers over all classes without each row.
 
-        Weights (m,) are taken out of classes of counts (m,). A sum is missing if so little of it is left
-        that the difference has no digits.
+        Parameters
+        ----------
+        e : (r, m) or (p, m) float
+            Deviations of the rows from the means of their classes.
+        codes : (m,) int
+            Class of each row.
+        out : (m,) float
+            Weights that are left out.
+        counts : (m,) float
+            Weights of their classes.
+
+        Returns
+        -------
+        (m,) float
+            NaN if too little of the sum remains for an accurate difference.
         """
         step = out / (counts - out)
         q = (e**2).sum(axis=0)
@@ -200,7 +268,19 @@ class Powers:
 def turned_powers(
     blocks: RowBlocks, moments: ClassMoments, spectra: Principal | Sequence[Principal]
 ) -> Powers | list[Powers]:
-    """Powers on the principal axes of one scatter; or one a class, each on the axes of its own."""
+    """Compute sums of powers on principal axes in one pass.
+
+    Parameters
+    ----------
+    blocks : iterable of blocks
+    moments : ClassMoments
+    spectra : Principal or sequence of K Principal
+        Axes of the pooled scatter, or of each class.
+
+    Returns
+    -------
+    Powers or list of K Powers
+    """
     k = moments.n_classes
     axes = [spectra] * k if isinstance(spectra, Principal) else list(spectra)
     seconds = [np.zeros((len(own.lengths),) * 2) for own in axes]
@@ -222,7 +302,7 @@ def turned_powers(
 
 
 def column_powers(blocks: RowBlocks, moments: ClassMoments) -> Powers:
-    """Powers by class and column, in the units that give the pooled scatter a trace of one."""
+    """Return sums of powers by class and column, in units in which the pooled scatter has trace one."""
     unit = data_units(moments, by_class=False)[0][:, None]
     shape = (moments.n_classes, moments.n_columns)
     seconds = np.zeros(shape)
@@ -241,7 +321,21 @@ def column_powers(blocks: RowBlocks, moments: ClassMoments) -> Powers:
 
 
 def missed(trial: Trial, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-    """Whether rows are called another class without themselves, (m,) by shrinkage; missing where unknown."""
+    """Find rows that are misclassified by the rule without them.
+
+    Parameters
+    ----------
+    trial : Trial
+    x : (m, p) float
+    codes : (m,) int
+        True classes.
+    weights : (m,) float, optional
+
+    Returns
+    -------
+    (G, m) float
+        One or zero for each candidate of the shrinkage; NaN if scores are missing.
+    """
     found = []
     for scores in trial(x, codes, weights):
         wrong = (scores.argmax(axis=0) != codes).astype(np.float64)

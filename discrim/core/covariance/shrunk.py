@@ -1,38 +1,39 @@
 """Covariances shrunk towards a sphere, and their rules without each row.
 
-A covariance S of p columns is drawn towards the sphere of the same total variance,
+A covariance S of p columns is shrunk towards the sphere of the same total variance,
 
     (1 - g) S + g tr(S)/p I,   0 <= g <= 1,
 
-which leaves the eigenvectors alone and moves every eigenvalue towards their mean. The sphere is one in the
-units of the data: shrinkage depends on the units of the columns.
+which keeps the eigenvectors and moves every eigenvalue towards their mean. The sphere refers to the units of
+the data: shrinkage depends on the units of the columns.
 
-*How much.* The shrinkage g that loses least in expected squared error depends on the true covariance; the
-*oracle approximating shrinkage* (OAS) puts estimates in its place until nothing changes any more (Chen,
+*Intensity.* The shrinkage g with the smallest expected squared error depends on the true covariance; the
+*oracle approximating shrinkage* (OAS) replaces it by estimates iteratively until convergence (Chen,
 Wiesel, Eldar & Hero, 2010, IEEE Transactions on Signal Processing 58, 5016-5029, eq. 23):
 
     g = min(1, ((1 - 2/p) tr(S^2) + tr(S)^2) / ((n + 1 - 2/p) (tr(S^2) - tr(S)^2/p))).
 
-As in scikit-learn's `OAS`, the terms 2/p are left out, which vanish for many columns, and g = 0 for one
-column. The n is that of the rows, N or n_k, whatever divisor S has: g does not depend on it. Here g is never
-below 1/(n + 1), so that the shrunk covariance of two columns or more is not singular unless nothing varies:
-its condition number is at most p (n + 1).
+Like scikit-learn's `OAS`, this module omits the terms 2/p, which vanish for many columns, and uses g = 0 for
+one column. n is the number of rows, N or n_k, for any divisor of S: g does not depend on the divisor. Here g
+is at least 1/(n + 1), therefore the shrunk covariance of two or more columns is regular unless nothing
+varies: its condition number is at most p (n + 1).
 
-*Without a row.* With W = U L U' and tr(W) = 1, taking out a row with deviation d from its class's mean leaves
-W - c d d', c = w n_g / (n_g - w), whose trace and distance from the sphere follow from e = U'd alone:
+*Leaving a row out.* With W = U L U' and tr(W) = 1, removing a row with deviation d from the mean of its class
+leaves W - c d d', c = w n_g / (n_g - w), whose trace and distance from the sphere depend on e = U'd only:
 
     t = 1 - c e'e,   |W - c d d' - t/p I|^2 = |W - I/p|^2 - 2 c e'(L - I/p) e + c^2 (1 - 1/p) (e'e)^2.
 
-So each row has its own shrinkage g, and the shrunk scatter without it is U (A - b e e') U' with the diagonal
-A = (1 - g) L + g t/p I and b = (1 - g) c: Sherman and Morrison's formula gives its distances, the determinant
-lemma its determinant ln|A| + ln(1 - b e'A^-1 e). A sphere is the case g = 1. A shrinkage that is given stays;
-that of Ledoit & Wolf follows from `shrinkage.Powers`. In the principal axes every shrinkage is diagonal, so
-that a row is turned once and scored under each of a grid.
+Therefore each row has its own shrinkage g, and the shrunk scatter without it is U (A - b e e') U' with the
+diagonal A = (1 - g) L + g t/p I and b = (1 - g) c: the Sherman-Morrison formula gives its distances, and the
+matrix determinant lemma its log-determinant ln|A| + ln(1 - b e'A^-1 e). A sphere is the case g = 1. A fixed
+shrinkage is kept; the one by Ledoit & Wolf follows from `shrinkage.Powers`. In the principal axes every
+shrinkage is diagonal, so each row is projected once and scored under all candidates.
 
-*More columns than rows.* There e and U are those of the rows; beyond them A is g t/p =: s, and
-1 - b e'A^-1 e would cancel, since the row was alone in some direction. With r = s/(1 - g) it is the sum
-1 - c e'L^-1 e + c r e'[L (L + r I)]^-1 e. Where W has as many axes as degrees of freedom, e'L^-1 e is
-1/w - 1/n_g, and the first two terms are together 0 for a whole row, and known for one of several.
+*More columns than rows.* Then e and U refer to the span of the rows; in the complement A is g t/p =: s, and
+1 - b e'A^-1 e would cancel, because the row was alone in some direction. With r = s/(1 - g) it is the sum
+1 - c e'L^-1 e + c r e'[L (L + r I)]^-1 e. If W has as many axes as degrees of freedom, e'L^-1 e is
+1/w - 1/n_g, and the sum of the first two terms is exactly 0 for a row of weight one, and has a closed form
+for larger weights.
 """
 
 from __future__ import annotations
@@ -68,7 +69,14 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, 
 
 @dataclass(frozen=True, slots=True)
 class ShrunkCovariance(SingleShrinkageModel):
-    """A covariance shrunk towards a sphere."""
+    """Covariance shrunk towards a sphere.
+
+    Attributes
+    ----------
+    shrinkage : Shrinkage
+    sphere : Sphere
+        Units in which the target is a sphere.
+    """
 
     shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("oas"))
     sphere: Sphere = SPHERES[0]
@@ -78,16 +86,16 @@ class ShrunkCovariance(SingleShrinkageModel):
     shrinkage_rules = ("given", "oas", "ledoit-wolf", "loo")
 
     def in_data_units(self) -> ShrunkCovariance:
-        """The same in the units of the data."""
+        """Return the model with the sphere in the units of the data."""
         return replace(self, sphere=SPHERES[0])
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Where nothing is shrunk."""
+        """Return whether the shrinkage is zero."""
         return self.shrinkage.is_none(n_columns)
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """All columns where none varies; where nothing is shrunk those that others determine."""
-        # Of more columns than rows it is their number that is refused.
+        """Return all columns if none varies, or, if the shrinkage is zero, linearly dependent columns."""
+        # With more columns than rows, `requires_full_rank` refuses their number.
         thin = moments.spread in ("thin", "thin class")
         g = None if thin else self.shrinkage.of(k)
         if g is not None and self.shrinkage.known((g,)).is_none(moments.n_columns):
@@ -96,11 +104,18 @@ class ShrunkCovariance(SingleShrinkageModel):
 
     @property
     def depends_on_units(self) -> bool:
-        """Where something is shrunk, unless columns are standardized."""
+        """Whether the shrinkage may be positive and columns are not standardized."""
         return self.sphere.in_data and (not self.shrinkage.values or any(self.shrinkage.values))
 
     def fit_to_rows(self, rows: RowBlocks, moments: ClassMoments, divisors: Floats) -> ShrunkCovariance:
-        """With the shrinkages of Ledoit & Wolf."""
+        """Return a copy with Ledoit & Wolf's shrinkages, if this is the rule.
+
+        Parameters
+        ----------
+        rows : iterable of blocks
+        moments : ClassMoments
+        divisors : (1,) or (K,) float
+        """
         if self.shrinkage.rule != "ledoit-wolf":
             return self
         moments = comparable(moments)
@@ -111,12 +126,12 @@ class ShrunkCovariance(SingleShrinkageModel):
         return self.with_shrinkages(*found)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
-        """On scales within reach of one sphere, where there is something of it."""
+        """Return the moments on scales in the range of the sphere, unless the shrinkage is zero."""
         nothing = bool(self.shrinkage.values) and not any(self.shrinkage.values)
         return moments if nothing else self.sphere.scaled(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Covariances by the shrinkage that is known, or by that of `oas`."""
+        """Estimate the covariances with shrinkages that were determined before, or by `oas`."""
         moments = self.rescaled(moments)
         in_units = self.sphere.in_units(moments)
         found = [shrunk(in_units, d, self.shrinkage.of(k), k) for k, d in each_covariance(divisors)]
@@ -124,7 +139,18 @@ class ShrunkCovariance(SingleShrinkageModel):
         return CovarianceEstimates(own, moments, tuple(covariance for covariance, _ in found))
 
     def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
-        """Scores of rows without themselves under each shrinkage of the grid."""
+        """Return leave-one-out scores under each candidate of the shrinkage.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        divisors : (1,) or (K,) float
+        log_prior : (K,) float
+
+        Returns
+        -------
+        Trial
+        """
         grid = np.array(self.shrinkage.grid)
         moments = comparable(moments)
         if len(divisors) == 1:
@@ -132,7 +158,7 @@ class ShrunkCovariance(SingleShrinkageModel):
         return separate_trial(moments, divisors, log_prior, grid)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form, on the principal axes of the scatters."""
+        """Return leave-one-out scores in closed form, on the principal axes of the scatters."""
         if not self.sphere.in_data:
             return self.sphere.left_out(fitted, self.in_data_units().leave_one_out)
         moments = self.rescaled(fitted.moments)
@@ -146,7 +172,7 @@ class ShrunkCovariance(SingleShrinkageModel):
         return sphere_left_out(replace(fitted, moments=moments), own)
 
     def _without(self, k: int | None) -> Intensity:
-        """The shrinkage of class k, or the pooled one, without a row."""
+        """Return the function that computes the shrinkage of class k, or the pooled one, without a row."""
         g = self.shrinkage.of(k)
         if g is None or self.shrinkage.rule == "oas":
             return oas_without
@@ -154,10 +180,10 @@ class ShrunkCovariance(SingleShrinkageModel):
 
 
 def oas(moments: ClassMoments, k: int | None = None) -> float:
-    """Oracle approximating shrinkage of the covariance of class k, or of the pooled one.
+    """Return the oracle approximating shrinkage of the covariance of class k, or of the pooled one.
 
-    It is that of scikit-learn's `OAS` fitted to the rows of the class, or to all rows less their class's
-    means.
+    It equals the shrinkage of scikit-learn's `OAS` fitted to the rows of the class, or to all rows minus the
+    means of their classes.
 
     Examples
     --------
@@ -173,7 +199,20 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
 
 
 def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> float:
-    """Ledoit & Wolf's shrinkage of the same, from the sum of fourth powers of `shrinkage.row_fourths`."""
+    """Return Ledoit & Wolf's shrinkage.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    fourth : float
+        Sum of fourth powers; see `shrinkage.row_fourths`.
+    k : int, optional
+        Position of the class; by default the pooled covariance.
+
+    Returns
+    -------
+    float
+    """
     one = one_scatter(moments, k)
     if one.n_columns == 1:
         return 0.0
@@ -186,7 +225,7 @@ def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> f
 
 
 def _from_sphere(moments: ClassMoments) -> float | None:
-    """Squared distance |S - I/p|^2 of the one scatter, at trace one; None where nothing varies."""
+    """Return the squared distance |S - I/p|^2 of the one scatter, at trace one; None if nothing varies."""
     if moments.spread == "thin":
         return principal(moments).from_sphere if moments.squares.any() else None
     ratio = moments.common_unit
@@ -194,15 +233,29 @@ def _from_sphere(moments: ClassMoments) -> float | None:
     total = float(np.trace(scatter))
     if not total > 0:
         return None
-    # Of trace one, so that no square overflows. The sum of squares about the sphere is formed from its
-    # terms, not as a difference, which near the sphere would lose all digits.
+    # Scaled to trace one, because squares could overflow. The squares about the sphere are summed term by
+    # term: a difference of traces would lose all digits near the sphere.
     unit = scatter / total
     unit[np.diag_indices(moments.n_columns)] -= 1.0 / moments.n_columns
     return float((unit**2).sum())
 
 
 def intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
-    """The formula of `oas` from |S - I/p|^2 of an S (p, p) of trace one, and the count of its rows."""
+    """Compute the OAS shrinkage.
+
+    Parameters
+    ----------
+    distance : (...) float
+        |S - I/p|^2 for an S of trace one.
+    count : float or (...) float
+        Number of rows.
+    p : int
+        Number of columns.
+
+    Returns
+    -------
+    (...) float
+    """
     if p == 1:
         return np.zeros_like(distance)
     above = distance + 1.0 / p + 1.0
@@ -213,10 +266,29 @@ def intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
 def shrunk(
     moments: ClassMoments, divisor: float, shrinkage: float | None = None, k: int | None = None
 ) -> tuple[Covariance, float]:
-    """Covariance of class k, or the pooled one, shrunk to a sphere, and the shrinkage, by default of `oas`.
+    """Compute a covariance shrunk towards a sphere.
 
-    Moments are of full rank for a shrinkage of zero. A DataError says that it is not from 0 to 1, and a
-    CollinearError that no column varies.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of full rank if the shrinkage is zero.
+    divisor : float
+    shrinkage : float, optional
+        By default `oas`.
+    k : int, optional
+        Position of the class; by default the pooled covariance.
+
+    Returns
+    -------
+    covariance : Covariance
+    shrinkage : float
+
+    Raises
+    ------
+    CoreDataError
+        The shrinkage is not between 0 and 1.
+    CoreCollinearError
+        All columns are constant.
     """
     one = one_scatter(moments, k)
     if one.spread == "thin":
@@ -247,16 +319,30 @@ def shrunk(
 
 
 def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Covariance:
-    """Covariance tr(S)/p I of class k, or the pooled one: one variance for all columns, in the data's units.
+    """Compute the covariance tr(S)/p I, with one variance for all columns in the units of the data.
 
-    A CollinearError says that no column varies.
+    Parameters
+    ----------
+    moments : ClassMoments
+    divisor : float
+    k : int, optional
+        Position of the class; by default the pooled covariance.
+
+    Returns
+    -------
+    Covariance
+
+    Raises
+    ------
+    CoreCollinearError
+        All columns are constant.
     """
     one = one_scatter(moments, k)
     return Covariance.from_root(np.sqrt(_mean_square(one) / divisor) / one.common_unit)
 
 
 def _mean_square(moments: ClassMoments) -> float:
-    """tr(W)/p of the one scatter, in their common unit."""
+    """Return tr(W)/p of the one scatter, in the common unit of the columns."""
     ratio = moments.common_unit
     squares = moments.squares[0]
     # Factor by factor: the square of a ratio may underflow.
@@ -268,7 +354,18 @@ def _mean_square(moments: ClassMoments) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Removed:
-    """Rows that are taken out one at a time, with their deviations e (r, m) from class means on the axes."""
+    """Rows that are left out one at a time.
+
+    Attributes
+    ----------
+    e : (r, m) float
+        Deviations from the class means, on the principal axes.
+    codes : (m,) int
+        Class of each row.
+    gone : Removal
+        Weights that are left out.
+    weights : (m,) float or None
+    """
 
     e: Floats
     codes: Codes
@@ -277,11 +374,11 @@ class Removed:
 
     @property
     def trace(self) -> Floats:
-        """Traces (m,) of the scatter without the row."""
+        """Traces (m,) of the scatter without each row."""
         return np.asarray(1.0 - self.gone.lift * (self.e**2).sum(axis=0))
 
     def from_sphere(self, spectrum: Principal) -> Floats:
-        """Squared distances (m,) of the scatter without the row, at trace one, from the sphere."""
+        """Return the squared distances (m,) from the sphere of the scatter without each row, at trace one."""
         p = spectrum.n_columns
         c = self.gone.lift
         squares = (self.e**2).sum(axis=0)
@@ -291,18 +388,18 @@ class Removed:
 
 
 Intensity = Callable[[Principal, Removed], Floats]
-"""Shrinkages (m,) of a scatter without each of m rows."""
+"""Function that returns the shrinkages (m,) of a scatter without each of m rows."""
 
 
 def oas_without(spectrum: Principal, rows: Removed) -> Floats:
-    """Each row's own shrinkage by `oas`; of a sphere one."""
+    """Return the shrinkage by `oas` without each row; one if the covariance is spherical."""
     if spectrum.axes is None:
         return np.ones(rows.e.shape[1])
     return intensity(rows.from_sphere(spectrum), spectrum.count - rows.gone.out, spectrum.n_columns)
 
 
 def ledoit_wolf_without(powers: Powers) -> Intensity:
-    """Each row's own shrinkage of Ledoit & Wolf, from powers on the same axes."""
+    """Return the function that computes Ledoit & Wolf's shrinkage without each row, from sums of powers."""
 
     def found(spectrum: Principal, rows: Removed) -> Floats:
         gone = rows.gone
@@ -318,10 +415,20 @@ def ledoit_wolf_without(powers: Powers) -> Intensity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Without:
-    """The shrunk scatter without each of m rows, diagonal - lift e e' in the principal axes.
+    """Shrunk scatter without each of m rows: diagonal - lift e e' on the principal axes.
 
-    The diagonal is (r, m), beyond the axes it is `rest` (m,); `own` is e'e over the diagonal, `left` 1 - lift
-    own. Of spoilt rows too few digits are left.
+    Attributes
+    ----------
+    diagonal : (r, m) float
+    rest : (m,) float
+        Variance in the complement of the axes.
+    lift : (m,) float
+    left : (m,) float
+        1 - lift * own.
+    own : (m,) float
+        e'e weighted by the reciprocal of the diagonal.
+    spoilt : (m,) bool
+        Rows for which too few digits remain.
     """
 
     diagonal: Floats
@@ -332,13 +439,27 @@ class Without:
     spoilt: NDArray[np.bool_]
 
     def log_determinant(self, beyond: int) -> Floats:
-        """Log-determinants, with a number of dimensions beyond the axes."""
+        """Return the log-determinants (m,), with `beyond` dimensions in the complement of the axes."""
         on_axes = np.log(self.diagonal).sum(axis=0) + np.log(self.left)
         return np.asarray(on_axes + beyond * np.log(self.rest) if beyond else on_axes)
 
 
 def without(spectrum: Principal, rows: Removed, g: Floats, spoilt_at: float = SPOILT) -> Without:
-    """The scatter shrunk by g (m,) without each row; up to `spoilt_at`, what is left is too little."""
+    """Compute the shrunk scatter without each row.
+
+    Parameters
+    ----------
+    spectrum : Principal
+    rows : Removed
+    g : (m,) float
+        Shrinkages.
+    spoilt_at : float
+        Remaining determinant or trace, relative to the whole, up to which a row is spoilt.
+
+    Returns
+    -------
+    Without
+    """
     e = rows.e
     c = rows.gone.lift
     trace = rows.trace
@@ -347,7 +468,7 @@ def without(spectrum: Principal, rows: Removed, g: Floats, spoilt_at: float = SP
     diagonal = (1.0 - g) * spectrum.lengths[:, None] + rest
     lift = (1.0 - g) * c
     own = (e**2 / diagonal).sum(axis=0)
-    # Without the row next to nothing varies: what is left of the trace, or of g, has lost its digits.
+    # If hardly anything varies without the row, the remaining trace and g have lost their digits.
     spoilt = (trace <= spoilt_at) | np.isnan(g)
     if spectrum.is_saturated:
         long = spectrum.lengths[: spectrum.free, None]
@@ -365,9 +486,18 @@ def without(spectrum: Principal, rows: Removed, g: Floats, spoilt_at: float = SP
 
 
 def sphere_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:
-    """Leave-one-out scores under covariances shrunk to a sphere, one or one for each class.
+    """Return leave-one-out scores under one or several covariances shrunk towards a sphere.
 
-    Each has its shrinkage without a row; moments are diagonal for spherical covariances.
+    Parameters
+    ----------
+    fitted : NormalClasses
+        With diagonal moments for spherical covariances.
+    own : sequence of callables
+        Shrinkage of each covariance without a row.
+
+    Returns
+    -------
+    LeftOut
     """
     moments = fitted.moments
     divisors = fitted.divisors
@@ -380,11 +510,25 @@ def sphere_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:
 def common_left_out(
     moments: ClassMoments, divisor: float, log_prior: Floats, own: Intensity = oas_without
 ) -> LeftOut:
-    """Leave-one-out scores where the classes share one covariance, shrunk or spherical."""
+    """Return leave-one-out scores under one covariance for all classes.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    divisor : float
+    log_prior : (K,) float
+    own : callable
+        Shrinkage without a row.
+
+    Returns
+    -------
+    LeftOut
+    """
     spectrum = principal(moments).spanning(moments.means.T - moments.means[:1].T)
     centres = spectrum.turned(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """Compute leave-one-out scores (m, K) of rows x (m, p)."""
         gone = removal(moments.counts[codes], weights, divisor, total=float(moments.counts.sum()))
         rows = Removed(spectrum.turned(from_class_means(moments, x, codes)), codes, gone, weights)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -396,7 +540,21 @@ def common_left_out(
 
 
 def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float, log_prior: Floats) -> Floats:
-    """Scores (K, m) of rows under the rule without each of them, from class means (r, K) on the axes."""
+    """Compute scores of rows under the rule without each of them.
+
+    Parameters
+    ----------
+    centres : (r, K) float
+        Class means on the axes.
+    rows : Removed
+    part : Without
+    divisor : float
+    log_prior : (K,) float
+
+    Returns
+    -------
+    (K, m) float
+    """
     e = rows.e
     codes = rows.codes
     d2 = np.empty((centres.shape[1], len(codes)))
@@ -410,7 +568,20 @@ def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float,
 
 
 def separate_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:
-    """As `common_left_out`, where each class has its covariance; the other classes of a row keep theirs."""
+    """Return leave-one-out scores under a covariance for each class.
+
+    Only the covariance of the row's own class changes if a row is left out.
+
+    Parameters
+    ----------
+    fitted : NormalClasses
+    own : sequence of K callables
+        Shrinkage of each class without a row.
+
+    Returns
+    -------
+    LeftOut
+    """
     moments = fitted.moments
     divisors = fitted.divisors
     log_prior = fitted.log_prior
@@ -418,6 +589,14 @@ def separate_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOu
     principals = [principal(moments, k) for k in range(moments.n_classes)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """Compute leave-one-out scores (m, K) of rows x (m, p).
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+        weights : (m,) float, optional
+        """
         out = np.array(rule.scores(x).T)
         gone = removal(moments.counts[codes], weights, divisors[codes])
         spoilt = np.zeros(len(codes), dtype=bool)
@@ -437,7 +616,20 @@ def separate_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOu
 
 
 def own_scores(spectrum: Principal, rows: Removed, part: Without, divisor: float) -> Floats:
-    """Log density (m,), but for a constant, of rows of a class under its covariance without each of them."""
+    """Compute log densities of rows of a class under its covariance without each of them.
+
+    Parameters
+    ----------
+    spectrum : Principal
+    rows : Removed
+    part : Without
+    divisor : float
+
+    Returns
+    -------
+    (m,) float
+        Up to a constant.
+    """
     after = divisor - rows.gone.out
     logdet = part.log_determinant(spectrum.beyond) - 2.0 * np.log(spectrum.unit).sum()
     logdet -= spectrum.n_columns * np.log(after)
@@ -445,11 +637,32 @@ def own_scores(spectrum: Principal, rows: Removed, part: Without, divisor: float
 
 
 def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid: Floats) -> Trial:
-    """Scores under one covariance for all classes, shrunk towards a sphere by each shrinkage of a grid."""
+    """Return leave-one-out scores under one covariance, for each candidate of the shrinkage.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    divisor : float
+    log_prior : (K,) float
+    grid : (G,) float
+        Candidates.
+
+    Returns
+    -------
+    Trial
+    """
     spectrum = principal(moments).spanning(moments.means.T - moments.means[:1].T)
     centres = spectrum.turned(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
+        """Yield the scores (K, m) of rows x (m, p) for each candidate.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+        weights : (m,) float, optional
+        """
         gone = removal(moments.counts[codes], weights, divisor)
         rows = Removed(spectrum.turned(from_class_means(moments, x, codes)), codes, gone, weights)
         for g in grid.tolist():
@@ -463,10 +676,31 @@ def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid:
 
 
 def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats) -> Trial:
-    """As `common_trial`, under a covariance for each class, all shrunk alike."""
+    """Return leave-one-out scores under a covariance for each class, for each candidate of the shrinkage.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    divisors : (K,) float
+    log_prior : (K,) float
+    grid : (G,) float
+        Candidates; all classes have the same shrinkage.
+
+    Returns
+    -------
+    Trial
+    """
     axes = [principal(moments, k) for k in range(moments.n_classes)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
+        """Yield the scores (K, m) of rows x (m, p) for each candidate.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+        weights : (m,) float, optional
+        """
         m = len(codes)
         k = moments.n_classes
         squares = []
@@ -499,14 +733,42 @@ def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
 
 
 def _beyond(spectrum: Principal, z: Floats, e: Floats) -> Floats:
-    """Squared length (m,) of z beyond the axes on which it is e."""
+    """Compute the squared length of rows in the complement of the axes.
+
+    Parameters
+    ----------
+    spectrum : Principal
+    z : (p, m) float
+    e : (r, m) float
+        Coordinates of z on the axes.
+
+    Returns
+    -------
+    (m,) float
+    """
     if not spectrum.beyond or spectrum.axes is None:
         return np.zeros(z.shape[1])
     return np.asarray(((z * spectrum.unit[:, None] - spectrum.axes.T @ e) ** 2).sum(axis=0))
 
 
 def _density(spectrum: Principal, squares: Floats, beyond: Floats, divisor: float, g: float) -> Floats:
-    """Log density (m,) but for a constant, from squares (r, m) on the axes and (m,) beyond them."""
+    """Compute log densities under a shrunk covariance, up to a constant.
+
+    Parameters
+    ----------
+    spectrum : Principal
+    squares : (r, m) float
+        Squared coordinates on the axes.
+    beyond : (m,) float
+        Squared lengths in the complement of the axes.
+    divisor : float
+    g : float
+        Shrinkage.
+
+    Returns
+    -------
+    (m,) float
+    """
     sphere = g / spectrum.n_columns
     variances = (1.0 - g) * spectrum.lengths + sphere
     d2 = (1.0 / variances) @ squares

@@ -1,4 +1,4 @@
-"""Spherical covariances: one variance for all columns."""
+"""Spherical covariances: one variance for all columns, without correlations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ from discrim.core.rules.leave_one_out import LeftOut
 
 @dataclass(frozen=True, slots=True)
 class SphericalCovariance(CovarianceModel):
-    """One variance for all columns."""
+    """Covariance with one variance for all columns.
+
+    Attributes
+    ----------
+    sphere : Sphere
+        Units of the columns in which the variance is common.
+    """
 
     sphere: Sphere = SPHERES[0]
 
@@ -31,7 +37,7 @@ class SphericalCovariance(CovarianceModel):
     )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The mean of the variances."""
+        """Estimate the mean of the variances."""
         moments = self.rescaled(moments)
         in_units = self.sphere.in_units(moments)
         return CovarianceEstimates(
@@ -39,10 +45,10 @@ class SphericalCovariance(CovarianceModel):
         )
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form: those of a covariance that is all shrunk."""
+        """Return leave-one-out scores in closed form, with the formulas for a shrinkage of one."""
         own = [oas_without] * len(fitted.divisors)
         return self.sphere.left_out(fitted, lambda in_units: sphere_left_out(in_units, own))
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """One variance each."""
+        """Return the number of variances, one for each covariance."""
         return n_covariances
