@@ -1,26 +1,30 @@
-"""Means and covariances of normal classes by maximum likelihood, of rows that miss some of their values.
+"""Means and covariances of normal classes by maximum likelihood from rows with missing values.
 
-A fit to such rows holds moments whose counts are those of the rows, whose means are those of largest
-likelihood, and whose scatters over the counts are the covariances: rules, functions and axes follow from them
-as they do from others. What rests on the sampling law of moments does not, and is refused.
+`fit_em` computes the estimates for LDA and QDA, and `EMCovariance` is the covariance model.
 
-*EM.* Rows of known class are normal with mean m_k and a covariance S that the classes share; of each only
-some columns are observed. EM climbs the product of the normal densities of what is observed (Dempster, Laird
-& Rubin, 1977, JRSS B 39, 1-38; Little & Rubin, 2020, Statistical Analysis with Missing Data, 3rd ed., sec.
-11.2). A sweep completes each row by the regression of its missing columns on the observed ones, takes means
-and products of the completed rows, and adds to the products of missing columns what that regression leaves.
-It is right where it does not depend on the missing values that they are missing.
+Such a fit stores moments with the counts of the rows, the means of maximum likelihood, and scatters that
+divided by the counts are the covariances. Rules, functions and axes are computed from these moments like from
+others. Results that depend on the sampling distribution of moments are refused.
 
-*By pattern.* Rows that miss the same columns enter by their count and mean in each class and by the root of
-their scatter, so that a sweep costs as much as there are patterns, however many rows they are of.
+*EM.* Rows of class k are normal with mean m_k and a covariance S that the classes share, and only some
+columns of each row are observed. EM maximizes the product of the normal densities of the observed values
+(Dempster, Laird & Rubin, 1977, JRSS B 39, 1-38; Little & Rubin, 2020, Statistical Analysis with Missing Data,
+3rd ed., sec. 11.2). An iteration completes each row by the regression of its missing columns on the observed
+ones, computes means and products of the completed rows, and adds the residual covariance of the regression to
+the products of missing columns. The estimates are valid if the missingness does not depend on the missing
+values.
 
-*Digits.* The covariance is held as a root, R'R = S. The triangle of the columns of R, the observed ones
-first, holds the root of their covariance, the slopes and the root of what these leave, and the root of the
-next S is the triangle of all completed rows: nothing is squared.
+*Patterns.* Rows with the same missing columns enter by their count and mean in each class and by the root of
+their scatter, therefore the cost of an iteration depends on the number of patterns and not on the number of
+rows.
 
-*Acceleration.* Pairs of sweeps are extrapolated (SQUAREM: Varadhan & Roland, 2008, Scandinavian Journal of
-Statistics 35, 335-353), in the means and in the root with the logarithms of its diagonal, whose every value
-is a covariance; a step that lowers the likelihood is taken back.
+*Digits.* The covariance is stored as a root, R'R = S. The triangle of the columns of R, the observed ones
+first, contains the root of their covariance, the slopes, and the root of the residual covariance, and the
+root of the next S is the triangle of all completed rows: nothing is squared.
+
+*Acceleration.* Pairs of iterations are extrapolated (SQUAREM: Varadhan & Roland, 2008, Scandinavian Journal
+of Statistics 35, 335-353), in the means and in the root with the logarithms of its diagonal, a
+parametrization in which every value is a covariance; a step that lowers the likelihood is undone.
 """
 
 from __future__ import annotations
@@ -46,27 +50,34 @@ from discrim.core.rules.gaussian import patterns
 from discrim.core.rules.leave_one_out import LeftOut
 
 TOLERANCE = 1e-8
-"""Distance to the maximum, as the rate of the steps tells it, in standard errors of complete rows."""
+"""Estimated distance to the maximum, in standard errors of complete rows, at convergence."""
 
 LIKELIHOOD = 1e-10
-"""Gain in log-likelihood that is still ahead at most, relative to its size."""
+"""Estimated remaining gain in log-likelihood, relative to its size, at convergence."""
 
 MOST_SWEEPS = 5000
 
 LARGEST_CHANGE = 3.0
-"""Change of the logarithm of a standard deviation that no extrapolation goes beyond."""
+"""Maximum change of the logarithm of a standard deviation by extrapolation."""
 
 COLLAPSED = 1e-9
-"""Part of a column that the others leave, at which a covariance counts as singular."""
+"""Residual of a column on the others, relative to its length, at which a covariance counts as singular."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """Patterns of B kinds with q observed columns each.
+    """Missingness patterns with the same number q of observed columns.
 
-    The order (B, p) has the observed columns of each, then the missing ones; counts are (B, K), means (B, K,
-    q) those of the observed columns about the centres, and roots (B, q, q) those of the scatters about these,
-    over all classes.
+    Attributes
+    ----------
+    order : (B, p) int
+        Positions of the observed columns of each pattern, followed by the missing ones.
+    counts : (B, K) float
+        Sums of weights by class.
+    means : (B, K, q) float
+        Means of the observed columns, about the centres.
+    roots : (B, q, q) float
+        Roots of the scatters about these means, over all classes.
     """
 
     order: Codes
@@ -76,16 +87,23 @@ class _Group:
 
     @property
     def n_observed(self) -> int:
-        """Observed columns, q."""
+        """Number of observed columns, q."""
         return int(self.means.shape[2])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
-    """What rows with missing values tell of classes that share a covariance.
+    """Sufficient statistics of rows with missing values, for classes that share a covariance.
 
-    Counts (K,) are sums of weights, and centres (K, p) means of the values there are. Rows are z = (x -
-    centre of their class) * unit, the unit (p,) being powers of two that bring the columns near one.
+    Attributes
+    ----------
+    groups : tuple of _Group
+    counts : (K,) float
+        Sums of weights.
+    centres : (K, p) float
+        Means of the observed values.
+    unit : (p,) float
+        Powers of two that bring the columns near one: z = (x - centre of the class) * unit.
     """
 
     groups: tuple[_Group, ...]
@@ -96,10 +114,20 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EMMaximum:
-    """Means (K, p) and a root (p, p) of the covariance in z, and how many sweeps they took.
+    """Maximum-likelihood estimates, in z, and the result of the search.
 
-    The log-likelihood is that of what is observed, given the classes, in the units of the data. `collapsed`
-    is a column that others determine once the covariance has become singular.
+    Attributes
+    ----------
+    means : (K, p) float
+    root : (p, p) float
+        Triangular root of the covariance.
+    llf : float
+        Log-likelihood of the observed values conditional on the classes, in the units of the data.
+    steps : int
+        Number of EM iterations.
+    converged : bool
+    collapsed : int or None
+        Position of a linearly dependent column, if the covariance became singular.
     """
 
     means: Floats
@@ -110,7 +138,18 @@ class EMMaximum:
     collapsed: int | None = None
 
     def moments(self, observed: Observed, rows: NDArray[np.int64]) -> ClassMoments:
-        """Moments whose scatter over the counts is the covariance; rows (K,) are those of positive weight."""
+        """Return moments whose scatter over the counts is the covariance.
+
+        Parameters
+        ----------
+        observed : Observed
+        rows : (K,) int
+            Numbers of rows with positive weight.
+
+        Returns
+        -------
+        ClassMoments
+        """
         sd = np.sqrt((self.root**2).sum(axis=0))
         scale = column_scale(sd / observed.unit)
         ratio = scale / observed.unit
@@ -120,7 +159,22 @@ class EMMaximum:
 
 
 def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) -> ClassMoments:
-    """Counts of rows, and means and sums of squares of the values there are, by class and column."""
+    """Compute the counts of rows, and means and sums of squares of the observed values.
+
+    Parameters
+    ----------
+    x : (n, p) float
+        With NaN for missing values.
+    codes : (n,) int
+        Class of each row.
+    weights : (n,) float, optional
+    k : int
+        Number of classes.
+
+    Returns
+    -------
+    ClassMoments
+    """
     w = np.ones(len(x)) if weights is None else weights
     means, squares = np.zeros((2, k, x.shape[1]))
     scale = _scale(x - _first_values(x))
@@ -140,24 +194,38 @@ def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) ->
 
 
 def _first_values(x: Floats) -> Floats:
-    """The first value (p,) of each column of rows (n, p); NaN for a column without values."""
+    """Return the first observed value (p,) of each column of rows (n, p); NaN for a column without values."""
     return np.asarray(x[np.argmax(~np.isnan(x), axis=0), np.arange(x.shape[1])])
 
 
 def _scale(deviations: Floats) -> Floats:
-    """Powers of two (p,) by which deviations (n, p) are multiplied so that their squares are in range."""
+    """Return powers of two (p,) that bring deviations (n, p) into the range in which squares are finite."""
     return column_scale(np.fmax.reduce(np.abs(deviations), axis=0))
 
 
 def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: int) -> Observed:
-    """What rows x (n, p) with missing values (NaN) tell, each class having some value of each column."""
+    """Compute the sufficient statistics of rows with missing values.
+
+    Parameters
+    ----------
+    x : (n, p) float
+        With NaN for missing values; each class has an observed value in each column.
+    codes : (n,) int
+        Class of each row.
+    weights : (n,) float, optional
+    n_classes : int
+
+    Returns
+    -------
+    Observed
+    """
     w = np.ones(len(x)) if weights is None else weights
     centres = np.empty((n_classes, x.shape[1]))
     z = np.empty_like(x)
     for k in range(n_classes):
         members = codes == k
         rows = x[members]
-        # About a first value: a sum of large numbers would lose digits of their mean.
+        # Relative to a first value, because a sum of large values would lose digits of their mean.
         first = _first_values(rows)
         gaps = rows - first
         there = ~np.isnan(gaps) * w[members, None]
@@ -177,6 +245,23 @@ def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: in
 
 
 def _group(kinds: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int) -> _Group:
+    """Compute the statistics of patterns with the same number q of observed columns.
+
+    Parameters
+    ----------
+    kinds : list of (columns, rows)
+        Positions of the observed columns and of the rows of each pattern.
+    z : (n, p) float
+    codes : (n,) int
+    w : (n,) float
+        Weights.
+    k : int
+        Number of classes.
+
+    Returns
+    -------
+    _Group
+    """
     p = z.shape[1]
     q = len(kinds[0][0])
     order = np.array([np.concatenate([c, np.setdiff1d(np.arange(p), c)]) for c, _ in kinds])
@@ -194,7 +279,18 @@ def _group(kinds: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats,
 
 
 def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda steps: None) -> EMMaximum:
-    """Means and a common covariance of largest likelihood; each sweep is told of."""
+    """Compute means and a common covariance by maximum likelihood.
+
+    Parameters
+    ----------
+    observed : Observed
+    progress : callable
+        Called with 1 after each iteration.
+
+    Returns
+    -------
+    EMMaximum
+    """
     now = _start(observed)
     steps = 0
     fallback = now
@@ -207,7 +303,7 @@ def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda st
         if not np.isfinite(llf) and steps == 1:
             raise CoreDataError("no_likelihood_of_rows")
         if not np.isfinite(llf) or llf < before - LIKELIHOOD * (1 + abs(before)):
-            # Extrapolated too far.
+            # The extrapolation went too far; return to the last iteration.
             now = fallback
             before = -np.inf
             continue
@@ -238,7 +334,7 @@ _State = tuple[Floats, Floats]
 
 
 def _start(observed: Observed) -> _State:
-    """Means and standard deviations of the values there are, without correlations."""
+    """Return the means and a diagonal root of standard deviations of the observed values."""
     p = len(observed.unit)
     squares = np.zeros(p)
     counts = np.zeros(p)
@@ -251,7 +347,20 @@ def _start(observed: Observed) -> _State:
 
 
 def _sweep(observed: Observed, now: _State) -> tuple[_State, float]:
-    """Means and root after one step of EM, and the log-likelihood (in z) before it."""
+    """Compute one iteration of EM.
+
+    Parameters
+    ----------
+    observed : Observed
+    now : (means, root)
+        Current estimates, (K, p) and (p, p).
+
+    Returns
+    -------
+    estimates : (means, root)
+    llf : float
+        Log-likelihood, in z, at the current estimates.
+    """
     means, root = now
     p = len(root)
     llf = 0.0
@@ -288,14 +397,25 @@ def _sweep(observed: Observed, now: _State) -> tuple[_State, float]:
 
 
 def _in_place(values: Floats, order: Codes) -> Floats:
-    """Columns (B, m, p) in the order of each pattern, put where they are in the table."""
+    """Move columns (B, m, p) from the order of each pattern to the order of the table."""
     out = np.empty_like(values)
     np.put_along_axis(out, np.broadcast_to(order[:, None, :], values.shape), values, axis=2)
     return out
 
 
 def _distance(observed: Observed, old: _State, new: _State) -> float:
-    """Largest change of a mean or of the covariance, whitened, in standard errors of complete rows."""
+    """Compute the largest change of a mean or of the covariance.
+
+    Parameters
+    ----------
+    observed : Observed
+    old, new : (means, root)
+
+    Returns
+    -------
+    float
+        In standard errors of complete rows, after whitening.
+    """
     turned = np.linalg.solve(old[1].T, new[1].T)
     change = np.abs(turned @ turned.T - np.eye(len(turned))).max() * np.sqrt(observed.counts.sum())
     gaps = np.linalg.solve(old[1].T, (new[0] - old[0]).T) * np.sqrt(observed.counts)
@@ -303,7 +423,7 @@ def _distance(observed: Observed, old: _State, new: _State) -> float:
 
 
 def _at_fault(observed: Observed, root: Floats) -> int:
-    """Of the columns of a combination without variance the one that fewest rows have, the last of such."""
+    """Return the position of the dependent column with the fewest observed rows, the last of ties."""
     parts = np.abs(np.linalg.svd(root / np.sqrt((root**2).sum(axis=0)))[2][-1])
     counts = np.zeros(len(root))
     for group in observed.groups:
@@ -313,7 +433,7 @@ def _at_fault(observed: Observed, root: Floats) -> int:
 
 
 def _units(observed: Observed) -> float:
-    """What the log-likelihood in the units of the data has above that in z."""
+    """Return the log-likelihood in the units of the data minus the log-likelihood in z."""
     return float(
         sum(
             group.counts.sum(axis=1) @ np.log(observed.unit)[group.order[:, : group.n_observed]].sum(axis=1)
@@ -323,13 +443,25 @@ def _units(observed: Observed) -> float:
 
 
 def _packed(state: _State) -> Floats:
+    """Return means, elements above the diagonal, and logarithms of the diagonal as a vector."""
     root = state[1] * np.sign(np.diagonal(state[1]))[:, None]
     above = root[np.triu_indices(len(root), 1)]
     return np.concatenate([state[0].ravel(), above, np.log(np.diagonal(root))])
 
 
 def _extrapolated(now: _State, first: _State, second: _State) -> _State:
-    """The second of two steps, carried on along the first and the change between them."""
+    """Extrapolate two successive iterations by SQUAREM.
+
+    Parameters
+    ----------
+    now, first, second : (means, root)
+        Estimates before and after the first and the second iteration.
+
+    Returns
+    -------
+    (means, root)
+        `second` if the extrapolation would go too far.
+    """
     a = _packed(now)
     b = _packed(first)
     c = _packed(second)
@@ -350,11 +482,19 @@ def _extrapolated(now: _State, first: _State, second: _State) -> _State:
 
 @dataclass(frozen=True, slots=True)
 class EMCovariance(FullCovariance):
-    """The full covariance of rows with missing values, and how it and the means were found.
+    """Full covariance estimated by EM from rows with missing values.
 
-    The steps are sweeps of EM over the patterns, of all classes together where each has its own covariance;
-    `row_llf` is the log-likelihood of the observed values, given the classes; patterns are different sets of
-    columns that rows have, and incomplete rows miss a value and were completed.
+    Attributes
+    ----------
+    steps : int
+        Number of EM iterations, summed over the classes if each has its own covariance.
+    converged : bool
+    row_llf : float
+        Log-likelihood of the observed values conditional on the classes.
+    patterns : int
+        Number of different sets of observed columns.
+    incomplete : int
+        Number of rows with missing values.
     """
 
     steps: int
@@ -366,13 +506,13 @@ class EMCovariance(FullCovariance):
     traits = replace(FullCovariance.traits, is_plain_full=False, uses_incomplete_rows=True)
 
     def for_refit(self) -> FullCovariance:
-        """The covariance of moments that are found already."""
+        """Return the full covariance, because the moments contain the estimates."""
         return FullCovariance()
 
 
 @dataclass(frozen=True, slots=True)
 class IncompleteEMCovariance(EMCovariance):
-    """The full covariance of rows of which some miss values: it is not a function of their moments."""
+    """Full covariance of rows of which some have missing values: it is not a function of their moments."""
 
     traits = CovarianceTraits(
         is_full=True, is_moment_estimate=False, is_maximum_likelihood=True, uses_incomplete_rows=True
@@ -383,16 +523,16 @@ class IncompleteEMCovariance(EMCovariance):
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Raise NotSupportedError: each row would take a search."""
+        """Raise NotSupportedError, because each row would require a refit."""
         raise CoreNotSupportedError("search_for_each_row", n_rows=int(fitted.moments.rows.sum()))
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise NotSupportedError: each row would take a search."""
+        """Raise NotSupportedError, because each row would require a refit."""
         raise CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
 
     @property
     def refits_each_row(self) -> bool:
-        """Whether leaving rows out takes a search for each of them."""
+        """Whether leaving out a row requires a refit, which is always the case."""
         return True
 
 
@@ -406,7 +546,15 @@ def em_covariance(
 
 @dataclass(frozen=True, slots=True)
 class Collapsed:
-    """A covariance, of class k or the common one, that became singular: others determine the column."""
+    """A covariance that became singular during the search.
+
+    Attributes
+    ----------
+    k : int or None
+        Position of the class; None for the common covariance.
+    column : int
+        Position of a column that is a linear combination of others.
+    """
 
     k: int | None
     column: int
@@ -421,7 +569,25 @@ def fit_em(
     common: bool,
     progress: Callable[[int], None] = lambda steps: None,
 ) -> tuple[ClassMoments, EMCovariance] | Collapsed:
-    """Moments of largest likelihood, with one scatter or one a class, and how they were found."""
+    """Estimate class means and covariances by maximum likelihood.
+
+    Parameters
+    ----------
+    x : (n, p) float
+        With NaN for missing values.
+    codes : (n,) int
+        Class of each row.
+    weights : (n,) float, optional
+    n_classes : int
+    common : bool
+        Whether all classes have the same covariance.
+    progress : callable
+        Called with 1 after each iteration.
+
+    Returns
+    -------
+    (ClassMoments, EMCovariance) or Collapsed
+    """
     incomplete = int(np.isnan(x).any(axis=1).sum())
     kinds = len(patterns(np.isnan(x)))
     parts = []
@@ -444,7 +610,7 @@ def fit_em(
 
 
 def _joined(parts: list[ClassMoments]) -> ClassMoments:
-    """The moments of classes, each of which has its own, on one scale."""
+    """Concatenate the moments of single classes, rescaled to a common scale."""
     scale = parts[0].scale
     rescaled = [part.rescaled(scale) for part in parts]
     names = ("counts", "rows", "centres", "rests", "scatters", "roots")

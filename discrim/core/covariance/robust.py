@@ -1,32 +1,35 @@
-"""Robust means and covariances: by Student's t, and the minimum covariance determinant with its starts.
+"""Robust means and covariances: multivariate t distributions, and the minimum covariance determinant (MCD).
 
-A robust fit holds moments whose counts are those of the rows, whose means are the robust ones, and whose
-scatters over the counts are the robust covariances: rules, functions and axes follow from them as they do
-from others. What rests on the sampling law of moments does not, and is refused. The t distribution is that of
-`discrim.core.covariance.student`.
+`fit_t` and `fit_mcd` compute them for LDA and QDA; `discrim.core.covariance.student` has the theory of the t
+distributions.
 
-*Minimum covariance determinant.* Means and covariances are those of the rows that lie closest together. Of
-the subsets of h rows, n/2 < h <= n, the one whose covariance has the least determinant is found (Rousseeuw,
-1984, JASA 79, 871-880). From any start a *concentration step* takes the h rows nearest by the covariance of
-the last h, and the determinant falls until nothing changes (Rousseeuw & Van Driessen, 1999, Technometrics 41,
-212-223). Of the ends of several starts the one of least determinant is taken. One column has an exact answer.
+A robust fit stores moments with the counts of all rows, the robust means, and scatters that divided by the
+counts are the robust covariances. Rules, functions and axes are computed from these moments like from others.
 
-The raw covariance is made consistent at the normal model by a / P(chi2_{p+2} <= q_a), a = h/n and q_a the
-a-quantile of chi2_p. Rows within the .975 quantile of it are kept, and the mean and covariance of these,
-with the same factor at their share, are the estimate. There is no factor for small samples.
+*Minimum covariance determinant.* Means and covariances are computed from the most concentrated rows: of all
+subsets of h rows, n/2 < h <= n, the one whose covariance has the smallest determinant (Rousseeuw,
+1984, JASA 79, 871-880). A *concentration step* replaces a subset by the h rows that are nearest in its
+covariance; the determinant decreases until nothing changes (Rousseeuw & Van Driessen, 1999, Technometrics 41,
+212-223). Of the results of several starts the one with the smallest determinant is chosen. For one column
+there is an exact algorithm.
 
-Of several classes with one covariance (method "mcd" of rrcov's Linda; Hubert & Van Driessen, 2004, CSDA 45,
-301-320): each class is centred at its own estimate, the rows of all are put together, and the estimate of
+The raw covariance is made consistent at the normal model by the factor a / P(chi2_{p+2} <= q_a), a = h/n and
+q_a the a-quantile of chi2_p. The estimate is the mean and covariance of the rows within its .975 quantile,
+multiplied by the same factor at their proportion, without a small-sample correction.
+
+For several classes with one covariance (method "mcd" of rrcov's Linda; Hubert & Van Driessen, 2004, CSDA 45,
+301-320), each class is centred at its own estimate, all rows are pooled, and the estimate of
 these gives the covariance and a last shift of the centres.
 
-*Starts.* A concentration step ends in a minimum near its start, so that several starts are needed. Sets of p
-+ 1 rows are free of outliers by luck, which few columns have often and many columns never. Correlations that
-no row can move far need no luck (Hubert, Rousseeuw & Verdonck, 2012, JCGS 21, 618-637): of the hyperbolic
-tangents, of the ranks, of the normal scores, of the directions of the rows, of the rows nearest the median,
-and pair by pair of columns from the spreads of sums and differences. Their axes are kept, the variances along
-these taken anew, robustly, and half of the rows nearest by the result make a start; as do those nearest by
-its inverse, for which the axes of large spread count most: there is where many outliers of one kind lie. The
-draw knows the rows by their order in size alone, so that the same rows give the same sets.
+*Starts.* A concentration step converges to a minimum near its start, therefore several starts are needed.
+Random subsets of p + 1 rows are free of outliers often with few columns and practically never with many.
+Correlations that single rows cannot move far give deterministic starts (Hubert, Rousseeuw & Verdonck, 2012,
+JCGS 21, 618-637): of the hyperbolic tangents, ranks, normal scores and spatial signs of the rows, of the rows
+nearest the median, and for each pair of columns from the scales of sums and differences. Their eigenvectors
+are kept, variances along these are estimated robustly, and the nearest half of the rows is a start. A second
+start uses the inverse, in which axes with large variance count most, because many similar outliers lie along
+these. The random draw depends on the rows only through their order in size, therefore the same rows give the
+same subsets.
 """
 
 from __future__ import annotations
@@ -57,45 +60,54 @@ from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
 
 MOST_SEARCHED = 1000
-"""Rows, and not quite twice as many, that the search sees."""
+"""Rows in the search; up to twice as many are searched completely."""
 
 RIDGE = 1e-8
-"""What is added to the covariance of few rows, in robust units or in its own where it is larger, in case it
-is singular."""
+"""Ridge added to the covariance of few rows, relative to its largest variance if this exceeds one."""
 
 FARTHEST_PAIR = 1e30
-"""Robust units from the median up to which pairs of columns are compared, in single precision."""
+"""Limit of the values, in robust units, for the pairwise scales in single precision."""
 
 ELEMENTAL_WORK = 1e7
-"""Multiplications (sets x rows x columns^2) that go into sets of p + 1 rows."""
+"""Multiplications (sets x rows x columns^2) for random subsets of p + 1 rows."""
 
 HELD_NUMBERS = 2**20
-"""Numbers (sets x rows x columns) that are held at once."""
+"""Maximum number of elements (sets x rows x columns) in memory at once."""
 
 FEW_COLUMNS = 16
-"""Columns up to which the distances of several starts are one product."""
+"""Number of columns up to which distances for several starts are computed by one product."""
 
 FIRST_STEPS = 2
 NEXT_STEPS = 8
-"""Concentration steps from all starts, and from the best of them."""
+"""Numbers of concentration steps from all starts, and from the best of them."""
 
 BEST = 30
 FOLLOWED = 4
-"""Sets of p + 1 rows that go the next steps, and the different ones of all that are followed on all rows."""
+"""Numbers of random subsets that are improved further, and of results that are refined on all rows."""
 
 SAME_START = 1e-6
-"""Difference of log-determinants below which two starts have come to the same place."""
+"""Difference of log-determinants below which two starts count as the same result."""
 
 
 NEAREST_SHARES = (0.05, 0.25, 0.5, 0.85)
-"""Shares of the rows nearest the median whose covariances are starts."""
+"""Proportions of the rows nearest the median whose covariances are starts."""
 
 
 def first_subsets(z: Floats, h: int) -> list[Mask]:
-    """Sets (n,) of h < n rows to concentrate from, the most promising first.
+    """Choose subsets of h < n rows from which concentration starts, the most promising first.
 
-    Rows z (n, p) are about their median, in robust units. Of many the search sees a part, evenly chosen in
-    the order of size.
+    The search uses an evenly spaced part of many rows, in the order of their size.
+
+    Parameters
+    ----------
+    z : (n, p) float
+        Rows about their median, in robust units.
+    h : int
+        Size of the subsets.
+
+    Returns
+    -------
+    list of (n,) bool
     """
     size = (z**2).sum(axis=1)
     part = z[np.argsort(size, kind="stable")[:: max(len(z) // MOST_SEARCHED, 1)]]
@@ -119,7 +131,7 @@ def first_subsets(z: Floats, h: int) -> list[Mask]:
 
 
 def nearest(d2: Floats, h: int) -> Mask:
-    """Which of the rows (n,) are the h of least distance; of equals at the end the first."""
+    """Return a mask (n,) of the h smallest of the squared distances (n,); the first of ties at the limit."""
     last = np.partition(d2, h - 1)[h - 1]
     subset = np.asarray(d2 < last)
     subset[np.flatnonzero(d2 == last)[: h - int(subset.sum())]] = True
@@ -127,15 +139,15 @@ def nearest(d2: Floats, h: int) -> Mask:
 
 
 def spread(x: Floats, h: int) -> Floats:
-    """The h-th smallest absolute deviation (p,) from the median: zero where h rows have one value."""
-    # Column by column, which lie side by side for the search of each.
+    """Return the h-th smallest absolute deviation (p,) from the median; zero if h rows have one value."""
+    # A C-ordered transpose makes each column contiguous for the partition.
     return _spreads(np.array(x.T, order="C"), h)
 
 
 def _spreads(columns: Floats, h: int) -> Floats:
-    """The same of columns (p, n), which are written over."""
+    """Return the h-th smallest absolute deviation from the median of each column (p, n), overwriting them."""
     n = columns.shape[1]
-    # At one place numpy parts a line many times faster than at two.
+    # Partitioning at one position is many times faster in NumPy than at two.
     columns.partition(n // 2, axis=1)
     high = columns[:, n // 2]
     columns -= (high if n % 2 else (high + columns[:, : n // 2].max(axis=1)) / 2)[:, None]
@@ -145,7 +157,10 @@ def _spreads(columns: Floats, h: int) -> Floats:
 
 
 def _robust(z: Floats) -> Codes:
-    """Sets (s, n/2) of the half of the rows, in order of size, nearest by each of the robust correlations."""
+    """Return the halves of the rows (s, n/2) that are nearest by each of the robust correlations.
+
+    Rows z (n, p) are in order of size.
+    """
     n, p = z.shape
     length = np.sqrt((z**2).sum(axis=1, keepdims=True))
     ranks = scipy.stats.rankdata(z, axis=0)
@@ -163,7 +178,7 @@ def _robust(z: Floats) -> Codes:
         _, axes = np.linalg.eigh(shape / deviations / deviations[:, None])
         along = z @ axes
         unit = spread(along, half)
-        # Many ties make a scale zero; the other starts then have to do.
+        # Many ties make a scale zero; then only the other starts are used.
         if (unit > 0).all():
             turned = along / unit
             middle = np.median(turned @ axes.T, axis=0) @ axes
@@ -174,9 +189,9 @@ def _robust(z: Floats) -> Codes:
 
 
 def _pairwise(z: Floats, half: int) -> Floats:
-    """Covariances (p, p) from the spreads of sums and differences (Gnanadesikan & Kettenring, 1972)."""
+    """Return covariances (p, p) from the scales of sums and differences (Gnanadesikan & Kettenring, 1972)."""
     found = np.eye(z.shape[1])
-    # Of the directions of a start half the digits are enough.
+    # Single precision suffices for the directions of a start.
     columns = np.clip(z.T, -FARTHEST_PAIR, FARTHEST_PAIR).astype(np.float32, order="C")
     for j in range(1, z.shape[1]):
         refresh_progress()
@@ -188,9 +203,23 @@ def _pairwise(z: Floats, half: int) -> Floats:
 
 
 def _concentrated_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Codes, Floats]:
-    """Sets (s, h) some concentration steps on from sets (s, m) of rows, and their log-determinants (s,).
+    """Apply concentration steps to several subsets; a subset that does not change is not continued.
 
-    A set that stays as it is goes no further.
+    Parameters
+    ----------
+    z : (n, p) float
+    sets : (s, m) int
+        Positions of the rows of each start.
+    h : int
+        Size of the resulting subsets.
+    steps : int
+        Number of concentration steps.
+
+    Returns
+    -------
+    subsets : (s, h) int
+    logdets : (s,) float
+        Half the log-determinants of their covariances.
     """
     found = np.empty((len(sets), h), dtype=np.intp)
     logdets = np.empty(len(sets))
@@ -213,7 +242,17 @@ def _concentrated_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Co
 
 
 def _moments(rows: Floats) -> tuple[Floats, Floats]:
-    """Means (s, 1, p) and lower roots (s, p, p) of the covariances of sets of rows (s, m, p)."""
+    """Compute means and lower triangular roots of the covariances of sets of rows.
+
+    Parameters
+    ----------
+    rows : (s, m, p) float
+
+    Returns
+    -------
+    means : (s, 1, p) float
+    halves : (s, p, p) float
+    """
     means = rows.mean(axis=1, keepdims=True)
     rows = rows - means
     covariances = np.swapaxes(rows, 1, 2) @ rows
@@ -224,7 +263,19 @@ def _moments(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _start_squares(z: Floats, means: Floats, halves: Floats) -> Floats:
-    """Squared distances (s, n) of rows (n, p), as exact as a choice of starts needs."""
+    """Compute squared distances of rows, with the accuracy that the choice of starts requires.
+
+    Parameters
+    ----------
+    z : (n, p) float
+    means : (s, 1, p) float
+    halves : (s, p, p) float
+        Lower triangular roots of covariances.
+
+    Returns
+    -------
+    (s, n) float
+    """
     if z.shape[1] <= FEW_COLUMNS:
         inverses = np.linalg.inv(halves)
         white = inverses @ z.T - inverses @ np.swapaxes(means, 1, 2)
@@ -233,20 +284,28 @@ def _start_squares(z: Floats, means: Floats, halves: Floats) -> Floats:
 
 
 KEPT_QUANTILE = 0.975
-"""Quantile of chi-square up to which rows are kept."""
+"""Quantile of the chi-square distribution up to which rows are kept."""
 
 SEARCH = "minimum determinant"
 
 SAME_DETERMINANT = 1e-9
-"""Difference of log-determinants below which the earlier start is as good."""
+"""Difference of log-determinants up to which the earlier start is preferred."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactFit:
-    """Half of the rows or more in a plane, so that the least determinant is zero.
+    """At least half of the rows lie in a hyperplane, therefore the smallest determinant is zero.
 
-    The columns do not vary on it, or others determine them; the rows (n,) lie on it, all in class k where
-    there is one. It is constant where it is that of one value of the only column.
+    Attributes
+    ----------
+    columns : tuple of int
+        Positions of columns that are constant or linearly dependent on these rows.
+    rows : (n,) bool
+        Rows in the hyperplane.
+    constant : bool
+        Whether a column is constant on these rows.
+    k : int or None
+        Position of the class of the rows; None for the pooled rows.
     """
 
     columns: tuple[int, ...]
@@ -257,9 +316,16 @@ class ExactFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mcd:
-    """Which rows (n,) make the estimate: the h of least determinant, and those kept by the raw estimate.
+    """Rows that determine the MCD estimate.
 
-    The factor makes the covariance of the kept rows, divisor their number less one, consistent.
+    Attributes
+    ----------
+    subset : (n,) bool
+        The h rows with the smallest determinant.
+    kept : (n,) bool
+        Rows within the quantile of the raw estimate.
+    factor : float
+        Consistency factor of the covariance of the kept rows, whose divisor is their number less one.
     """
 
     subset: Mask
@@ -268,7 +334,16 @@ class Mcd:
 
 
 class _Core(NamedTuple):
-    """A subset (n,), the distances (n,) from it, and the log-determinant of its covariance."""
+    """Result of concentration steps.
+
+    Attributes
+    ----------
+    subset : (n,) bool
+    d2 : (n,) float
+        Squared distances of all rows under the covariance of the subset.
+    logdet : float
+        Log-determinant of this covariance.
+    """
 
     subset: Mask
     d2: Floats
@@ -276,13 +351,31 @@ class _Core(NamedTuple):
 
 
 def subset_size(n: int, p: int, support_fraction: float) -> int:
-    """Rows h of the subset: from (n+p+1)/2 at a fraction of 0.5, the most robust, to n at 1."""
+    """Return the number h of rows of the subset: (n+p+1)/2 at a fraction of 0.5, n at a fraction of 1.
+
+    Parameters
+    ----------
+    n, p : int
+        Numbers of rows and columns.
+    support_fraction : float
+    """
     half = (n + p + 1) // 2
     return int(2 * half - n + 2 * (n - half) * support_fraction)
 
 
 def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
-    """Rows of the minimum covariance determinant of rows x (n, p), more of them than columns.
+    """Find the rows that determine the minimum covariance determinant estimate.
+
+    Parameters
+    ----------
+    x : (n, p) float
+        More rows than columns.
+    support_fraction : float
+        See `subset_size`.
+
+    Returns
+    -------
+    Mcd or ExactFit
 
     Examples
     --------
@@ -320,11 +413,21 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
 
 
 def _closest(z: Floats, h: int) -> Mask:
-    """The h neighbours on a line with the least variance.
+    """Find the h neighbours on a line with the smallest variance.
 
-    With h above n/2 they always contain the middle row. Squares are added up from there to both
-    sides, so that a row far off spoils none but its own; about the median first, and again about the mean of
-    the neighbours found, where the sum of squares itself is the variance.
+    With h above n/2 they always contain the middle row. Squares are summed from there to both sides,
+    therefore an outlier affects only the sums that contain it. They are computed about the median first, and
+    again about the mean of the neighbours found, for which the sum of squares is the variance without
+    correction.
+
+    Parameters
+    ----------
+    z : (n,) float
+    h : int
+
+    Returns
+    -------
+    (n,) bool
     """
     n = len(z)
     order = np.argsort(z, kind="stable")
@@ -338,7 +441,7 @@ def _closest(z: Floats, h: int) -> Mask:
 
 
 def _window_squares(line: Floats, h: int) -> Floats:
-    """Sum of squares (n - h + 1,) about its mean of each run of h neighbours in ascending numbers (n,)."""
+    """Return sums of squares (n - h + 1,) about their mean of all runs of h neighbours in sorted (n,)."""
     middle = len(line) // 2
     sums, squares = (
         np.concatenate([np.cumsum(powers[middle - 1 :: -1])[::-1], [0.0]])[: len(line) - h + 1]
@@ -349,12 +452,41 @@ def _window_squares(line: Floats, h: int) -> Floats:
 
 
 def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
-    # A row is a column in the order of BLAS, so that nothing is copied.
+    # The transpose has the column-major order of BLAS, and nothing is copied.
+    """Compute squared distances of rows.
+
+    Parameters
+    ----------
+    z : (n, p) float
+    mean : (p,) or (1, p) float
+    half : (p, p) float
+        Lower triangular root of the covariance.
+
+    Returns
+    -------
+    (n,) float
+    """
     return column_squares(scipy.linalg.blas.dtrsm(1.0, half.T, (z - mean).T, trans_a=1, overwrite_b=1))
 
 
 def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core | ExactFit | None:
-    """Concentration steps until the subset stays; none where they come to one that was passed before."""
+    """Iterate concentration steps until the subset does not change.
+
+    Parameters
+    ----------
+    z : (n, p) float
+    subset : (n,) bool
+        Start.
+    h : int
+        Size of the subsets.
+    passed : set of bytes
+        Subsets of earlier searches; extended in place.
+
+    Returns
+    -------
+    _Core, ExactFit or None
+        None if the search meets a subset of an earlier one.
+    """
     least = np.inf
     while True:
         refresh_progress()
@@ -380,27 +512,69 @@ def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core 
 
 
 def _kept(z: Floats, core: _Core, h: int) -> Mcd:
+    """Select the rows within the quantile of the raw estimate.
+
+    Parameters
+    ----------
+    z : (n, p) float
+    core : _Core
+    h : int
+
+    Returns
+    -------
+    Mcd
+    """
     n, p = z.shape
     kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT_QUANTILE, p)
     return Mcd(core.subset, kept, _consistency(float(kept.mean()), p))
 
 
 def _on_plane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
-    """Rows on the plane on which column j is determined by those before it."""
+    """Find the rows in the hyperplane on which column j is a combination of earlier columns.
+
+    Parameters
+    ----------
+    z : (n, p) float
+    mean : (p,) float
+    root : (p, p) float
+        Triangular root of the covariance of the subset.
+    j : int
+        Position of the column.
+
+    Returns
+    -------
+    (n,) bool
+    """
     slopes = np.linalg.lstsq(root[:, :j], root[:, j], rcond=None)[0]
     residual = (z - mean)[:, j] - (z - mean)[:, :j] @ slopes
     return np.asarray(np.abs(residual) <= 1e-8)
 
 
 def _consistency(share: float, p: int) -> float:
-    """Of the covariance of that share of normal rows that lies closest, to that of all of them."""
+    """Return the ratio of the full normal covariance to the covariance of the central proportion of rows."""
     return 1.0 if share >= 1 else float(share / chi2_cdf(chi2_isf(1 - share, p), p + 2))
 
 
 def separate_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
 ) -> ClassMoments | ExactFit:
-    """Moments by class whose means and scatters, over the counts, are the estimates of each class."""
+    """Compute the MCD estimate of each class.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+        Class of each row.
+    start : ClassMoments
+        Moments of all rows, for the counts.
+    support_fraction : float
+        See `subset_size`.
+
+    Returns
+    -------
+    ClassMoments or ExactFit
+        Moments by class whose means, and scatters over the counts, are the estimates.
+    """
     kept = np.zeros(len(x))
     factors = np.empty(start.n_classes)
     with Progress(len(x), SEARCH) as progress:
@@ -419,14 +593,30 @@ def separate_mcd(
 def common_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
 ) -> ClassMoments | ExactFit:
-    """Pooled moments whose means, and scatter over the rows, are the estimates; as `separate_mcd`."""
-    # A centre is a row and how far it lies from that: far from zero the row has no digits for both.
+    """Compute MCD estimates of the class means and of one covariance for all classes.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+        Class of each row.
+    start : ClassMoments
+        Moments of all rows, for the counts.
+    support_fraction : float
+        See `subset_size`.
+
+    Returns
+    -------
+    ClassMoments or ExactFit
+        Pooled moments whose means, and scatter over the number of rows, are the estimates.
+    """
+    # Store a centre as a row plus an offset: for data far from zero, the sum would round the offset.
     row, off = np.empty((2, start.n_classes, start.n_columns))
     with Progress(2 * len(x), SEARCH) as progress:
         for k in range(start.n_classes):
             own = x[codes == k]
             found = mcd(own, support_fraction)
-            # A class in a plane still has a centre, that of its rows there.
+            # For a class in a hyperplane, the centre is the mean of the rows there.
             kept = own[found.rows if isinstance(found, ExactFit) else found.kept]
             row[k], off[k] = kept[0], (kept - kept[0]).mean(axis=0)
             progress(len(own))
@@ -447,7 +637,19 @@ def common_mcd(
 
 
 def _restored(moments: ClassMoments, factors: Floats, start: ClassMoments) -> ClassMoments:
-    """Moments with the counts of all rows and scatters multiplied by factors."""
+    """Return moments with the counts of all rows, and with scatters multiplied by factors.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    factors : (K,) or (1,) float
+    start : ClassMoments
+        Moments of all rows.
+
+    Returns
+    -------
+    ClassMoments
+    """
     size = factors[:, None, None]
     roots = None if moments.roots is None else moments.roots * np.sqrt(size)
     scatters = moments.scatters * size if roots is None else np.swapaxes(roots, 1, 2) @ roots
@@ -455,7 +657,7 @@ def _restored(moments: ClassMoments, factors: Floats, start: ClassMoments) -> Cl
 
 
 ROBUST = ("t", "mcd")
-"""Methods that are not moments of the rows."""
+"""Estimation methods whose means and covariances are not moments of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,7 +686,7 @@ class RobustCovariance(FullCovariance):
 
     @property
     def refits_each_row(self) -> bool:
-        """Whether leaving rows out takes a search for each of them."""
+        """Whether leaving out a row requires a refit, which is always the case."""
         return True
 
     @abstractmethod
@@ -494,7 +696,7 @@ class RobustCovariance(FullCovariance):
 
 @dataclass(frozen=True, slots=True)
 class StudentTCovariance(RobustCovariance):
-    """Covariances of multivariate t distributions by maximum likelihood.
+    """Covariances of multivariate t distributions, estimated by maximum likelihood.
 
     Attributes
     ----------
@@ -505,9 +707,9 @@ class StudentTCovariance(RobustCovariance):
     inflated : bool
         Whether the covariances are nu / (nu - 2) times the scale matrices, or the scale matrices.
     steps : int
-        Steps of the search.
+        Number of iterations.
     row_llf : float
-        Log-likelihood of the rows, given their classes.
+        Log-likelihood of the rows conditional on their classes.
     """
 
     nu: float = 0.0
@@ -525,7 +727,7 @@ class StudentTCovariance(RobustCovariance):
 
     @property
     def asked_nu(self) -> float | None:
-        """Degrees of freedom of the user; None if they are to be estimated."""
+        """Degrees of freedom that the user specified; None if they are to be estimated."""
         return None if self.estimated_nu else self.nu
 
     def chosen_parameters(self) -> dict[str, Any]:
@@ -533,7 +735,7 @@ class StudentTCovariance(RobustCovariance):
         return {"nu": self.nu} if self.estimated_nu else {}
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Return the number of parameters, of which the degrees of freedom are one if they are estimated."""
+        """Return the number of parameters, including the degrees of freedom if they are estimated."""
         return FullCovariance.n_parameters(self, n_columns, n_covariances) + int(self.estimated_nu)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
@@ -541,13 +743,13 @@ class StudentTCovariance(RobustCovariance):
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Return missing scores, which take a search for each row."""
+        """Return missing scores, because leaving out a row requires a new fit."""
         moments = fitted.moments
         self.check_leave_one_out(moments)
         return by_refits(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise NotSupportedError if there would be too many searches."""
+        """Raise NotSupportedError if there would be too many refits."""
         if moments.rows.sum() > MOST_REFITS:
             raise _takes_searches(moments)
 
@@ -585,19 +787,19 @@ class MCDCovariance(RobustCovariance):
         return np.array([subset_size(int(n), moments.n_columns, self.support_fraction) for n in rows])
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Raise NotSupportedError: there is no likelihood."""
+        """Raise NotSupportedError, because the estimate does not maximize a likelihood."""
         raise no_likelihood(self.method)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Raise NotSupportedError: there is no likelihood."""
+        """Raise NotSupportedError, because the estimate does not maximize a likelihood."""
         raise no_likelihood(self.method)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Raise NotSupportedError: each row takes a search that is too long."""
+        """Raise NotSupportedError, because a search for each row would be too slow."""
         raise _takes_searches(fitted.moments)
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise NotSupportedError: each row takes a search that is too long."""
+        """Raise NotSupportedError, because a search for each row would be too slow."""
         raise _takes_searches(moments)
 
     def breakdown(self, moments: ClassMoments) -> float:
@@ -610,7 +812,7 @@ class MCDCovariance(RobustCovariance):
 
 
 def _takes_searches(moments: ClassMoments) -> CoreNotSupportedError:
-    """Return the error for leaving out rows if that takes too many searches."""
+    """Return the error for leave-one-out that would require too many searches."""
     return CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
 
 
@@ -622,11 +824,26 @@ def fit_t(
     inflated: bool,
     begin: Student | None = None,
 ) -> tuple[ClassMoments, StudentTCovariance, Student]:
-    """Moments of t distributions, how they were found, and the search.
+    """Estimate means and covariances of multivariate t distributions.
 
-    Moments of the start are pooled or by class, of full rank. Without nu it is that of largest likelihood,
-    with it the search may begin where another ended. Covariances are inflated to those of the t
-    distributions, which need nu > 2, or are their scales.
+    Parameters
+    ----------
+    blocks : iterable of blocks
+    start : ClassMoments
+        Pooled or by class, of full rank.
+    nu : float or None
+        Degrees of freedom; None to estimate them by maximum likelihood.
+    inflated : bool
+        Whether covariances are the ones of the t distributions, which requires nu > 2, or the scale matrices.
+    begin : Student, optional
+        Result of an earlier search from which to start; used with a specified nu.
+
+    Returns
+    -------
+    moments : ClassMoments
+    covariance_model : StudentTCovariance
+    search : Student
+        If a scale matrix became singular, `search.collapsed` is the class.
     """
     found = (
         student.best_nu(blocks, start) if nu is None else student.fit_student(blocks, start, nu, begin=begin)
@@ -649,9 +866,22 @@ def fit_t(
 def fit_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
 ) -> tuple[ClassMoments, MCDCovariance] | ExactFit:
-    """Moments of minimum covariance determinants, common or by class as those of the rows are.
+    """Estimate means and covariances by the minimum covariance determinant.
 
-    Each class has more rows x (n, p) than columns.
+    Parameters
+    ----------
+    x : (n, p) float
+        More rows than columns in each class.
+    codes : (n,) int
+        Class of each row.
+    start : ClassMoments
+        Moments of the rows, by class or pooled; the estimates have the same structure.
+    support_fraction : float
+        See `subset_size`.
+
+    Returns
+    -------
+    (ClassMoments, MCDCovariance) or ExactFit
     """
     fit = separate_mcd if start.spread == "class" else common_mcd
     found = fit(x, codes, start, support_fraction)

@@ -1,22 +1,26 @@
 """Class means and scales of multivariate t distributions, by maximum likelihood.
 
+`discrim.core.covariance.robust.fit_t` calls `fit_student` for fixed and `best_nu` for estimated degrees of
+freedom.
+
 Theory. Row i of class k has density proportional to |S|^-1/2 (1 + d_i/nu)^-(nu+p)/2, with d_i its squared
-distance to m_k under the scale S, which is common to the classes or one for each. At the maximum, with
+distance to m_k under the scale matrix S, which is common to the classes or one for each. At the maximum, with
 frequencies f_i and weights u_i = (nu + p)/(nu + d_i),
 
     m_k = sum_k f u x / sum_k f u,    S = sum f u (x - m_k)(x - m_k)' / sum f u,    sum f u = sum f.
 
-Iterating the first two, with u taken at the last means and scale, is EM with an expanded parameter: the
-likelihood rises at each step as it does under EM, whose divisor is sum f, but the steps are fewer (Kent,
-Tyler & Vardi, 1994, Communications in Statistics B 23, 441-453; Meng & van Dyk, 1997, JRSS B 59, 511-567;
-EM itself: Lange, Little & Taylor, 1989, JASA 84, 881-896). For one class and nu >= 1 there is one maximum.
+Iterating the first two equations, with u computed from the previous means and scale, is EM with an expanded
+parameter: the likelihood increases at each step like under EM, whose divisor is sum f, but fewer steps are
+needed (Kent, Tyler & Vardi, 1994, Communications in Statistics B 23, 441-453; Meng & van Dyk, 1997, JRSS B
+59, 511-567; EM itself: Lange, Little & Taylor, 1989, JASA 84, 881-896). For one class and nu >= 1 the maximum
+is unique.
 
-R's MASS iterates the same equations and stops when no weight moves by more than 0.01; its lda then takes
-nu/(nu - 2) S, the covariance of the t distribution, its qda S itself.
+R's MASS iterates the same equations and stops when no weight changes by more than 0.01; its lda then uses
+nu/(nu - 2) S, the covariance of the t distribution, and its qda S itself.
 
-A step is a pass over the rows that gathers moments under the weights f u, so that it has their digits. The
-score of nu at the maximum for that nu is the slope of the profile likelihood (its other parts vanish there),
-and the degrees of freedom are the root of it.
+A step is a pass over the rows that gathers moments with the weights f u, and has the accuracy of these
+moments. The derivative of the log-likelihood in nu at the maximum for this nu is the slope of the profile
+likelihood (its other terms vanish there), and the degrees of freedom are a root of it.
 """
 
 from __future__ import annotations
@@ -35,44 +39,48 @@ from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.numerics.special import student_gain
 
 TOLERANCE = 1e-12
-"""Largest change of a step, in units of the scale, at which the search has converged."""
+"""Change in a step, in units of the scale, at or below which the search has converged."""
 
 ROUNDED_STEP = 1e-8
-"""Change below which a step that is no smaller than the one before it is rounding."""
+"""Change below which a step that is not smaller than the previous one is rounding error."""
 
 MOST_STEPS = 2000
 
 NU_RANGE = (1.0, 256.0)
-"""Degrees of freedom that are looked for; below the first the likelihood may have several maxima."""
+"""Range of the estimated degrees of freedom; below its start the likelihood may have several maxima."""
 
 IN_A_PLANE = 1e-12
-"""Size of a column's residual on those before it, relative to the column, at which rows lie in a plane."""
+"""Residual of a column on earlier columns, relative to its length, at which rows lie in a hyperplane."""
 
 SHRUNKEN = 1e-15
-"""Size of a column's scale, relative to its standard deviation, at which it has collapsed."""
+"""Scale of a column, relative to its standard deviation, at which it has collapsed to zero."""
 
 NEAR_MAXIMUM = 1e-11
-"""Largest change, in units of the first scale, at which whitened rows have told what they can."""
+"""Change, in units of the first scale, at which the search on whitened rows ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Student:
-    """Means and scales of multivariate t distributions.
+    """Means and scales of multivariate t distributions, and the state of the search.
 
     Attributes
     ----------
     moments : ClassMoments
-        Counts and rows are those of the rows, the means those of the fit; the scatters are gathered
-        under the weights f u, and `covariances` are those over the sums of these weights.
+        Counts and rows of the data, the estimated means, and scatters with the weights f u.
     covariances : tuple of one or K Covariance
-        Scales S, in the coordinates of the moments.
+        Scale matrices S, in the coordinates of the moments.
+    nu : float
+        Degrees of freedom.
+    steps : int
+        Number of iterations.
     change : float
-        Of the last step, in units of the scale.
+        Change in the last step, in units of the scale.
+    converged : bool
     slowest : int or None
-        Class that the last step moved most; None where that was the common scale.
+        Class that changed most in the last step; None if it was the common scale.
     collapsed : int or None
-        Class whose scale became singular (0 for a common one): more of its rows lie in a plane of fewer
-        dimensions than the likelihood bears.
+        Class whose scale became singular (0 for a common scale), because too many of its rows lie in a
+        hyperplane.
     """
 
     moments: ClassMoments
@@ -85,7 +93,7 @@ class Student:
     collapsed: int | None = None
 
     def scatters(self) -> ClassMoments:
-        """Moments whose scatters over the counts (by class, or of all rows) are the scales."""
+        """Return moments whose scatters, divided by the counts (by class, or of all rows), are the scales."""
         counts = self.moments.counts if len(self.covariances) > 1 else self.moments.counts.sum(keepdims=True)
         roots = np.stack(
             [c.root * np.sqrt(n) for c, n in zip(self.covariances, counts.tolist(), strict=True)]
@@ -96,7 +104,20 @@ class Student:
 def own_distances(
     moments: ClassMoments, covariances: tuple[Covariance, ...], x: Floats, codes: Codes
 ) -> Floats:
-    """Squared distances (m,) of rows x (m, p) to the means of their own classes."""
+    """Compute squared distances of rows to the means of their own classes.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariances : tuple of one or K Covariance
+    x : (m, p) float
+    codes : (m,) int
+        Class of each row.
+
+    Returns
+    -------
+    (m,) float
+    """
     z = from_class_means(moments, x, codes)
     if len(covariances) == 1:
         return column_squares(covariances[0].whiten(z))
@@ -109,7 +130,14 @@ def own_distances(
 
 @dataclass(frozen=True, slots=True)
 class _Weighted:
-    """Blocks whose weights are the frequencies times those of the t distribution."""
+    """Blocks whose weights are multiplied by the weights u of the t distributions.
+
+    Attributes
+    ----------
+    blocks : iterable of blocks
+    now : Student
+        Estimates that determine u.
+    """
 
     blocks: RowBlocks
     now: Student
@@ -126,10 +154,23 @@ class _Weighted:
 def fit_student(
     blocks: RowBlocks, start: ClassMoments, nu: float, *, begin: Student | None = None
 ) -> Student:
-    """Maximum-likelihood means and scales for given degrees of freedom.
+    """Estimate means and scales by maximum likelihood for given degrees of freedom.
 
-    Moments of the start are pooled, for a common scale, or by class, of full rank; the search begins at their
-    estimates, or where another ended. Blocks in a list are taken to be few enough to be copied.
+    Parameters
+    ----------
+    blocks : iterable of blocks
+        A list is copied for a faster search on whitened rows.
+    start : ClassMoments
+        Moments of the rows, of full rank: pooled for a common scale, or by class. They are the start of the
+        search.
+    nu : float
+        Degrees of freedom.
+    begin : Student, optional
+        Result of an earlier search from which to start instead.
+
+    Returns
+    -------
+    Student
 
     Examples
     --------
@@ -156,9 +197,20 @@ def fit_student(
 
 
 def _approached(blocks: list[RowBlock], now: Student) -> Student:
-    """Most of the way to the maximum, on a copy of the rows that the first scale has whitened.
+    """Search for the maximum on a copy of the rows, whitened by the first scale.
 
-    A step there is a few products without the care of a pass for digits, which the last steps take.
+    A step is a few matrix products, without the checks of a pass for lost digits; the last steps on the rows
+    themselves correct the result.
+
+    Parameters
+    ----------
+    blocks : list of blocks
+    now : Student
+        Start.
+
+    Returns
+    -------
+    Student
     """
     x, codes = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
     f = np.concatenate([np.ones(len(own)) if w is None else w for _, own, w in blocks])
@@ -185,9 +237,24 @@ def _approached(blocks: list[RowBlock], now: Student) -> Student:
 def _whitened_search(
     w: Floats, indicators: Floats, f: Floats, nu: float
 ) -> tuple[Floats, Floats, int] | None:
-    """Means (p, k) and lower root (p, p) of the common scale of rows w (p, m), and the steps to them.
+    """Search for the maximum on whitened rows.
 
-    None where the scale becomes singular, which the steps on the rows themselves are to find.
+    Parameters
+    ----------
+    w : (p, m) float
+        Whitened rows.
+    indicators : (m, k) float
+        Indicators of the classes that share the scale.
+    f : (m,) float
+        Frequencies.
+    nu : float
+        Degrees of freedom.
+
+    Returns
+    -------
+    (means, half, steps) or None
+        Means (p, k), lower triangular root (p, p) of the scale, and number of steps. None if the scale
+        becomes singular, which the search on the rows themselves reports.
     """
     p = len(w)
     means = np.zeros((p, indicators.shape[1]))
@@ -218,6 +285,21 @@ def _whitened_search(
 
 
 def _step(blocks: RowBlocks, now: Student, start: ClassMoments) -> Student:
+    """Compute one iteration.
+
+    Parameters
+    ----------
+    blocks : iterable of blocks
+    now : Student
+        Current estimates.
+    start : ClassMoments
+        Moments of the rows.
+
+    Returns
+    -------
+    Student
+        With `collapsed` if a scale became singular.
+    """
     spread = start.spread
     found = gather(
         _Weighted(blocks, now), n_classes=start.n_classes, n_columns=start.n_columns, spread=spread
@@ -225,7 +307,7 @@ def _step(blocks: RowBlocks, now: Student, start: ClassMoments) -> Student:
     moments = replace(found, counts=start.counts, rows=start.rows)
     shrunken = np.any(_lengths(found) <= SHRUNKEN * _lengths(start), axis=1)
     for k, root in enumerate([None] * len(shrunken) if found.roots is None else found.roots):
-        # Without roots the scatter was found well-conditioned.
+        # Scatters without roots are well-conditioned.
         if shrunken[k] or (root is not None and is_singular(root, found, IN_A_PLANE)):
             return replace(now, moments=moments, collapsed=k)
     return replace(now, moments=moments, covariances=_scales(found, found.counts))
@@ -238,13 +320,13 @@ def _scales(moments: ClassMoments, counts: Floats) -> tuple[Covariance, ...]:
 
 
 def _lengths(moments: ClassMoments) -> Floats:
-    """Standard deviations (1 or K, p) of the columns, in the units of the data."""
+    """Return standard deviations (1 or K, p) of the columns, in the units of the data."""
     counts = moments.counts if moments.spread == "class" else moments.counts.sum(keepdims=True)
     return np.asarray(np.sqrt(moments.squares / counts[:, None]) / moments.scale)
 
 
 def _change(old: Student, new: Student) -> tuple[float, int | None]:
-    """Largest change of a mean or of a scale, in units of the old scale, and the class it is of."""
+    """Return the largest change of a mean or scale, in units of the old scale, and its class."""
     before = old.moments
     after = new.moments
     if (before.scale != after.scale).any():
@@ -263,12 +345,23 @@ def _change(old: Student, new: Student) -> tuple[float, int | None]:
 
 
 def student_log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, float]:
-    """Log-likelihood of the rows given their classes, and its slope in nu."""
+    """Compute the log-likelihood of the rows conditional on their classes, and its derivative in nu.
+
+    Parameters
+    ----------
+    blocks : iterable of blocks
+    fit : Student
+
+    Returns
+    -------
+    llf : float
+    slope : float
+    """
     nu = fit.nu
     p = fit.moments.n_columns
     units = 2.0 * np.log(fit.moments.scale).sum()
     logdets = np.array([c.logdet - units for c in fit.covariances])
-    # Two gamma functions of large nu differ by less than their own rounding.
+    # For large nu the difference of two log-gamma functions is less than their rounding errors.
     gain = float(student_gain(np.array([nu + p]), p)[0])
     constant = gain + 0.5 * p * (np.log1p((p - 1) / nu) - np.log(2 * np.pi))
     rate = 0.5 * (scipy.special.digamma((nu + p) / 2) - scipy.special.digamma(nu / 2) - p / nu)
@@ -285,10 +378,19 @@ def student_log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, floa
 
 
 def best_nu(blocks: RowBlocks, start: ClassMoments) -> Student:
-    """The fit whose degrees of freedom, within `NU_RANGE`, have the largest profile likelihood.
+    """Estimate the degrees of freedom, within `NU_RANGE`, by the maximum of the profile likelihood.
 
-    It is at an end of the range where the likelihood rises to it; its steps are those of all fits tried. One
-    has collapsed where the likelihood has no maximum, as it rises to where the scale is singular.
+    Parameters
+    ----------
+    blocks : iterable of blocks
+    start : ClassMoments
+        Moments of the rows; see `fit_student`.
+
+    Returns
+    -------
+    Student
+        With the number of steps of all fits. The degrees of freedom are an end of the range if the likelihood
+        increases towards it. If a scale becomes singular instead, `collapsed` is set.
     """
     fits: dict[float, Student] = {}
 
