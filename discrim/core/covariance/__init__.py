@@ -1,1 +1,1 @@
-"""The kinds of covariance: of a scatter, shrunk, of few factors, robust, of incomplete rows."""
+"""Covariance models: full, shrunk, factor-analytic, robust, and estimated from incomplete rows."""

@@ -1,22 +1,25 @@
-"""The covariance of columns given covariates, whose slopes are the same in all classes.
+"""The covariance of columns given covariates, with slopes that are the same in all classes.
+
+`CovariateAdjustedCovariance` is the covariance model of LDA with covariates; its summary shows the results of
+`slopes` and `parallel_roots`.
 
 *Model.* With u (q,) the covariates of a row and x (p,) its columns, x is normal in class k with the mean
-a_k + B'u and the covariance S: the classes are told apart at equal covariates, as the analysis of covariance
-compares them (Cochran & Bliss, 1948, Annals of Mathematical Statistics 19, 151-176; Rao, 1949, Sankhya 9,
-343-366). What the law of u in the classes says of these does not count: with normal laws of u of one
-covariance, as CATCH has them (Pan, Mai & Zhang, 2019, Journal of the American Statistical Association 114,
-1305-1319), the rule of x and u is the linear one of all p + q columns.
+a_k + B'u and the covariance S: the classes are compared at equal covariates, like in the analysis of
+covariance (Cochran & Bliss, 1948, Annals of Mathematical Statistics 19, 151-176; Rao, 1949, Sankhya 9,
+343-366). Differences between the classes in the distribution of u are not used. With normal distributions of
+u of one covariance, the model of CATCH (Pan, Mai & Zhang, 2019, Journal of the American Statistical
+Association 114, 1305-1319), the rule for x and u is the linear rule of all p + q columns.
 
 *By moments.* The covariates are the first columns of z = (u, x). With R'R = W the scatter within classes, in
 blocks R_uu, R_ux and R_xx, the slopes are B = R_uu^-1 R_ux and the scatter of the residuals x - B'u is R_xx'
-R_xx. The whitened row R'^-1 z begins with q numbers of u alone, and the other p are those of the residual: a
-distance is the sum of their squares, that of z less that of u. So a row that is left out is left out of both
-in closed form.
+R_xx. The first q elements of the whitened row R'^-1 z depend on u only, and the other p are the whitened
+residual: the squared distance is the sum of their squares, the squared distance of z less the squared
+distance of u. Therefore leaving a row out has a closed form for both.
 
 *Tests.* With N = (V_u, V_x) the whitened deviations of the class means from the mean of all rows, each times
 the root of its number of rows, the hypothesis that the adjusted means are equal has the scatter V_x' (I + V_u
 V_u')^-1 V_x against the identity on N - K - q degrees of freedom; the first is a Schur complement of I + N'N,
-and nothing is subtracted. By Wilks' lambda it is Rao's test that x has no information beyond that of u.
+and nothing is subtracted. By Wilks' lambda it is Rao's test of additional information in x.
 """
 
 from __future__ import annotations
@@ -45,31 +48,33 @@ from discrim.core.rules.leave_one_out import LeftOut
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionalCovariance(Covariance):
-    """The covariance of columns given the covariates, which are the first of all columns.
+    """Covariance of columns given the covariates, which are the first columns.
+
+    Methods accept all q + p columns; the whitened form has p.
 
     Attributes
     ----------
     root : (q + p, q + p) float
-        That of all columns within classes.
+        Triangular root of the covariance of all columns within classes.
     covariates : int
-        Their number q.
+        Number of covariates, q.
     """
 
     covariates: int
 
     @property
     def whole(self) -> Covariance:
-        """The covariance of all columns, over the same divisor."""
+        """The covariance of all columns, with the same divisor."""
         return Covariance(self.root, self.factor)
 
     @property
     def rest(self) -> Covariance:
-        """The covariance (p, p) of the columns that are no covariates, given these."""
+        """The covariance (p, p) of the columns other than the covariates, given the covariates."""
         return Covariance.from_root(self.root[self.covariates :, self.covariates :])
 
     @property
     def inverse(self) -> Floats:
-        """What whitens the columns given the covariates, (q + p, p)."""
+        """Matrix (q + p, p) that whitens the columns given the covariates."""
         return self.whole.inverse[:, self.covariates :]
 
     @property
@@ -79,48 +84,48 @@ class ConditionalCovariance(Covariance):
 
     @property
     def sd(self) -> Floats:
-        """Standard deviations (q + p,): of covariates within classes, and of what they leave of others."""
+        """Standard deviations (q + p,) of covariates within classes, and of residuals of other columns."""
         q = self.covariates
         rest = np.sqrt((self.root[q:, q:] ** 2).sum(axis=0))
         return np.concatenate([np.sqrt((self.root[:q, :q] ** 2).sum(axis=0)), rest])
 
     def matrix(self) -> Floats:
-        """The covariance of what covariates leave, (q + p, q + p): nothing of themselves."""
+        """Return the covariance (q + p, q + p) of the residuals; zero for the covariates."""
         rest = self.root[self.covariates :]
         return np.asarray(rest.T @ rest)
 
     def times(self, columns: Floats) -> Floats:
-        """That matrix times columns (q + p, m)."""
+        """Return this matrix times columns (q + p, m)."""
         rest = self.root[self.covariates :]
         return np.asarray(rest.T @ (rest @ columns))
 
     def whiten(self, columns: Floats) -> Floats:
-        """Numbers (p, m) of unit covariance from columns (q + p, m), less what the covariates explain."""
+        """Return p coordinates of unit covariance of columns (q + p, m), adjusted for the covariates."""
         return self.whole.whiten(columns)[self.covariates :]
 
     def unwhiten(self, columns: Floats) -> Floats:
-        """Coefficients (q + p, m) of all columns from coefficients (p, m) of the whitened form."""
+        """Return coefficients (q + p, m) of all columns from coefficients (p, m) of the whitened form."""
         nothing = np.zeros((self.covariates, *columns.shape[1:]))
         return self.whole.unwhiten(np.concatenate([nothing, columns]))
 
     def precision(self) -> Floats:
-        """The quadratic form of the distances, (q + p, q + p)."""
+        """Return the matrix (q + p, q + p) of the quadratic form of the distances."""
         return self.unwhiten(self.whiten(np.eye(len(self.root))))
 
     def divided_by(self, factor: float) -> ConditionalCovariance:
-        """The covariance over a positive factor."""
+        """Return the covariance divided by a positive factor."""
         whole = self.whole.divided_by(factor)
         return ConditionalCovariance(whole.root, whole.factor, self.covariates)
 
 
 @dataclass(frozen=True, slots=True)
 class CovariateAdjustedCovariance(CovarianceModel):
-    """The full covariance of the columns given the first of them, the covariates.
+    """Full covariance of the columns given the first of them, the covariates.
 
     Attributes
     ----------
     covariates : int
-        Their number, from 1 on.
+        Number of covariates, at least one.
     """
 
     covariates: int = 1
@@ -129,18 +134,18 @@ class CovariateAdjustedCovariance(CovarianceModel):
     traits = CovarianceTraits(is_maximum_likelihood=True)
 
     def for_columns(self, keep: Codes) -> CovarianceModel:
-        """Return the covariance model for some of the columns, of which fewer or none may be covariates."""
+        """Return the model for the columns at some positions (q,), possibly with fewer covariates or none."""
         return adjusted_model(int((keep < self.covariates).sum()))
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The covariance of the residuals with this divisor."""
+        """Estimate the covariance of the residuals, with the divisor of one covariance."""
         whole = pooled(moments, float(divisors[0]))
         return CovarianceEstimates(
             self, moments, (ConditionalCovariance(whole.root, whole.factor, self.covariates),)
         )
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form: those of all columns less those of the covariates."""
+        """Return leave-one-out scores in closed form: of all columns minus scores of the covariates."""
         (covariance,), first = fitted.covariances, np.arange(self.covariates)
         root = covariance.root[: self.covariates, : self.covariates]
         all_columns = full_left_out(replace(fitted, covariances=(Covariance.from_root(covariance.root),)))
@@ -154,20 +159,31 @@ class CovariateAdjustedCovariance(CovarianceModel):
         )
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            """Compute leave-one-out scores (m, K) of rows x (m, q + p).
+
+            Parameters
+            ----------
+            x : (m, q + p) float
+            codes : (m,) int
+            weights : (m,) float, optional
+            """
             found = all_columns(x, codes, weights)
             own = covariates(np.asfortranarray(x[:, : self.covariates]), codes, weights)
-            # Of a row alone in its class nothing is left, whatever its covariates.
+            # If the row is the only one of its class, its score stays minus infinity.
             return found - np.where(np.isneginf(found), 0.0, own)
 
         return scores
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Variances and covariances of the residuals, and the slopes."""
+        """Return the number of variances and covariances of the residuals, and of slopes."""
         p = n_columns - self.covariates
         return p * (p + 1) // 2 + self.covariates * p
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Log-likelihood of class and columns given the covariates, which have no part in the prior."""
+        """Return the log-likelihood of class and columns conditional on the covariates.
+
+        The prior does not depend on the covariates.
+        """
         (covariance,), moments = fitted.covariances, fitted.moments
         logdet = covariance.divided_by(moments.total / float(fitted.divisors[0])).logdet
         columns = moments.columns(np.arange(self.covariates, moments.n_columns))
@@ -181,22 +197,22 @@ def adjusted_model(covariates: int) -> CovarianceModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slopes:
-    """Slopes of columns on covariates within classes, and means at equal covariates, in the data's units.
+    """Slopes of columns on covariates within classes, and means at equal covariates.
 
     Attributes
     ----------
     coef, se : (q, p) float
-        Slopes, and their standard errors where residuals are normal with one covariance.
+        Slopes in the units of the data, and their standard errors for normal residuals of one covariance.
     df : float
-        N - K - q.
+        Residual degrees of freedom, N - K - q.
     means, means_se : (K, p) float
         Class means at the mean of the covariates over all rows, and their standard errors.
     explained : (p,) float
-        Share of the variance within classes of each column that the covariates explain.
+        Proportion of the variance within classes of each column that the covariates explain.
     roots : (min(p, q),) float
-        Eigenvalues of the scatter that the covariates explain against that of the residuals.
+        Eigenvalues of the scatter that the covariates explain against the scatter of the residuals.
     single : (q,) float
-        The same of what each covariate explains beyond the others.
+        The same eigenvalue for each covariate in addition to the others.
     """
 
     coef: Floats
@@ -210,7 +226,17 @@ class Slopes:
 
 
 def slopes(moments: ClassMoments, q: int) -> Slopes:
-    """Slopes of the columns of moments on the first q of them.
+    """Compute the slopes of the columns on the first q columns.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    q : int
+        Number of covariates.
+
+    Returns
+    -------
+    Slopes
 
     Examples
     --------
@@ -228,7 +254,7 @@ def slopes(moments: ClassMoments, q: int) -> Slopes:
     coef, inverse = (scipy.linalg.solve_triangular(own, right) for right in (cross, np.eye(q)))
     squares = (rest**2).sum(axis=0)
     sd = np.sqrt(squares / df) if df > 0 else np.full(len(squares), np.nan)
-    # Means less the mean of all rows, which is added again in the units of the data.
+    # Subtract the mean of all rows, and add it again in the units of the data.
     centre = weighted_centre(moments.means, moments.counts)
     gaps = moments.means - centre
     whitened = scipy.linalg.solve_triangular(own, gaps[:, :q].T, trans=1)
@@ -254,10 +280,21 @@ def slopes(moments: ClassMoments, q: int) -> Slopes:
 
 
 def parallel_roots(moments: ClassMoments, q: int) -> Floats:
-    """Eigenvalues (r,) of what slopes by class explain beyond common ones, from moments by class.
+    """Compute eigenvalues for the test that slopes are equal in all classes.
 
-    They are against the scatter of residuals from slopes by class; with B_k the slopes of class k and B their
-    mean weighted by W_k,uu, the common ones, what they explain is the sum of (B_k - B)' W_k,uu (B_k - B).
+    With B_k the slopes of class k and B their mean weighted by W_k,uu, the common slopes, the scatter of the
+    hypothesis is the sum of (B_k - B)' W_k,uu (B_k - B), against the residuals from slopes by class.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class.
+    q : int
+        Number of covariates.
+
+    Returns
+    -------
+    (r,) float
     """
     own = [covariance.root for covariance in separate(moments, np.ones(moments.n_classes))]
     slopes_by_class = [scipy.linalg.solve_triangular(root[:q, :q], root[:q, q:]) for root in own]
@@ -269,17 +306,30 @@ def parallel_roots(moments: ClassMoments, q: int) -> Floats:
 
 
 def covariate_gaps(moments: ClassMoments, q: int) -> Floats:
-    """Class means (K, q) of the covariates, whitened by their scatter within classes."""
+    """Return the differences (K, q) of class means of the covariates from the overall mean, whitened.
+
+    They are whitened by the scatter of the covariates within classes.
+    """
     root = pooled(moments.columns(np.arange(q)), 1.0).root
     gaps = moments.means[:, :q] - weighted_centre(moments.means, moments.counts)[:q]
     return np.asarray(scipy.linalg.solve_triangular(root, gaps.T, trans=1).T)
 
 
 def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divisor: float) -> Canonical:
-    """Canonical axes of class means adjusted for covariates, classes weighted by rows.
+    """Compute canonical axes of class means adjusted for covariates, with classes weighted by their rows.
 
-    The covariance has this divisor; squared singular values are the eigenvalues of the scatter of the
-    adjusted means against that of the residuals.
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariance : ConditionalCovariance
+    divisor : float
+        Divisor of the covariance.
+
+    Returns
+    -------
+    Canonical
+        Squared singular values are the eigenvalues of the scatter of the adjusted means against the scatter
+        of the residuals.
     """
     root_counts = np.sqrt(moments.counts)[:, None]
     centre = weighted_centre(moments.means, moments.counts)

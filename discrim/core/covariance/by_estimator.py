@@ -1,6 +1,6 @@
-"""Covariances by an estimator of the user's own: an object with `fit(X)` and then `covariance_`.
+"""Covariances by an estimator of the user: an object with a method `fit(X)` and an attribute `covariance_`.
 
-That is what every estimator of `sklearn.covariance` is; nothing of scikit-learn is imported here.
+All estimators of `sklearn.covariance` qualify; scikit-learn is not imported here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from discrim.core.numerics.arrays import NOT_STORED, Floats
 from discrim.core.rules.leave_one_out import LeftOut
 
 ASYMMETRY = 1e-8
-"""Difference of two mirrored entries, relative to the standard deviations, that is taken for rounding."""
+"""Difference of symmetric entries, relative to the standard deviations, that counts as rounding error."""
 
 
 class CovarianceEstimator(Protocol):
@@ -44,10 +44,16 @@ class CovarianceEstimator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EstimatorCovariance(CovarianceModel):
-    """The covariances that copies of an estimator have of the rows less the means of their classes.
+    """Covariances that copies of an estimator compute from rows less the means of their classes.
 
-    They are in z, one or one for each class, and none before the rows are read. A loaded fit has no estimator
-    but the text that it was called by.
+    Attributes
+    ----------
+    estimator : object
+        Unfitted estimator; None in a loaded fit.
+    text : str
+        Name of the estimator in messages and files.
+    covariances : tuple of Covariance
+        In z, one or one for each class; empty before `fit_to_rows`.
     """
 
     estimator: Any = field(default=None, metadata=NOT_STORED)
@@ -58,38 +64,67 @@ class EstimatorCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True, needs_products=False, needs_rows=True, has_own_divisor=True)
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError unless there is a covariance of all columns for all classes or for each."""
+        """Raise InvalidStateError unless there is a covariance of all columns for each class or for all."""
         shapes = [covariance.root.shape for covariance in self.covariances]
         if shapes != [(n_columns, n_columns)] * n_covariances:
             raise InvalidStateError("its covariances by an estimator are not those of its columns")
 
     def unfitted(self) -> EstimatorCovariance:
-        """The estimator, not fitted."""
+        """Return a copy without estimated covariances."""
         return replace(self, covariances=())
 
     def fit_to_rows(self, rows: RowBlocks, moments: ClassMoments, divisors: Floats) -> EstimatorCovariance:
-        """With the covariances of copies that are fitted to the rows."""
+        """Return a copy with the covariances that copies of the estimator compute from the rows.
+
+        Parameters
+        ----------
+        rows : iterable of blocks
+        moments : ClassMoments
+        divisors : (1,) or (K,) float
+            Only their number is used: one covariance, or one for each class.
+        """
         common = len(divisors) == 1
         return replace(self, covariances=estimated(self.estimator, self.text, rows, moments, common=common))
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The covariances that the estimator has, with divisors of its own."""
+        """Return the covariances of the estimator, which has its own divisors."""
         return CovarianceEstimates(self, moments, self.covariances)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Not there: raises NotSupportedError."""
+        """Raise NotSupportedError, because the estimator has to be refitted without each row."""
         raise CoreNotSupportedError("estimator_leave_one_out", estimator=self.text)
 
 
 def estimated(
     estimator: Any, text: str, rows: RowBlocks, moments: ClassMoments, *, common: bool
 ) -> tuple[Covariance, ...]:
-    """Covariance of the rows less their class's means, or of those of each class, in z.
+    """Fit copies of an estimator to rows less the means of their classes.
 
-    The estimator is copied before each fit, as scikit-learn's `clone` does where it has `get_params`. A
-    DataError says that it cannot be fitted, or that what it has as `covariance_` is no covariance of the
-    columns; a CollinearError, that this is not positive definite; a NotSupportedError, that weights are no
-    whole numbers.
+    Estimators with `get_params` are copied like by scikit-learn's `clone`.
+
+    Parameters
+    ----------
+    estimator : object
+    text : str
+        Name of the estimator in messages.
+    rows : iterable of blocks
+    moments : ClassMoments
+    common : bool
+        Whether there is one covariance for all classes.
+
+    Returns
+    -------
+    tuple of Covariance
+        In z.
+
+    Raises
+    ------
+    CoreDataError
+        The estimator fails, or its `covariance_` is not a covariance matrix of the columns.
+    CoreCollinearError
+        Its `covariance_` is not positive definite.
+    NotSupportedError
+        Weights are not integers.
     """
     parts = [(x.copy(), codes.copy(), weights) for x, codes, weights in rows]
     x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
@@ -107,6 +142,25 @@ def estimated(
 
 
 def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, k: int | None) -> Covariance:
+    """Fit a copy of the estimator to the rows of one class, or of all, and check the result.
+
+    Parameters
+    ----------
+    estimator : object
+    name : str
+        Name of the estimator in messages.
+    x : (n, p) float
+        Rows less the means of their classes.
+    scale : (p,) float
+        Scale of z.
+    k : int or None
+        Position of the class in messages.
+
+    Returns
+    -------
+    Covariance
+        In z.
+    """
     faulty = positions(k)
     own = copied(estimator)
     try:
@@ -149,9 +203,9 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, k: int | No
 
 
 def copied(value: Any) -> Any:
-    """An estimator with the same parameters and no fit; of one without parameters, a deep copy."""
+    """Return an unfitted estimator with the same parameters, or a deep copy if it lacks `get_params`."""
     if isinstance(value, type) or not callable(getattr(value, "get_params", None)):
-        # A shallow copy shares what its fit changes in place, and so do the fits of all folds then.
+        # Fits of shallow copies, such as one for each fold, would share state that is changed in place.
         return copy.deepcopy(value)
     parameters = value.get_params(deep=False)
     return type(value)(**{name: copied(parameter) for name, parameter in parameters.items()})

@@ -1,24 +1,27 @@
-"""Covariances in factored form, from class moments, and the columns that have none.
+"""Covariances in factored form, from class moments, and linearly dependent columns.
 
-A covariance S is held as an upper triangular root R with R'R = S. With T = R^-1, T'(z - m) has unit
-covariance: distances, determinants and discriminants are sums of squares of such whitened numbers, and S
-itself is never inverted. A diagonal covariance holds standard deviations.
+All models of normal classes use `Covariance` and `dependencies`; `UpdatedRoot` is used in the stepwise choice
+of columns.
 
-*Solving.* R'w = z is solved by substitution, whose error is that of a rounding of R: of the order of
-eps |T'||R'||w|, which a rounding of the data costs as well. T itself is known up to eps |T||R||T|, so
-that the product T'z may be off by eps |T'||R'||T'||R'||w|: the square of that condition. A product is
-faster where columns are few and rows many, and is taken where the condition |T||R| says that it is as good.
+A covariance S is stored as an upper triangular root R with R'R = S. With T = R^-1, T'(z - m) has unit
+covariance: distances, determinants and discriminants are sums of squares of such whitened coordinates, and S
+itself is never inverted. A diagonal covariance is stored as standard deviations.
 
-*Dependent columns.* A column is dependent if its residual on earlier columns, within classes, is no larger
-than the rounding error of the columns: such a residual contains no information on the data.
+*Solving.* R'w = z is solved by substitution, with an error equivalent to rounding R: of the order of
+eps |T'||R'||w|, which rounding of the data causes as well. The computed T has an error of eps |T||R||T|,
+therefore the product T'z may have an error of eps |T'||R'||T'||R'||w|: the square of the condition. A product
+is faster for few columns and many rows, and is used if the condition |T||R| shows that it is as accurate.
 
-*Columns that enter and leave.* With Q orthogonal, U = QR is a root of S as well. Where the first m rows of U
-are triangular in m chosen columns, and the rows below are zero there, the rows below hold for every other
-column its residual on the chosen ones: its sum of squares given them is one of squares, of which nothing is
-subtracted. A column enters by a Householder reflection of the rows below and leaves by Givens rotations
-(Golub & Van Loan, 2013, Matrix Computations, sec. 6.5). Each step is orthogonal, so that after any number of
-them U is the root of a scatter whose columns are off by their last digits; sweeping S itself loses twice the
-digits that the condition of R costs.
+*Dependent columns.* A column is dependent if its residual on earlier columns, within classes, is at most
+the rounding error of the columns: such a residual contains no information on the data.
+
+*Adding and removing columns.* With Q orthogonal, U = QR is a root of S as well. If the first m rows of U
+are triangular in m chosen columns, and the rows below are zero there, the rows below contain the residual of
+every other column on the chosen ones: its conditional sum of squares is a sum of squares without subtraction.
+A column is added by a Householder reflection of the rows below and removed by Givens rotations (Golub & Van
+Loan, 2013, Matrix Computations, sec. 6.5). Each step is orthogonal. After any number of steps U is the root
+of a scatter whose columns have errors in their last digits, whereas sweeping S itself loses twice the digits
+that the condition of R costs.
 """
 
 from __future__ import annotations
@@ -38,16 +41,16 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 NEXT_TO_NOTHING = 1e-6
-"""Share of the standard deviation of a column, in its residual, below which it is nearly dependent."""
+"""Ratio of the residual standard deviation of a column to its own below which it is nearly dependent."""
 
 LEAST_PART = 1e-3
-"""Smallest slope, as a share of the largest, of the columns that `NearDependency` names."""
+"""Smallest slope, relative to the largest, of the columns that `NearDependency` lists."""
 
 WIDE = 64
-"""Columns from which solving a triangular system is no slower than a product with its inverse."""
+"""Number of columns at or above which solving a triangular system is as fast as using its inverse."""
 
 CLEAR = 16.0
-"""Roundings beyond which class means differ."""
+"""Number of rounding errors above which class means differ."""
 
 BENIGN = 100.0
 """Condition |T||R| of a root R with inverse T up to which products with T keep the digits of a solution."""
@@ -80,7 +83,7 @@ class Covariance:
             return tuple(Covariance(root, None) for root in roots)
         if roots.shape[1] >= WIDE:
             return tuple(Covariance(np.asfortranarray(root), None) for root in roots)
-        # numpy's inverse keeps a triangle. Importing scipy.linalg would double the imports of a small fit.
+        # NumPy's inverse preserves triangles. Importing scipy.linalg would double the imports of a small fit.
         inverses = np.triu(np.linalg.inv(roots))
         conditions = (np.abs(inverses) @ np.abs(roots).sum(axis=2)[:, :, None]).max(axis=(1, 2), initial=0.0)
         return tuple(
@@ -181,11 +184,12 @@ def common_divisor(moments: ClassMoments, method: str, covariates: int = 0) -> f
 
 
 def divisors_by_class(counts: Floats, method: str) -> Floats:
-    """Divisors (K,) of the scatters of classes, n_k - 1 by "moment" or n_k by another method."""
+    """Return the divisors (K,) of the scatters of classes: n_k - 1 for "moment", else n_k."""
     return counts - (1.0 if method == "moment" else 0.0)
 
 
 def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:
+    """Return the covariance of scatter k with a divisor."""
     if moments.roots is not None:
         return Covariance.from_root(moments.roots[k] / np.sqrt(divisor))
     sd = np.sqrt(np.diagonal(moments.scatters[k]))
@@ -195,13 +199,16 @@ def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:
 
 
 def scaled_cholesky(matrix: Floats) -> Floats:
-    """Upper triangular root (p, p) of a matrix by that of its correlations; a LinAlgError if it has none."""
+    """Return the upper triangular root (p, p) of a matrix, computed from its correlation matrix.
+
+    Raises LinAlgError if the matrix is not positive definite.
+    """
     sd = np.sqrt(np.diagonal(matrix))
     return np.asarray(scipy.linalg.cholesky(matrix / sd / sd[:, None], check_finite=False) * sd)
 
 
 def has_root(matrix: Floats) -> bool:
-    """Whether a matrix is positive definite, as is seen sooner than by eigenvalues."""
+    """Return whether a matrix is positive definite, by Cholesky, which is faster than eigenvalues."""
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
@@ -220,7 +227,7 @@ class Dependency:
     on : tuple of int
         Positions of the earlier columns; empty if the column is constant within classes.
     separates : bool
-        Whether class means differ in the column less this combination, so that it separates some classes
+        Whether class means differ in the column less this combination, which then separates some classes
         without error.
     """
 
@@ -230,10 +237,21 @@ class Dependency:
 
 
 def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
-    """Return whether a column of a triangular root (p, p) is a linear combination of earlier columns.
+    """Return whether a column of a triangular root is a linear combination of earlier columns.
 
-    That is so if its residual on them is at most `least` times its length, or no larger than the rounding
-    error of the QR of the rows, as in `dependencies`.
+    This is the case if its residual on them is at most `least` times its length, or at most the rounding
+    error of the QR of the rows; see `dependencies`.
+
+    Parameters
+    ----------
+    root : (p, p) float
+    moments : ClassMoments
+        Moments of the rows, for the rounding error.
+    least : float
+
+    Returns
+    -------
+    bool
     """
     lengths = np.sqrt((root**2).sum(axis=0))
     if (np.abs(np.diagonal(root)) <= least * lengths).any():
@@ -253,7 +271,7 @@ class NearDependency(NamedTuple):
     on : tuple of int
         Positions of the earlier columns.
     left : float
-        Standard deviation of its residual on them, as a share of its own.
+        Standard deviation of its residual on them, divided by its own.
     """
 
     column: int
@@ -264,9 +282,8 @@ class NearDependency(NamedTuple):
 def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearDependency]:
     """Find the columns that earlier columns nearly determine, in class k or (by default) within classes.
 
-    The residual of such a column has less than `NEXT_TO_NOTHING` of its standard deviation, so that its
-    variance inflation factor exceeds 1e12. Moments without roots are well-conditioned and have no such
-    columns.
+    The residual of such a column has less than `NEXT_TO_NOTHING` of its standard deviation; its variance
+    inflation factor exceeds 1e12. Moments without roots are well-conditioned, and the result is empty.
     """
     one = moments.pooled() if k is None else moments.classes(np.array([k]))
     if one.roots is None:
@@ -304,7 +321,7 @@ def constant_columns(moments: ClassMoments) -> list[int]:
     """Return the positions of the columns that are constant over all rows, up to rounding."""
     rounding = EPS * np.sqrt(moments.total) * moments.magnitude
     if (np.sqrt(moments.squares.sum(axis=0)) > rounding).all():
-        # Those about the means of all rows are no less.
+        # Sums of squares about the overall means are at least as large.
         return []
     return np.flatnonzero(np.sqrt(total_squares(moments)) <= rounding).tolist()
 
@@ -319,7 +336,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     - t abs(b), with t the rounding error of the QR, about eps sqrt(N) for N rows. As the smallest singular
       value is at most the residual over abs(b), columns of full rank up to t are not found dependent.
 
-    Both include a slope of one for the column itself. Moments without roots are well-conditioned, so that
+    Both include a slope of one for the column itself. Moments without roots are well-conditioned, therefore
     only constant columns are searched for.
 
     Parameters
@@ -392,13 +409,23 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
 def _separates(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], bool]:
     """Return a function that tests whether class means differ in a column less a combination of others.
 
-    Its arguments are the position of the column, those of the others, and their slopes in units of z.
+    Its arguments are the position of the column, the positions of the others, and their slopes in units of z.
     """
     means = moments.means[moments.rows > 0]
     gaps = means - means[0]
     size = EPS * np.sqrt(moments.total) * moments.magnitude
 
     def apart(j: int, on: Sequence[int], slopes: Floats) -> bool:
+        """Return whether class means differ by more than rounding errors.
+
+        Parameters
+        ----------
+        j : int
+            Position of the column.
+        on : sequence of m int
+            Positions of the other columns.
+        slopes : (m,) float
+        """
         left = gaps[:, j] - gaps[:, on] @ slopes
         terms = np.abs(gaps[:, j]) + np.abs(gaps[:, on]) @ np.abs(slopes)
         nothing = size[j] + size[on] @ np.abs(slopes) + np.sqrt(EPS) * terms
@@ -408,7 +435,22 @@ def _separates(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], 
 
 
 def _plainly_independent(root: Floats, rounding: Floats, qr_error: float) -> bool:
-    """Return whether the residual of each column of a root (p, p) is twice the bound of `dependencies`."""
+    """Return whether all columns are independent by a margin, without the search of `dependencies`.
+
+    Parameters
+    ----------
+    root : (p, p) float
+        Triangular root with columns of length one.
+    rounding : (p,) float
+        Rounding errors of the columns.
+    qr_error : float
+        See `qr_rounding`.
+
+    Returns
+    -------
+    bool
+        Whether each residual is more than twice the bound of `dependencies`.
+    """
     residuals = np.abs(np.diagonal(root))
     if len(root) < root.shape[1] or not residuals.all():
         return False
@@ -437,14 +479,16 @@ def slack(slopes: Floats, own: float, others: Floats, qr_error: float) -> float:
 
 
 def _substituted(triangle: Floats, column: Floats) -> Floats:
-    """The solution of an upper triangular system (m, m); by NumPy, as in `from_root`, of few columns."""
+    """Return the solution (m,) of an upper triangular system (m, m), by NumPy if it is small."""
     if len(column) < WIDE:
         return np.asarray(np.linalg.solve(triangle, column))
     return np.asarray(scipy.linalg.blas.dtrsv(triangle, column))
 
 
 class UpdatedRoot:
-    """A root U (r, p) of a scatter, triangular in chosen columns: the pivots, in the order of the triangle.
+    """Root of a scatter that is updated when columns are chosen or dropped.
+
+    U (r, p) is triangular in the chosen columns, the pivots, in the order in which they were chosen.
 
     Examples
     --------
@@ -459,35 +503,39 @@ class UpdatedRoot:
         self.pivots: list[int] = []
 
     def residuals(self, columns: Codes | list[int]) -> Floats:
-        """Residuals (r - m, c) of columns on the chosen ones, up to a rotation."""
+        """Return the residuals (r - m, c) of columns on the m chosen ones, up to a rotation."""
         return self._held[len(self.pivots) :, columns]
 
     def squares(self) -> Floats:
-        """Sums of squares (p,) of the residuals of all columns."""
+        """Return the sums of squares (p,) of the residuals of all columns."""
         below = self._held[len(self.pivots) :]
         return np.asarray(np.einsum("ij,ij->j", below, below))
 
     def above(self, columns: Codes | list[int]) -> Floats:
-        """What the chosen columns say of columns: the first rows (m, c)."""
+        """Return the first m rows (m, c) of columns, which determine their regression on the chosen ones."""
         return self._held[: len(self.pivots), columns]
 
     def triangle(self) -> Floats:
-        """Triangular root (m, m) of the scatter of the chosen columns, in their order."""
+        """Return the triangular root (m, m) of the scatter of the chosen columns, in their order."""
         return np.asfortranarray(self._held[: len(self.pivots), self.pivots])
 
     def solved(self, columns: Floats, *, transposed: bool = False) -> Floats:
-        """The solution (m, c) of the triangle, or its transpose, times it equal to columns (m, c)."""
+        """Solve the system with the triangle, or its transpose, and right-hand sides (m, c)."""
         if not self.pivots:
             return np.zeros_like(columns)
         solved = scipy.linalg.solve_triangular(self.triangle(), columns, trans=1 if transposed else 0)
         return np.asarray(solved)
 
     def inverse(self) -> Floats:
-        """The inverse (m, m) of the triangle; the squared length of a row is 1 over the column's residual."""
+        """Return the inverse (m, m) of the triangle.
+
+        The reciprocal of the squared length of a row is the residual sum of squares of its column on the
+        other chosen ones.
+        """
         return np.asarray(scipy.linalg.lapack.dtrtri(self.triangle(), overwrite_c=1)[0])
 
     def add(self, column: int) -> None:
-        """Choose a column."""
+        """Add a column to the chosen ones."""
         m = len(self.pivots)
         below = self._held[m:]
         mirror = below[:, column].copy()
@@ -497,12 +545,12 @@ class UpdatedRoot:
             mirror /= np.linalg.norm(mirror)
             below -= np.outer(2.0 * mirror, mirror @ below)
         self._held[m + 1 :, column] = 0.0
-        # The chosen ones have nothing below; rounding must not give it to them.
+        # The chosen columns are zero below the triangle; remove rounding errors.
         self._held[m:, self.pivots] = 0.0
         self.pivots.append(column)
 
     def drop(self, column: int) -> None:
-        """Take a chosen column back."""
+        """Remove a column from the chosen ones."""
         first = self.pivots.index(column)
         del self.pivots[first]
         for i, other in enumerate(self.pivots[first:], first):

@@ -42,7 +42,7 @@ dimension with positive noise.
 *Leaving rows out.* Without a row with deviation d from the mean of its class the scatter is W - c d d'. On
 the axes U of W = U L U' it is L - z z' with z = c^(1/2) U'd, a matrix whose size is the rank of W for any
 number of columns. If rows determine the dimensions, the eigenvalues of this matrix determine them again.
-With its eigenvectors V, V'U'd gives the coordinates of the row on the signal axes and in the noise space.
+With its eigenvectors V, the coordinates of the row on the signal axes and in the noise space are V'U'd.
 The row lies in the span of U, because it contributed to W. The smaller eigenvalues of a difference have an
 error relative to the largest eigenvalue. If this error is large relative to the noise, or if the noise
 vanishes without the row, the row is left to a refit.
@@ -127,7 +127,7 @@ class Wanted:
     given : (K,) int, optional
         Fixed dimensions of the classes; None if the data determine them.
     threshold : float
-        Threshold of the scree test, as a share of the largest fall.
+        Threshold of the scree test, relative to the largest fall.
     """
 
     form: str
@@ -276,7 +276,7 @@ class FactorAnalyticCovariance(CovarianceModel):
     # ---- files
 
     def as_stored(self) -> FactorAnalyticCovariance:
-        """Return the model with the estimated dimensions as given ones, which determine the factors."""
+        """Return the model with the estimated dimensions as fixed ones, which determine the factors."""
         dimensions = self.wanted.given if self.factors is None else self.factors.dimensions
         return replace(self, wanted=replace(self.wanted, given=dimensions), factors=None)
 
@@ -330,7 +330,7 @@ def by_scree(lengths: Floats, most: Codes, p: int, threshold: float) -> Codes:
     p : int
         Number of columns.
     threshold : float
-        Smallest fall that counts as signal, as a share of the largest fall.
+        Smallest fall that counts as signal, relative to the largest fall.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The list of covariance models, by which files of fits are read."""
+"""Covariance models by name, for reading fits from files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Covariance models of normal classes: the interface, and the full covariance.
 
-Linear and quadratic discriminant analysis hold one `CovarianceModel` and never test for its class. A model is
-a frozen dataclass in a file of its own. It has the options of the user and, once it is estimated, the
+Linear and quadratic discriminant analysis store one `CovarianceModel` and never test for its class. A model
+is a frozen dataclass in a file of its own. It has the options of the user and, once it is estimated, the
 parameters that observations or moments determined, such as a shrinkage. `CovarianceModel` implements the
 defaults: a model that follows from moments, exists for independent columns only, does not maximize a
 likelihood, and leaves observations out by refits.
@@ -100,47 +100,47 @@ class CovarianceEstimates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sphere:
-    """The units of a sphere: those of the data."""
+    """Units in which a target of shrinkage is a sphere: the units of the data."""
 
     in_data: ClassVar[bool] = True
 
     def unit(self, moments: ClassMoments) -> Floats | None:
-        """Standard deviations (p,) that columns are divided by; None for the units of the data."""
+        """Return the standard deviations (p,) that divide the columns; None for the units of the data."""
         return None
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
-        """Moments on scales within reach of one sphere."""
+        """Return the moments on scales in the range in which one sphere can compare columns."""
         return comparable(moments)
 
     def in_units(self, moments: ClassMoments) -> ClassMoments:
-        """Moments in the units of the sphere."""
+        """Return the moments in the units of the sphere."""
         return moments
 
     def left_out(self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeftOut]) -> LeftOut:
-        """Scores of rows left out by moments in the units of the sphere, which stay."""
+        """Return leave-one-out scores computed from moments in the units of the sphere, which are kept."""
         return scores(replace(fitted, moments=comparable(fitted.moments)))
 
 
 @dataclass(frozen=True, slots=True)
 class StandardSphere(Sphere):
-    """The units of a sphere: columns over their standard deviations within classes."""
+    """Units in which a target of shrinkage is a sphere: standard deviations within classes."""
 
     in_data = False
 
     def unit(self, moments: ClassMoments) -> Floats:
-        """Standard deviations (p,)."""
+        """Return the standard deviations (p,) within classes."""
         return within_sd(moments)
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
-        """Moments as they are: standard deviations are all within reach."""
+        """Return the moments unchanged, because standardized columns are on comparable scales."""
         return moments
 
     def in_units(self, moments: ClassMoments) -> ClassMoments:
-        """Moments of columns over their standard deviations."""
+        """Return the moments of columns divided by their standard deviations."""
         return in_deviations(moments)
 
     def left_out(self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeftOut]) -> LeftOut:
-        """Scores of rows over the standard deviations of all rows."""
+        """Return leave-one-out scores of rows divided by the standard deviations of all rows."""
         return standardized_left_out(fitted.moments, lambda moments: scores(replace(fitted, moments=moments)))
 
 
@@ -172,8 +172,8 @@ class CovarianceTraits:
     is_maximum_likelihood : bool
         It maximizes the likelihood among the models of its class, except for the divisor.
     has_reduced_likelihood : bool
-        The maximum of the likelihood is known if the means lie on fewer canonical axes. Axes that are left
-        out add to the covariance, which a restricted covariance does not allow.
+        The maximum of the likelihood has a closed form if the means are restricted to fewer canonical axes.
+        Omitted axes add to the covariance, which a restricted covariance does not allow.
     has_standard_errors : bool
         Coefficients of a linear rule have standard errors.
     is_robust : bool
@@ -203,7 +203,7 @@ class CovarianceTraits:
 
     @property
     def has_distances(self) -> bool:
-        """Whether it is the full covariance by moments, whose distances have a known distribution."""
+        """Whether it is the full covariance by moments, whose distances have a standard distribution."""
         return self.is_full and self.is_moment_estimate
 
 
@@ -364,18 +364,18 @@ class CovarianceModel(ABC):
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return the scores of rows under the rule without each of them; NaN if a refit has to compute them.
 
-        Raises NotSupportedError without a closed form, if refits take too long.
+        Raises NotSupportedError without a closed form, if refits would be too slow.
         """
         return missing_scores(self, fitted.moments)
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise NotSupportedError if leaving rows out takes too many refits, or has no rule."""
+        """Raise NotSupportedError if leaving rows out requires too many refits, or is not defined."""
         if type(self).leave_one_out is CovarianceModel.leave_one_out:
             missing_scores(self, moments)
 
     @property
     def refits_each_row(self) -> bool:
-        """Whether leaving rows out takes a fit, or a search, for each of them."""
+        """Whether leaving rows out requires a fit, or a search, for each of them."""
         return type(self).leave_one_out is CovarianceModel.leave_one_out
 
     # ---- likelihood and sampling distribution
@@ -443,7 +443,7 @@ class SingleShrinkageModel(CovarianceModel):
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
-        """The shrinkage."""
+        """The shrinkage as a tuple with one element."""
         return (self.shrinkage,)
 
     def for_class(self, k: int | None) -> Self:
@@ -469,7 +469,7 @@ def no_likelihood(name: str) -> CoreNotSupportedError:
 
 @dataclass(frozen=True, slots=True)
 class FullCovariance(CovarianceModel):
-    """The full covariance."""
+    """The full covariance, without restrictions."""
 
     name = "full"
     traits = CovarianceTraits(
@@ -482,17 +482,17 @@ class FullCovariance(CovarianceModel):
     )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances: the pooled scatter, or those of the classes, over the divisors."""
+        """Estimate the covariances: the scatters, pooled or by class, divided by the divisors."""
         common = len(divisors) == 1
         found = (pooled(moments, float(divisors[0])),) if common else separate(moments, divisors)
         return CovarianceEstimates(self, moments, found)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form, by distances under the fit to all rows."""
+        """Return leave-one-out scores in closed form, from distances under the fit to all rows."""
         return full_left_out(fitted)
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Variances and covariances."""
+        """Return the number of variances and covariances."""
         return n_covariances * n_columns * (n_columns + 1) // 2
 
 

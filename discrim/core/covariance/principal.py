@@ -51,8 +51,8 @@ def tied_axes(eigenvalues: Floats, count: int, floor: float = 0.0) -> tuple[int,
     Returns
     -------
     (int, int) or None
-        Numbers, from one, of the first and the last axis whose eigenvalues equal that of axis `count`. None
-        if the next eigenvalue is smaller, or if all axes are kept.
+        Numbers, from one, of the first and the last axis whose eigenvalues equal the eigenvalue of axis
+        `count`. None if the next eigenvalue is smaller, or if all axes are kept.
 
     Examples
     --------
@@ -111,8 +111,8 @@ def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: fl
     weights : (K,) float
         Weights of the classes, with sum one.
     factor : float
-        Multiplies the weights: N / (K - 1) gives the singular values of R's MASS (method "moment"), N / K
-        those of its "mle", and N / divisor the square roots of the eigenvalues of W^-1 B.
+        Multiplies the weights: N / (K - 1) for the singular values of R's MASS with method "moment", N / K
+        for its "mle", and N / divisor for the square roots of the eigenvalues of W^-1 B.
 
     Returns
     -------

@@ -1,4 +1,7 @@
-"""Full covariances whose inverse is that of Moore and Penrose."""
+"""Full covariances that are inverted by the Moore-Penrose pseudo-inverse.
+
+`PseudoInverseCovariance` is the model for linearly dependent columns, or more columns than rows.
+"""
 
 from __future__ import annotations
 
@@ -24,34 +27,46 @@ from discrim.core.rules.leave_one_out import LeftOut
 
 @dataclass(frozen=True, slots=True)
 class PseudoInverseCovariance(CovarianceModel):
-    """The full covariance where the rows vary; what lies beyond is left out of all distances."""
+    """Full covariance on the axes of positive variance; distances ignore the orthogonal complement."""
 
     name = "pinv"
     traits = CovarianceTraits(is_regular=True)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
-        """On scales within reach of one sphere."""
+        """Return the moments on scales in the range of the largest columns."""
         return comparable(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The covariance on the axes along which rows vary."""
+        """Estimate the covariances on the axes along which rows vary."""
         moments = self.rescaled(moments)
         return CovarianceEstimates(
             self, moments, tuple(pseudo(moments, d, k) for k, d in each_covariance(divisors))
         )
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores in closed form, as of the full covariance."""
+        """Return leave-one-out scores in closed form, with the formulas of the full covariance."""
         scores = full_left_out(replace(fitted, moments=self.rescaled(fitted.moments)))
-        # No sum of squares tells what a difference has spoilt: what is left of it is not to be asked for.
+        # Hide the `FullLeftOut`: its second pass over inaccurate rows is not valid for a pseudo-inverse.
         return lambda x, codes, weights: scores(x, codes, weights)
 
 
 def pseudo(moments: ClassMoments, divisor: float, k: int | None = None) -> ThinCovariance:
-    """The covariance of class k, or the pooled one, where the rows vary; beyond, nothing has a length."""
+    """Compute the covariance of a class, or the pooled one, on its axes of positive variance.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    divisor : float
+    k : int, optional
+        Position of the class; by default the pooled covariance.
+
+    Returns
+    -------
+    ThinCovariance
+    """
     spectrum = principal(moments, k)
     whole = one_scatter(moments, k)
-    # Lengths that the rounding of the columns alone would give say nothing of the data.
+    # Eigenvalues of the size of the rounding errors of the columns carry no information.
     rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * spectrum.unit)
     relative = EPS * max(spectrum.lengths.shape[0], spectrum.n_columns) * np.sqrt(spectrum.lengths.max())
     kept = np.sqrt(spectrum.lengths) > max(rounding, relative)
@@ -62,7 +77,18 @@ def pseudo(moments: ClassMoments, divisor: float, k: int | None = None) -> ThinC
 
 
 def ignored(covariance: Covariance, moments: ClassMoments) -> tuple[int, float]:
-    """Rank of a pseudo-inverse, and the share of the squared differences of means that it leaves out."""
+    """Return the rank, and the proportion of the squared mean differences in the ignored complement.
+
+    Parameters
+    ----------
+    covariance : Covariance
+    moments : ClassMoments
+
+    Returns
+    -------
+    rank : int
+    ignored : float
+    """
     rank = len(covariance.root)
     if not isinstance(covariance, ThinCovariance):
         return rank, 0.0

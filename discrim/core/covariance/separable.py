@@ -1,20 +1,21 @@
 """Separable covariances of columns that are the entries of a matrix: one of its rows, one of its columns.
 
 *Model.* The p = r c columns, in their order, are a matrix of r rows and c columns, row by row: column j c + l
-is its entry (j, l). Within a class it has the matrix normal law, whose covariance of the entries (j, l) and
-(k, m) is U_jk V_lm: U (r, r) is that of rows and V (c, c) that of columns, and of the p columns in their
-order it is the Kronecker product of U and V (Dawid, 1981, Biometrika 68, 265-274). Only the product is
-determined; here U has the trace r, so that V is the average over the rows of the covariance of their entries.
+is its entry (j, l). Within a class it has the matrix normal distribution, in which the covariance of the
+entries (j, l) and (k, m) is U_jk V_lm: U (r, r) is the covariance of rows and V (c, c) of columns, and the
+covariance of the p columns is the Kronecker product of U and V (Dawid, 1981, Biometrika 68, 265-274). Only
+the product is identified; here U has the trace r, so V is the average over the rows of the covariance of
+their entries.
 
-*Maximum.* With W the scatter of the columns over N rows, the likelihood is largest where
+*Maximum.* With W the scatter of the columns over N rows, the likelihood is largest if
 
     U_jk = sum_lm W_(jl)(km) (V^-1)_lm / (c N),    V_lm = sum_jk W_(jl)(km) (U^-1)_jk / (r N),
 
-which are solved in turn (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123). No
-step lowers the likelihood. Each is made with the rows of a root of W, matrices A_i with W the sum of their
-products, as the triangle of a QR decomposition of the A_i whitened on one side: nothing is squared, and no
-row of the table is read again. A maximum takes r/c and c/r degrees of freedom at least. The first step takes
-V for a sphere.
+which are solved alternately (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123).
+No step lowers the likelihood. Each step uses the rows of a root of W, matrices A_i with W the sum of their
+products, and computes the triangle of a QR decomposition of the A_i whitened on one side: nothing is squared,
+and no row of the table is read again. A maximum requires at least r/c and c/r degrees of freedom. The first
+step assumes that V is a sphere.
 """
 
 from __future__ import annotations
@@ -41,20 +42,20 @@ from discrim.core.moments.row_sums import Spread, packed_triangle
 from discrim.core.numerics.arrays import Floats
 
 CLOSE = 1e-12
-"""Change of a root, relative to its lengths, at which the search ends."""
+"""Change of a root, relative to the lengths of its columns, at convergence."""
 
 MOST_STEPS = 5000
-"""Steps after which a search that has not ended is taken for one without an end."""
+"""Maximum number of steps; a search that has not converged then is treated as divergent."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeparableCovariance(CovarianceModel):
-    """The covariance of the entries of a matrix, by its rows and its columns.
+    """Covariance of the entries of a matrix, separable into rows and columns.
 
     Attributes
     ----------
     rows, columns : int
-        Of the matrix.
+        Numbers of rows and columns of the matrix.
     """
 
     rows: int = 1
@@ -64,7 +65,7 @@ class SeparableCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True, is_maximum_likelihood=True)
 
     def bind_classes(self, levels: Sequence[Any], n_columns: int) -> SeparableCovariance:
-        """The same, where the columns are such a matrix; else a DataError."""
+        """Return the model; raise DataError if the number of columns is not the size of the matrix."""
         if n_columns != self.rows * self.columns:
             raise CoreDataError(
                 "matrix_of_other_size",
@@ -78,11 +79,11 @@ class SeparableCovariance(CovarianceModel):
 
     @classmethod
     def required_moments(cls, full: Spread, *, thin: bool = False) -> Spread:
-        """All products of columns, of few rows too."""
+        """Return the full second moments, for few rows too."""
         return full
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """The covariances of largest likelihood, over divisors; a NoEstimateError where there is none."""
+        """Estimate the covariances by maximum likelihood; raise NoEstimateError without a maximum."""
         moments = comparable(moments)
         found = []
         for k, divisor in each_covariance(divisors):
@@ -91,15 +92,32 @@ class SeparableCovariance(CovarianceModel):
         return CovarianceEstimates(self, moments, tuple(found))
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Those of U and V, whose product has one scale."""
+        """Return the number of parameters of U and V, which have one common scale."""
         own = self.rows * (self.rows + 1) // 2 + self.columns * (self.columns + 1) // 2 - 1
         return n_covariances * own
 
 
 def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = None) -> tuple[Floats, Floats]:
-    """Triangular roots (r, r) and (c, c) of U and V, of the scatter of class k or of all classes.
+    """Estimate the separable covariance of a scatter.
 
-    It is that of columns in the units of the data times one number, as `common_unit` says.
+    Parameters
+    ----------
+    moments : ClassMoments
+    shape : (int, int)
+        Numbers of rows r and columns c of the matrix.
+    k : int, optional
+        Position of a class; by default the pooled scatter.
+
+    Returns
+    -------
+    u : (r, r) float
+    v : (c, c) float
+        Upper triangular roots of U and V, for columns in units of the `common_unit` of the moments.
+
+    Raises
+    ------
+    SingularEstimateError
+        The likelihood does not have a maximum.
 
     Examples
     --------
@@ -126,7 +144,7 @@ def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = Non
         u = _triangle(across, v)
         if _is_singular(u, len(across) * c):
             raise singular
-        # Of trace r: the scale is that of V.
+        # Normalize U to trace r; V contains the scale.
         u /= np.sqrt((u**2).sum() / r)
         v = _triangle(down, u) / np.sqrt(r)
         if _is_singular(v, len(across) * r):
@@ -138,7 +156,7 @@ def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = Non
 
 
 def _root(one: ClassMoments) -> Floats:
-    """Rows (m, p) whose products are a scatter, in the units of the data but for one number."""
+    """Return rows (m, p) whose cross-products are the scatter, in the units of the data times a constant."""
     unit = one.common_unit
     if one.roots is not None:
         return np.asarray(one.roots[0] * unit)
@@ -147,7 +165,18 @@ def _root(one: ClassMoments) -> Floats:
 
 
 def _triangle(matrices: Floats, root: Floats) -> Floats:
-    """Triangular root (a, a) of the products of matrices (m, a, b) whose rows a root (b, b) whitens."""
+    """Return the triangular root of the cross-products of whitened matrices.
+
+    Parameters
+    ----------
+    matrices : (m, a, b) float
+    root : (b, b) float
+        Triangular root that whitens the rows of the matrices.
+
+    Returns
+    -------
+    (a, a) float
+    """
     m, a, b = matrices.shape
     rows = np.ascontiguousarray(matrices).reshape(m * a, b)
     whitened = scipy.linalg.blas.dtrsm(1.0, root, rows, side=1).reshape(m, a, b)
@@ -156,6 +185,6 @@ def _triangle(matrices: Floats, root: Floats) -> Floats:
 
 
 def _is_singular(root: Floats, count: int) -> bool:
-    """Whether a triangular root, of the products of so many rows, has a diagonal that is rounding."""
+    """Return whether a triangular root, from `count` rows, has a diagonal element within rounding errors."""
     lengths = np.sqrt((root**2).sum(axis=0))
     return not (np.diagonal(root) > EPS * count * lengths).all()

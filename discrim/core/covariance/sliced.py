@@ -1,21 +1,23 @@
-"""Covariances on reduced axes of quadratic discriminant analysis: sliced average variance estimation.
+"""Covariances on reduced axes of quadratic discriminant analysis: sliced average variance estimation (SAVE).
+
+`SAVECovariance` is the covariance model of `qda(..., ncomp=)`.
 
 *Axes.* Let z be a row less the mean of all rows, whitened by the covariance S of all rows (divisor N), p_k
-the share of class k, and S_k the covariance of z in it (divisor n_k). As the S_k and the means together give
-sum_k p_k S_k + between = I, a direction along which every class has the variance of all rows has equal means
-too: what tells normal classes with a covariance each apart lies in the span of all I - S_k. The axes are the
-leading eigenvectors v of
+the proportion of class k, and S_k the covariance of z in it (divisor n_k). Because the S_k and the means
+satisfy sum_k p_k S_k + between = I, a direction along which every class has the variance of all rows has
+equal means too: all differences between normal classes with individual covariances are in the span of all
+I - S_k. The axes are the leading eigenvectors v of
 
     M = sum_k p_k (I - S_k)^2
 
 (Cook & Weisberg, 1991, JASA 86, 328-332; Cook & Yin, 2001, Australian & New Zealand Journal of Statistics 43,
-147-199; Pardoe, Yin & Cook, 2007, Technometrics 49, 172-183). The directions in the columns are S^-1/2 v: of
-variance one over all rows, uncorrelated, and free of the units of the columns, and of any change of these to
-as many combinations.
+147-199; Pardoe, Yin & Cook, 2007, Technometrics 49, 172-183). In terms of the columns, the directions are
+S^-1/2 v: they have variance one over all rows, are uncorrelated, and are equivariant under regular linear
+transformations of the columns, such as other units.
 
-*As axes.* A rule of normal classes is the same in any coordinates of the same scores. So the directions are
-turned into orthonormal ones in their order, by a QR: the first q span what the first q directions do, for
-each q. Log-determinants are then told of the scores of variance one.
+*Orthonormal axes.* A rule of normal classes is the same in any coordinates of the same scores. Therefore the
+directions are orthonormalized in their order by a QR: the first q axes span the same space as the first q
+directions, for each q. Log-determinants refer to the scores of variance one.
 """
 
 from __future__ import annotations
@@ -44,15 +46,17 @@ from discrim.core.rules.leave_one_out import LeftOut, by_refits
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicedAxes(TotalAxes):
-    """Axes of sliced average variance estimation; lengths are shares of the sum of the eigenvalues of M.
+    """Axes of sliced average variance estimation; `lengths` are shares of the sum of the eigenvalues of M.
 
     Attributes
     ----------
     eigenvalues : (p,) float
+        Eigenvalues of M.
     directions : (p, p) float
-        In rows, of y = z * unit: of variance one over all rows, the largest coefficient positive.
+        Directions in rows, of y = z * unit, with variance one over all rows. The largest coefficient is
+        positive.
     sizes : (p,) float
-        Length that each direction has beyond those before it.
+        Length of the component of each direction that is orthogonal to earlier directions.
     """
 
     eigenvalues: Floats
@@ -60,35 +64,35 @@ class SlicedAxes(TotalAxes):
     sizes: Floats
 
     def reach(self, moments: ClassMoments) -> ClassMoments:
-        """Moments as they are: columns over their standard deviations are all within reach."""
+        """Return the moments unchanged, because standardized columns are on comparable scales."""
         return moments
 
     def loadings(self, scale: Floats) -> Floats:
-        """The directions in the columns."""
+        """Return the directions (p, p) in terms of the columns; `scale` (p,) is the scale of z."""
         return np.asarray(self.directions * self.unit * scale)
 
     def tied_axes(self, count: int) -> tuple[int, int] | None:
-        """Return the axes of equal eigenvalues that are separated if so many axes are kept."""
-        # Rounding errors of the eigenvalues are those of the identity, from which covariances are subtracted.
+        """Return the axes of equal eigenvalues that are separated if the first `count` axes are kept."""
+        # Eigenvalues have the rounding errors of the identity, from which covariances are subtracted.
         return tied_axes(self.eigenvalues, count, floor=max(float(self.eigenvalues[0]), 1.0))
 
     def covariance_of(self, covariance: Covariance, count: int) -> Floats:
-        """That (q, q) of the scores on the first directions, from one of the columns z."""
+        """Return the covariance (q, q) of the scores on `count` directions, from a covariance of z."""
         there = self.directions[:count] * self.unit
         return np.asarray(there @ covariance.matrix() @ there.T)
 
     def columns_at(self, scores: Floats) -> Floats:
-        """Rows z (m, p), about the mean of all, that have these scores (m, q) on the first directions."""
+        """Return rows z (m, p), about the overall mean, with these scores (m, q) on the first directions."""
         turned = np.linalg.pinv(self.directions[: scores.shape[1]])
         return np.asarray(scores @ turned.T / self.unit)
 
     def log_factor(self, count: int) -> float:
-        """Logarithm of what so many axes, together, have beyond the scores of variance one."""
+        """Return the log-determinant of the change from orthonormal axes to scores of variance one."""
         return -float(np.log(self.sizes[:count]).sum())
 
 
 def sliced_axes(moments: ClassMoments) -> SlicedAxes:
-    """The axes of moments by class; a NoEstimateError where the covariance of all rows is singular."""
+    """Compute the axes from moments by class; raise NoEstimateError if the total covariance is singular."""
     whole = moments.as_one()
     sd = np.sqrt(total_squares(whole) / whole.total)
     p = moments.n_columns
@@ -122,9 +126,20 @@ def sliced_axes(moments: ClassMoments) -> SlicedAxes:
 
 
 def _lower_root(whole: ClassMoments, sd: Floats) -> Floats | None:
-    """Lower triangular root (p, p) of the covariance of columns over these deviations; None if singular.
+    """Return the lower triangular root of the total covariance of scaled columns; None if it is singular.
 
-    Where moments have roots, as those of nearly collinear columns do, their digits are not squared away.
+    Roots of the moments, which nearly collinear columns have, are used without squaring them.
+
+    Parameters
+    ----------
+    whole : ClassMoments
+        Moments of all rows as one class.
+    sd : (p,) float
+        Standard deviations that divide the columns.
+
+    Returns
+    -------
+    (p, p) float or None
     """
     if whole.roots is None:
         try:
@@ -137,7 +152,23 @@ def _lower_root(whole: ClassMoments, sd: Floats) -> Floats | None:
 
 
 def _whitened(moments: ClassMoments, k: int, sd: Floats, root: Floats) -> Floats:
-    """Covariance (p, p) of class k in columns over these deviations, whitened by a lower triangular root."""
+    """Return the covariance of a class, whitened by the total covariance.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class.
+    k : int
+        Position of the class.
+    sd : (p,) float
+        Standard deviations that divide the columns.
+    root : (p, p) float
+        Lower triangular root of the total covariance of the scaled columns.
+
+    Returns
+    -------
+    (p, p) float
+    """
     count = moments.counts[k]
     if moments.roots is not None:
         own = moments.roots[k] / np.sqrt(count) / sd
@@ -149,7 +180,7 @@ def _whitened(moments: ClassMoments, k: int, sd: Floats, root: Floats) -> Floats
 
 @dataclass(frozen=True, slots=True)
 class SAVECovariance(SubspaceCovariance):
-    """A kind of covariance of the scores on leading axes of sliced average variance estimation."""
+    """Covariance model for the scores on the leading axes of sliced average variance estimation."""
 
     name = "sliced"
     by = "save"
@@ -157,39 +188,49 @@ class SAVECovariance(SubspaceCovariance):
 
     @property
     def depends_on_units(self) -> bool:
-        """Never: the covariance of all rows whitens the columns."""
+        """Whether the axes depend on the units of the columns: never, because columns are whitened."""
         return False
 
     # ---- estimates
 
     def spectrum(self, moments: ClassMoments) -> SlicedAxes:
-        """All axes of some moments."""
+        """Return all axes of the moments."""
         return sliced_axes(moments)
 
     def too_few(self, wanted: int, there: int) -> NoEstimateError:
-        """The error that there are fewer axes than are wanted."""
+        """Return the error for fewer axes (`there`) than requested (`wanted`)."""
         return UnsuitableOptionError("fewer_columns_than_axes", wanted=wanted, available=there)
 
     def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
-        """The error that so many scores have no covariance in class k."""
+        """Return the error for scores with a singular covariance.
+
+        Parameters
+        ----------
+        wanted : int
+            Number of scores.
+        free : int
+            Degrees of freedom.
+        k : int or None
+            Position of the class.
+        """
         return SingularEstimateError(
             "singular_scores_of_ncomp", class_positions=positions(k), wanted=wanted, df=free
         )
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Scores of rows that refits have to say: the axes are those of the rows and of their classes."""
+        """Return missing scores, for refits to compute: the axes depend on all rows and their classes."""
         takes = "of reduced axes takes a refit for each row"
         return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
 
     @property
     def refits_each_row(self) -> bool:
-        """Always: axes that know the class of a row would flatter it."""
+        """Whether leaving out a row requires a refit: always, because fixed axes would bias error rates."""
         return True
 
     # ---- files
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError unless the axes are those of a full covariance."""
+        """Raise InvalidStateError unless the axes have a full covariance without further options."""
         SubspaceCovariance.check_restored(self, n_covariances, n_columns)
         if not self.inner.traits.is_full or self.standardized or self.indicators is not None:
             raise InvalidStateError("its axes do not go with its structure")
