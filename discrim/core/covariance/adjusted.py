@@ -4,7 +4,7 @@
 `slopes` and `parallel_roots`.
 
 *Model.* With u (q,) the covariates of a row and x (p,) its columns, x is normal in class k with the mean
-a_k + B'u and the covariance S: the classes are compared at equal covariates, like in the analysis of
+a_k + B'u and the covariance S: the classes are compared at equal covariates, the model of the analysis of
 covariance (Cochran & Bliss, 1948, Annals of Mathematical Statistics 19, 151-176; Rao, 1949, Sankhya 9,
 343-366). Differences between the classes in the distribution of u are not used. With normal distributions of
 u of one covariance, the model of CATCH (Pan, Mai & Zhang, 2019, Journal of the American Statistical
@@ -69,17 +69,17 @@ class ConditionalCovariance(Covariance):
 
     @property
     def rest(self) -> Covariance:
-        """The covariance (p, p) of the columns other than the covariates, given the covariates."""
+        """The covariance (p, p) of the columns other than the covariates, conditional on these."""
         return Covariance.from_root(self.root[self.covariates :, self.covariates :])
 
     @property
     def inverse(self) -> Floats:
-        """Matrix (q + p, p) that whitens the columns given the covariates."""
+        """Matrix (q + p, p) that whitens the columns conditional on the covariates."""
         return self.whole.inverse[:, self.covariates :]
 
     @property
     def logdet(self) -> float:
-        """Log-determinant of the covariance given the covariates."""
+        """Log-determinant of the conditional covariance."""
         return float(2.0 * np.log(np.abs(np.diagonal(self.root)[self.covariates :])).sum())
 
     @property

@@ -100,7 +100,7 @@ def estimated(
 ) -> tuple[Covariance, ...]:
     """Fit copies of an estimator to rows less the means of their classes.
 
-    Estimators with `get_params` are copied like by scikit-learn's `clone`.
+    Estimators with `get_params` are copied in the same way as by scikit-learn's `clone`.
 
     Parameters
     ----------

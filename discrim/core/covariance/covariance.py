@@ -125,13 +125,16 @@ class Covariance:
         return np.asarray(self.root.T @ (self.root @ columns))
 
     def whiten(self, columns: Floats) -> Floats:
-        """Return T' columns, with T = R^-1, for columns (p, m); the result has unit covariance."""
+        """Return T' columns (p, m), with T = R^-1; the result has unit covariance."""
         if self.is_diagonal:
             return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
         return self._solved(columns, transposed=True)
 
     def unwhiten(self, columns: Floats) -> Floats:
-        """Return T columns, with T = R^-1: coefficients of the data from those (p, m) of whitened data."""
+        """Return T columns, with T = R^-1.
+
+        This maps coefficients (p, m) of whitened data to coefficients of the data.
+        """
         if self.is_diagonal:
             return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
         return self._solved(columns, transposed=False)
@@ -158,10 +161,22 @@ class Covariance:
 
 
 def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> Covariance:
-    """Return the pooled covariance within classes, from moments of full rank (see `dependencies`).
+    """Return the pooled covariance within classes.
 
     The root of the moments, divided by the square root of the divisor, is the root of the covariance. Without
     a root, the scatter is factorized by Cholesky.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of full rank (see `dependencies`).
+    divisor : float
+    diagonal : bool
+        Whether only variances are used.
+
+    Returns
+    -------
+    Covariance
     """
     whole = moments.pooled()
     if diagonal:
@@ -170,7 +185,20 @@ def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> 
 
 
 def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False) -> tuple[Covariance, ...]:
-    """Return the covariance of each class, from moments with a scatter for each and divisors (K,)."""
+    """Return the covariance of each class.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        With a scatter of full rank for each class.
+    divisors : (K,) float
+    diagonal : bool
+        Whether only variances are used.
+
+    Returns
+    -------
+    tuple of K Covariance
+    """
     if diagonal:
         return tuple(Covariance.from_root(sd) for sd in np.sqrt(moments.squares / divisors[:, None]))
     if moments.roots is not None:
@@ -179,7 +207,20 @@ def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False)
 
 
 def common_divisor(moments: ClassMoments, method: str, covariates: int = 0) -> float:
-    """Return the divisor of the pooled scatter: N - K - q with q covariates for "moment", else N."""
+    """Return the divisor of the pooled scatter.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    method : str
+    covariates : int
+        Number of covariates, q.
+
+    Returns
+    -------
+    float
+        N - K - q for "moment", else N.
+    """
     return moments.total - (moments.n_classes + covariates if method == "moment" else 0)
 
 
@@ -377,7 +418,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     unit = np.where(lengths > 0, lengths, 1.0)
     root = one.roots[0] / unit
     rounding = rounding / unit
-    # The independent columns equal basis @ triangle, so that slopes follow by substitution.
+    # The independent columns equal basis @ triangle, therefore slopes follow by substitution.
     basis = np.zeros((len(root), p), order="F")
     triangle = np.zeros((p, p), order="F")
     kept: list[int] = []

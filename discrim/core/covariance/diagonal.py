@@ -136,7 +136,18 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         return CovarianceEstimates(self.with_shrinkages(*shrinkages), moments, tuple(covariances))
 
     def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
-        """Return leave-one-out scores under each candidate of the shrinkage."""
+        """Return leave-one-out scores under each candidate of the shrinkage.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        divisors : (1,) or (K,) float
+        log_prior : (K,) float
+
+        Returns
+        -------
+        Trial
+        """
         candidates = np.array(self.shrinkage.grid)
         return diagonal_trial(comparable_to_median(moments), divisors, log_prior, candidates)
 
@@ -289,6 +300,7 @@ def strimmer_without(moments: ClassMoments, powers: Powers, *, common: bool) -> 
     """
 
     def found(rows: WithoutRow) -> Floats:
+        """Return the shrinkages (m,) without each row."""
         gone = rows.gone
         if common:
             fourths = powers.without(rows.deviations, rows.codes, gone.out, gone.count)

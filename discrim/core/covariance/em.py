@@ -3,8 +3,8 @@
 `fit_em` computes the estimates for LDA and QDA, and `EMCovariance` is the covariance model.
 
 Such a fit stores moments with the counts of the rows, the means of maximum likelihood, and scatters that
-divided by the counts are the covariances. Rules, functions and axes are computed from these moments like from
-others. Results that depend on the sampling distribution of moments are refused.
+divided by the counts are the covariances. Rules, functions and axes are computed from these moments in the
+usual way. Results that depend on the sampling distribution of moments are refused.
 
 *EM.* Rows of class k are normal with mean m_k and a covariance S that the classes share, and only some
 columns of each row are observed. EM maximizes the product of the normal densities of the observed values
@@ -512,7 +512,7 @@ class EMCovariance(FullCovariance):
 
 @dataclass(frozen=True, slots=True)
 class IncompleteEMCovariance(EMCovariance):
-    """Full covariance of rows of which some have missing values: it is not a function of their moments."""
+    """Full covariance of rows with missing values, which is not a function of the moments of the rows."""
 
     traits = CovarianceTraits(
         is_full=True, is_moment_estimate=False, is_maximum_likelihood=True, uses_incomplete_rows=True

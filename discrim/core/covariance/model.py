@@ -60,18 +60,18 @@ class NormalClasses:
 
 @dataclass(frozen=True, slots=True)
 class SeparatedAxes:
-    """A number of axes that separates axes of equal eigenvalues.
+    """Choice of a number of axes that separates axes of equal eigenvalues.
 
     Attributes
     ----------
     k : int or None
-        The class; None for the axes of all classes.
+        Position of the class; None for the axes of all classes.
     count : int
-        The number.
+        Number of axes that are kept.
     tie : (int, int)
-        First and last of the axes of equal eigenvalues.
+        First and last of the axes of equal eigenvalues, from one.
     most : int or None
-        The largest number, if it is less than the number of axes.
+        Largest number of axes that can be chosen, if it is less than the number of axes.
     """
 
     k: int | None
@@ -145,7 +145,7 @@ class StandardSphere(Sphere):
 
 
 SPHERES = (Sphere(), StandardSphere())
-"""The units of the data, and standard deviations: by whether columns are standardized."""
+"""Units of the data, and of standardized columns; indexed by whether columns are standardized."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +247,7 @@ class CovarianceModel(ABC):
         return self
 
     def for_refit(self) -> CovarianceModel:
-        """Return the model of other moments; parameters that only observations determine stay."""
+        """Return the model for a refit; parameters that only observations determine are kept."""
         return self
 
     def for_class(self, k: int | None) -> CovarianceModel:
@@ -256,12 +256,12 @@ class CovarianceModel(ABC):
 
     @property
     def subspace(self) -> Any:
-        """The model itself, a `SubspaceCovariance`, if it compares the classes on a few axes; else None."""
+        """The model itself if it compares the classes on a few axes (a `SubspaceCovariance`), else None."""
         return None
 
     @property
     def is_common(self) -> bool:
-        """Whether models of a covariance for each class estimate one for all of them."""
+        """Whether the model has one covariance for all classes although it is fitted by class."""
         return False
 
     # ---- shrinkage
@@ -286,7 +286,20 @@ class CovarianceModel(ABC):
         return self
 
     def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
-        """Return leave-one-out scores under each candidate of the shrinkage."""
+        """Return leave-one-out scores under each candidate of the shrinkage.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Divided by `column_units`.
+        divisors : (1,) or (K,) float
+        log_prior : (K,) float
+
+        Returns
+        -------
+        Trial
+            Function of rows that yields scores (K, m) for each candidate.
+        """
         return lambda x, codes, weights: iter(())
 
     # ---- moments
@@ -343,7 +356,13 @@ class CovarianceModel(ABC):
     def fit_to_rows(self, rows: RowBlocks, moments: ClassMoments, divisors: Floats) -> Self:
         """Return a copy with the row-dependent parameters (such as the Ledoit-Wolf intensity) estimated.
 
-        Rows and moments are divided by `column_units`.
+        Parameters
+        ----------
+        rows : iterable of blocks
+            Divided by `column_units`.
+        moments : ClassMoments
+            Moments of these rows.
+        divisors : (1,) or (K,) float
         """
         return self
 
@@ -438,7 +457,7 @@ class SingleShrinkageModel(CovarianceModel):
         return replace(self, shrinkage=self.shrinkage.unfitted())
 
     def for_refit(self) -> Self:
-        """Return the model of other moments; a shrinkage that only observations determine stays."""
+        """Return the model for a refit; a shrinkage that only observations determine is kept."""
         return replace(self, shrinkage=self.shrinkage.for_refit())
 
     @property

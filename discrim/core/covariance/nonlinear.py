@@ -68,8 +68,7 @@ MAX_CHUNK = 2**18
 class NonlinearCovariance(CovarianceModel):
     """Covariance with eigenvalues shrunk by analytical nonlinear shrinkage.
 
-    Linearly dependent columns are refused like by the full covariance, unless there are more columns than
-    degrees of freedom.
+    Linearly dependent columns are not allowed, unless there are more columns than degrees of freedom.
 
     Attributes
     ----------
@@ -83,12 +82,12 @@ class NonlinearCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True)
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return the columns that others determine; of fewer degrees of freedom, all if none varies."""
+        """Return linearly dependent columns; if p exceeds the degrees of freedom, all if none varies."""
         is_wide = degrees_of_freedom(moments, k) < moments.n_columns
         return all_constant(moments, k) if is_wide else dependencies(moments, k)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Return the covariances; raise NoEstimateError if there are fewer than `MIN_DF`."""
+        """Estimate the covariances; raise NoEstimateError with fewer than `MIN_DF` degrees of freedom."""
         moments = self.rescaled(moments)
         in_units = self.sphere.in_units(moments)
         return CovarianceEstimates(
@@ -114,18 +113,18 @@ class NonlinearCovariance(CovarianceModel):
         for k, divisor in each_covariance(divisors):
             axes, shrunk = shrunk_axes(in_units, k)
             sample = np.pad(axes.lengths, (0, len(shrunk) - len(axes.lengths)))
-            # The axes are those of columns in the units of the data times one number.
+            # The axes refer to columns in the units of the data times a constant.
             square = divisor * (in_units.scale[0] * axes.unit[0]) ** 2
             pairs.append((sample / square, shrunk / square))
         return pairs
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Return leave-one-out scores; standard deviations that columns are divided by are kept."""
+        """Return leave-one-out scores; standardized columns keep the standard deviations of all rows."""
         return self.sphere.left_out(fitted, nonlinear_left_out)
 
 
 def degrees_of_freedom(moments: ClassMoments, k: int | None) -> float:
-    """Return n_k - 1 of class k, or N - K of all classes together (None)."""
+    """Return the degrees of freedom n_k - 1 of class k, or N - K of all classes together (None)."""
     return moments.total - moments.n_classes if k is None else float(moments.counts[k]) - 1.0
 
 
@@ -184,10 +183,10 @@ def shrunk_axes(moments: ClassMoments, k: int | None) -> tuple[Principal, Floats
 
 
 def positive_axes(moments: ClassMoments, k: int | None) -> Principal:
-    """Return the principal axes of a scatter whose eigenvalues are positive.
+    """Return the principal axes of a scatter with positive eigenvalues.
 
-    All p eigenvalues are positive if there are as many rows less classes as columns. Otherwise there are at
-    most as many as rows less classes, and fewer if rows are repeated.
+    With at least p degrees of freedom these are all p axes. Otherwise there are at most as many axes as
+    degrees of freedom, and fewer if rows are repeated.
     """
     one = one_scatter(moments, k)
     axes = principal(one)
@@ -223,7 +222,7 @@ def without_row(axes: Principal, deviation: Floats, lift: float, df: float) -> t
         Shrunk eigenvalues.
     rotation : (r, r) float
         Eigenvectors in rows, on the axes.
-    None is returned if too few digits remain, or too few degrees of freedom.
+    The result is None if too few digits or degrees of freedom remain.
     """
     r, p = len(axes.lengths), axes.n_columns
     sd = np.sqrt(axes.lengths)
@@ -333,7 +332,7 @@ def spectral_density(eigenvalues: Floats, bandwidth: float) -> tuple[Floats, Flo
     ----------
     eigenvalues : (r,) float
     bandwidth : float
-        Bandwidth of the kernel of each eigenvalue, as a multiple of the eigenvalue.
+        Bandwidth of the kernel of each eigenvalue, relative to the eigenvalue.
 
     Returns
     -------
@@ -355,7 +354,7 @@ def spectral_density(eigenvalues: Floats, bandwidth: float) -> tuple[Floats, Flo
 
 
 def _kernel_factor(bandwidth: float) -> float:
-    """Return the factor of -g(v) for pi times the Hilbert transform of the kernel."""
+    """Return the factor by which -g(v) is multiplied for pi times the Hilbert transform of the kernel."""
     return 1.5 / (float(np.sqrt(5.0)) * bandwidth)
 
 

@@ -410,6 +410,7 @@ def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
 
 
 def _thin_of_columns(covariance: ThinCovariance, keep: Codes) -> ThinCovariance:
+    """Return the covariance of the columns at positions `keep` (q,)."""
     unit = covariance.unit[keep]
     axes = covariance.axes[:, keep]
     sd = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1))

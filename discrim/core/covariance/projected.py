@@ -102,7 +102,8 @@ class ProjectedCovariance(ThinCovariance):
     Attributes
     ----------
     more : float
-        Difference between the log-determinant in the units of the columns and the log-determinant of y.
+        Constant that `logdet` adds to the log-determinant of the covariance of y, for the units; see
+        `Scores.more`.
     """
 
     more: float
@@ -203,7 +204,10 @@ class Scores:
 
     @property
     def more(self) -> float:
-        """Log-determinant in the units of the columns minus the log-determinant of the scores."""
+        """Constant that converts a log-determinant of scores to the units of the data.
+
+        It includes 2 sum(log(scale)), because log-determinants refer to z.
+        """
         return 2.0 * (float(np.log(self.scale).sum()) - self.spectrum.log_factor(len(self.axes)))
 
 

@@ -4,7 +4,7 @@
 distributions.
 
 A robust fit stores moments with the counts of all rows, the robust means, and scatters that divided by the
-counts are the robust covariances. Rules, functions and axes are computed from these moments like from others.
+counts are the robust covariances. Rules, functions and axes are computed from these moments in the usual way.
 
 *Minimum covariance determinant.* Means and covariances are computed from the most concentrated rows: of all
 subsets of h rows, n/2 < h <= n, the one whose covariance has the smallest determinant (Rousseeuw,
@@ -662,7 +662,7 @@ ROBUST = ("t", "mcd")
 
 @dataclass(frozen=True, slots=True)
 class RobustCovariance(FullCovariance):
-    """The full covariance of robust estimates: base class of the models of each estimator.
+    """Full covariance of robust estimates: base class of the models of each estimator.
 
     Attributes
     ----------
@@ -681,7 +681,7 @@ class RobustCovariance(FullCovariance):
     )
 
     def for_refit(self) -> FullCovariance:
-        """Return the covariance of moments that are robust estimates already."""
+        """Return the full covariance, because the moments contain the robust estimates."""
         return FullCovariance()
 
     @property
@@ -782,7 +782,7 @@ class MCDCovariance(RobustCovariance):
             raise InvalidStateError(f"its subset is {self.support_fraction:g} of the rows")
 
     def subset_sizes(self, moments: ClassMoments) -> Floats:
-        """Return the rows h of the subset of each class, and of all rows if the covariance is common."""
+        """Return the sizes h of the subsets, by class and, for a common covariance, of all rows."""
         rows = moments.counts if moments.spread == "class" else np.append(moments.counts, moments.total)
         return np.array([subset_size(int(n), moments.n_columns, self.support_fraction) for n in rows])
 

@@ -87,7 +87,7 @@ class SlicedAxes(TotalAxes):
         return np.asarray(scores @ turned.T / self.unit)
 
     def log_factor(self, count: int) -> float:
-        """Return the log-determinant of the change from orthonormal axes to scores of variance one."""
+        """Return the log-determinant of the change from scores of variance one to orthonormal axes."""
         return -float(np.log(self.sizes[:count]).sum())
 
 

@@ -10,7 +10,7 @@ frequencies f_i and weights u_i = (nu + p)/(nu + d_i),
     m_k = sum_k f u x / sum_k f u,    S = sum f u (x - m_k)(x - m_k)' / sum f u,    sum f u = sum f.
 
 Iterating the first two equations, with u computed from the previous means and scale, is EM with an expanded
-parameter: the likelihood increases at each step like under EM, whose divisor is sum f, but fewer steps are
+parameter: the likelihood increases at each step, as it does in EM with the divisor sum f, but fewer steps are
 needed (Kent, Tyler & Vardi, 1994, Communications in Statistics B 23, 441-453; Meng & van Dyk, 1997, JRSS B
 59, 511-567; EM itself: Lange, Little & Taylor, 1989, JASA 84, 881-896). For one class and nu >= 1 the maximum
 is unique.

@@ -157,7 +157,7 @@ MIN_SHARE_LEFT = 1e-8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnTotals:
-    """Means and sums of squares of the columns over all rows, and without each of them.
+    """Means and sums of squares of the columns over all rows, from which one row can be removed.
 
     Attributes
     ----------

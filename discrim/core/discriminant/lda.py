@@ -69,7 +69,7 @@ from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalFit(ABC):
-    """Estimates of a discriminant analysis of normal classes: of `LDAFit` and of `QDAFit`.
+    """Base class of the estimates of a discriminant analysis of normal classes, `LDAFit` and `QDAFit`.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class NormalFit(ABC):
 
     @property
     def standardize(self) -> bool:
-        """Whether the covariance model compares columns over their standard deviations."""
+        """Whether columns are divided by their standard deviations in the covariance model."""
         return self.covariance_model.column_units(self.moments) is not None
 
     @property
@@ -123,15 +123,15 @@ class NormalFit(ABC):
 
     @property
     def has_distances(self) -> bool:
-        """Whether covariances are full, and moments of the rows."""
+        """Whether the covariances are full and computed from moments of complete rows."""
         return self.covariance_model.traits.has_distances
 
     def distances(self) -> Distances:
-        """Squared distances to the class means."""
+        """Return the squared distances to the class means."""
         return gaussian.distances(self.moments, self.covariances)
 
     def classes(self, log_prior: Floats) -> NormalClasses:
-        """Return the estimated classes under another prior, a logarithm (K,)."""
+        """Return the estimated classes with another log prior (K,)."""
         return NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
 
     def refuse_left_out(self) -> None:
@@ -203,7 +203,7 @@ class LDAFit(NormalFit):
 
     @property
     def by_column(self) -> ClassMoments:
-        """The moments with all digits of each column on its own."""
+        """Moments before rescaling, with full accuracy in each column."""
         return self.moments if self.unscaled is None else self.unscaled
 
     @property
@@ -223,14 +223,14 @@ class LDAFit(NormalFit):
 
     @property
     def tested(self) -> tuple[int, int, float]:
-        """Numbers of columns, classes and rows of a test of equal means; columns and rows are less q."""
+        """Numbers of columns, classes and rows in tests of equal means; less q covariates."""
         moments = self.moments
         q = self.covariates
         return moments.n_columns - q, moments.n_classes, moments.total - q
 
     @property
     def has_tests(self) -> bool:
-        """Whether the tests of equal means (with covariates, adjusted means) for normal classes apply."""
+        """Whether tests of equal means for normal classes apply (with covariates, of adjusted means)."""
         return self.has_distances or self.covariates > 0
 
     @property
@@ -250,7 +250,7 @@ class LDAFit(NormalFit):
         return self.covariance_model.traits.has_standard_errors and self.reduced() is None
 
     def axes(self) -> Canonical:
-        """Return the canonical axes of the rule: classes weighted by the prior, like R's MASS.
+        """Return the canonical axes of the rule, with classes weighted by the prior (R's MASS does the same).
 
         `canonical` has the axes of the tests. If the prior is the class proportions, and without covariates,
         the two differ in scale only.
@@ -529,7 +529,7 @@ def fit_lda(
     Raises
     ------
     NoEstimateError
-        There is no estimate of the covariance.
+        The estimate of the covariance does not exist.
     """
     covariance_model = covariance_model or FullCovariance()
     divisors = np.array([common_divisor(moments, method, covariance_model.covariates)])

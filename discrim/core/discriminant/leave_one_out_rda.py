@@ -431,7 +431,7 @@ class _Mixer:
         return self.source.scatters
 
     def bases(self, out: float) -> list[tuple[_Basis | None, _Basis]]:
-        """Return the bases of each class, for rows of which the weight `out` is left out.
+        """Return the bases of each class, if a weight `out` of a row is left out.
 
         Returns
         -------
@@ -537,7 +537,7 @@ class LeftOutGroup:
         return scores
 
     def _fill(self, scores: Floats, x: Floats, codes: Codes, rows: Codes, out: float) -> None:
-        """Compute the scores of the rows of which the same weight is left out.
+        """Compute the scores of rows with the same left-out weight.
 
         Parameters
         ----------

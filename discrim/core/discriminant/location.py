@@ -597,6 +597,7 @@ class LocationRule:
         return found
 
     def _of_cell(self, cell: int) -> Rule:
+        """Return the linear rule of a cell, computed at its first use."""
         if cell not in self.rules:
             fit = self.fit
             cells = self.fit.cells

@@ -128,7 +128,21 @@ class NearestCentroidFit:
 
 
 def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """Return the rule of a subset of the columns, at positions `keep` (q,); `method` is not used."""
+    """Return the rule of a subset of the columns.
+
+    Parameters
+    ----------
+    fit : NearestCentroidFit
+    log_prior : (K,) float
+    method : str
+        Not used.
+    keep : (q,) int
+        Positions of the columns.
+
+    Returns
+    -------
+    Rule
+    """
     part = gaussian.means_of_columns(fit.within_reach, keep)
     return gaussian.linear_rule(part, of_columns(fit.covariance, keep), log_prior)
 

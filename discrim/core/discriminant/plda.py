@@ -231,7 +231,7 @@ class PLDAFit:
         return np.asarray(z.T @ self.axes[:, : self.n_axes])
 
     def class_laws(self) -> tuple[Floats, Floats]:
-        """Return posterior means and variances (K, r) of y_k on the axes, given the rows of the classes."""
+        """Return posterior means and variances (K, r) of y_k on the axes, conditional on the rows."""
         b = self.between[: self.n_axes]
         n = self.moments.counts[:, None]
         c = 1 / (1 + n * b)
@@ -371,7 +371,7 @@ class _Found(NamedTuple):
 
 
 def _log_likelihood(rows: _Means, found: _Found) -> float:
-    """Return the log-likelihood of the rows, in z, given their classes."""
+    """Return the log-likelihood of the rows, in z, conditional on their classes."""
     mean, axes, between = found
     n = rows.counts[:, None]
     free = rows.total - len(rows.counts)

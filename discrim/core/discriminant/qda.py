@@ -21,9 +21,9 @@ from discrim.core.rules.rules import Distances, Rule, logs_of_prior
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QDAFit(NormalFit):
-    """Estimates of a quadratic discriminant analysis, from moments by class, or diagonal ones.
+    """Estimates of a quadratic discriminant analysis, from moments by class or diagonal moments.
 
-    Divisors (K,) of the K covariances are n_k - 1 by method "moment", else n_k.
+    The divisors (K,) of the covariances are n_k - 1 for method "moment", else n_k.
     """
 
     @property
@@ -89,7 +89,7 @@ class QDAFit(NormalFit):
         Raises
         ------
         NotSupportedError
-            There is no closed form, and refits would be too slow.
+            A closed form does not exist, and refits would be too slow.
         """
         return self.covariance_model.leave_one_out(replace(self.classes(log_prior), rows=rows))
 
@@ -180,7 +180,7 @@ def fit_qda(
     Raises
     ------
     NoEstimateError
-        There is no estimate of a covariance.
+        The estimate of a covariance does not exist.
     """
     divisors = divisors_by_class(moments.counts, method)
     found = (covariance_model or FullCovariance()).estimate(moments, divisors)

@@ -395,12 +395,12 @@ def fit_rda(
 
 @dataclass(frozen=True, slots=True)
 class Regularized(CovarianceModel):
-    """Regularized covariances of scores on principal axes.
+    """Covariance model of regularized covariances of scores on principal axes.
 
     Attributes
     ----------
     pair : Regularization
-    parametrization : str
+    parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
     """
 
@@ -412,7 +412,7 @@ class Regularized(CovarianceModel):
     traits = CovarianceTraits(is_regular=True)
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return no columns: `estimate` finds mixtures without an inverse."""
+        """Return an empty list; `estimate` raises the error for singular mixtures."""
         return []
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
@@ -434,7 +434,7 @@ class Regularized(CovarianceModel):
         )
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
-        """Return the scores of each row without it, in closed form."""
+        """Return the scores of rows under the rule without each of them, in closed form."""
         how = self.pair, self.parametrization, self.method, fitted.log_prior
         return leave_one_out_rda.rda_left_out(fitted.moments, *how)
 
@@ -737,7 +737,7 @@ def path_rules(
 ) -> Iterator[PathRule]:
     """Yield the rules of all pairs in each part, by groups that share decompositions.
 
-    Pairs whose covariances are singular in a part have no rule there.
+    Pairs whose covariances are singular in a part are omitted there.
 
     Parameters
     ----------

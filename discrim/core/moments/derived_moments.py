@@ -136,7 +136,7 @@ def with_scatter(moments: ClassMoments, spread: Spread) -> ClassMoments:
 def among_classes(
     moments: ClassMoments, position: NDArray[np.intp], n_classes: int, *, by_class: bool
 ) -> ClassMoments:
-    """Extend moments to a larger set of classes; the new classes have no rows.
+    """Extend moments to a larger set of classes; the new classes are empty.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ class ClassMoments:
         return np.asarray(shown[0] + (shown - shown[0]).mean(axis=0))
 
     def means_from(self, origin: Floats) -> Floats:
-        """Class means (K, p) in z = (x - origin) * scale."""
+        """Return the class means (K, p) in z = (x - origin) * scale, for an origin (p,)."""
         return np.asarray((self.centres - origin) * self.scale + self.rests)
 
     @property
@@ -174,7 +174,7 @@ class ClassMoments:
         return row_sums.trapezium(rows) if self.scatters.ndim == 2 else row_sums.packed_triangle(rows)
 
     def as_one(self) -> ClassMoments:
-        """Return the moments of all rows as one class; its scatter is the one within plus the one between."""
+        """Return the moments of all rows as one class, whose scatter is the total scatter."""
         share = self.counts / self.total
         means = self.means
         anchor = means[int(np.argmax(self.counts))]
@@ -198,7 +198,7 @@ class ClassMoments:
 
     def columns(self, keep: NDArray[np.intp]) -> ClassMoments:
         """Return the moments of the columns at some positions (q,)."""
-        # By take, so that the memory layout, and with it the bits of products, is that of a file.
+        # With `take`, the memory layout, and with it the rounding of products, is the same as from a file.
         scatters = np.take(self.scatters, keep, axis=1)
         scatters = np.take(scatters, keep, axis=2) if scatters.ndim == 3 else scatters
         roots = None if self.roots is None else np.stack([self._rooted(root[:, keep]) for root in self.roots])
@@ -269,7 +269,17 @@ class ClassMoments:
         return ClassMoments(counts, self.rows + other.rows, centres, rests, self.scale, scatters, roots)
 
     def rescaled(self, scale: Floats) -> ClassMoments:
-        """Return the moments on another scale (p,). The square of a ratio of scales may overflow."""
+        """Return the moments on another scale.
+
+        Parameters
+        ----------
+        scale : (p,) float
+            Powers of two. The square of the ratio to the old scale may overflow.
+
+        Returns
+        -------
+        ClassMoments
+        """
         if (scale == self.scale).all():
             return self
         ratio = scale / self.scale
@@ -344,13 +354,13 @@ def gather(
 
 
 def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
-    """Merge two sets of moments, after a common scale is chosen: a single row does not determine one."""
+    """Merge two sets of moments on a common scale, because single rows do not determine a scale."""
     a, b = on_one_scale([a, b])
     return a.merge(b)
 
 
 def on_one_scale(parts: Sequence[ClassMoments]) -> list[ClassMoments]:
-    """Rescale several sets of moments to a scale that suits all of their rows."""
+    """Rescale several sets of moments to a common scale, chosen from the range of all their rows."""
     there = np.stack([part.counts > 0 for part in parts])[..., None]
     centres = np.stack([part.centres for part in parts])
     highest, lowest = (np.where(there, centres, end) for end in (-np.inf, np.inf))
@@ -382,7 +392,7 @@ def gather_parts(
     Parameters
     ----------
     blocks : iterable of (x, codes, weights)
-        As of `gather`, with codes part * n_classes + class.
+        See `gather`; the codes are part * n_classes + class.
     n_parts, n_classes, n_columns : int
     spread : Spread
         Which second moments are stored.
@@ -559,8 +569,24 @@ def _moments(sums: Sums) -> ClassMoments:
 
 
 def split_mean(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
-    """Return base + step / scale, rounded, and its rounding error in units of z."""
-    # In one memory layout, so that moments read from a file give the same bits.
+    """Add a step to class means, and return the rounded sum with its rounding error.
+
+    Parameters
+    ----------
+    base : (..., p) float
+        Means in the units of the data.
+    step : (..., p) float
+        Step in units of z.
+    scale : (p,) float
+
+    Returns
+    -------
+    centres : (..., p) float
+        base + step / scale, rounded.
+    rests : (..., p) float
+        Rounding errors, in units of z.
+    """
+    # In C order, because moments that are read from a file have to give the same bits.
     centres = np.add(base, step / scale, order="C")
     return centres, np.subtract(step, (centres - base) * scale, order="C")
 
@@ -570,7 +596,7 @@ LIGHT = 1e-9
 
 
 def no_freedom(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
-    """Return the error for weights whose sum leaves fewer than p degrees of freedom within classes."""
+    """Return the error for weights that leave fewer than p degrees of freedom within classes."""
     return CoreNotSupportedError("too_little_weight", total=total, required=n_classes + n_columns)
 
 
@@ -594,7 +620,20 @@ def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C
 
 
 def from_class_means(moments: ClassMoments, x: Floats, classes: Codes | int) -> Floats:
-    """Return deviations (p, m), in z, of rows x (m, p) from the mean of a class or of their classes (m,)."""
+    """Return deviations of rows from class means.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    x : (m, p) float
+    classes : (m,) int or int
+        Class of each row, or one class for all rows.
+
+    Returns
+    -------
+    (p, m) float
+        In units of z.
+    """
     z = standard_columns(x, moments.centres[classes].T, moments.scale)
     z -= moments.rests[classes].T.reshape(len(z), -1)
     return z

@@ -27,7 +27,7 @@ from discrim.core.numerics.map_reduce import map_reduce
 RowBlock = tuple[Floats, Codes, Floats | None]
 """A block of rows: x (m, p), codes (m,) of their classes, and weights (m,) or None."""
 RowBlocks = Iterable[RowBlock]
-"""Blocks of rows; a pass that is made again reads them again."""
+"""Iterable of blocks of rows; each pass iterates again."""
 Spread = Literal["pooled", "class", "diagonal", "thin", "thin class"]
 """Which second moments are stored: a scatter matrix of all classes ("pooled") or of each ("class"), sums of
 squares by class and column ("diagonal"), or, if there are more columns than rows, a root with as many rows as
@@ -127,7 +127,7 @@ class Sums:
         self.scale: Floats = np.ones(n_columns)
         self._common: Floats | None = None
         self._settled = False
-        # Indicators below the deviations make one product give products and class sums.
+        # With indicators below the deviations, one matrix product yields both products and class sums.
         self._indicators = n_classes if spread == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
         self._space = np.empty(0)
         self._height = height = n_columns + self._indicators
@@ -213,7 +213,7 @@ class Sums:
             _add_square(self.products[k], part)
 
     def restart(self, centres: Floats, scale: Floats) -> None:
-        """Set the centres (p, K) and the scale (p,) of a repeated pass."""
+        """Set the centres (p, K) and the scale (p,) before a pass is repeated."""
         self.centres = centres
         self.scale = scale
         self._settled = True
@@ -287,12 +287,12 @@ class Sums:
         return self.products
 
     def _squares(self) -> Floats:
-        """Sums of squares (p,), or by class (K, p)."""
+        """Return the accumulated sums of squares, (p,) or by class (K, p)."""
         diagonal = self.spread == "diagonal"
         return self.products if diagonal else np.diagonal(self.products, axis1=-2, axis2=-1)
 
     def cancelled(self) -> bool:
-        """Whether the correction for the provisional centres cost some sum of squares over three bits."""
+        """Return whether the correction for the provisional centres lost over three bits of a square."""
         correction = self.counts * self.shifts() ** 2
         lost = correction.sum(axis=1) if self.spread == "pooled" else correction.T
         return bool((lost > 0.875 * self._squares()).any())
@@ -610,6 +610,7 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
 
 
 def _root_of(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
+    """Compute the triangular root of the rows of some blocks; see `gather_root`."""
     p = len(shifted)
     triangle = np.zeros((0, 1 + p))
     origin = np.zeros(p)

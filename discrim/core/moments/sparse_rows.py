@@ -30,7 +30,7 @@ from discrim.core.moments.row_sums import SAFE, Spread, column_scale, refuse_wid
 from discrim.core.numerics.arrays import Codes, Floats
 
 KEPT_WITHIN = 0.125
-"""Smallest proportion of a column's sum of squares within classes for which products are accurate."""
+"""Smallest proportion of a column's sum of squares that has to be within classes for accurate products."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ class SparseRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and number of columns."""
         return len(self), len(self.base)
 
     def rows(self, which: slice | Codes | NDArray[np.bool_]) -> SparseRows:
