@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 MOST_NAMES = 30
-"""Columns that are named along an axis."""
+"""Largest number of columns whose names label an axis."""
 
 
 MOST_BARS = 40
-"""Columns whose bars are drawn."""
+"""Largest number of columns drawn as bars."""
 
 
 @plot(
@@ -47,7 +47,22 @@ MOST_BARS = 40
     takes=("axes", "level", "interactive"),
 )
 def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
-    """Scores of the rows on two components, by class, with outlines of the classes."""
+    """Plot the scores of the rows on two components, by class, with outlines of the classes.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     centroids = results.centroids
     names = chosen_axes(list(centroids.columns), options)
     places = [list(centroids.columns).index(name) for name in names]
@@ -70,7 +85,22 @@ def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     colors=False,
 )
 def loadings(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Loadings of the columns in their order, as of a spectrum, a line for each component."""
+    """Plot the loadings of the columns in their order (such as a spectrum), a line for each component.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     names = chosen_axes(list(results.loadings.columns), options, most=3)
     table = results.loadings[names]
     axes, is_new = new_axes(options.ax)
@@ -96,7 +126,22 @@ def loadings(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
 
 @plot("path", "cross-validated error, R2 and Q2 by number of components", data=False, colors=False)
 def pls_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Cross-validated error by number of components with its standard error, and beside it R2 and Q2."""
+    """Plot cross-validated error with its standard error, R2 and Q2 by number of components.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     table = results.path
     at, error, se, explained, predicted = numbers(table[[table.columns[0], "error", "se", "R2", "Q2"]]).T
     axes, _ = new_axes(options.ax)
@@ -119,7 +164,22 @@ def pls_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
 
 @plot("vip", "importance of the columns in the projection (VIP)", data=False, colors=False)
 def vip(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Importance of columns in the projection as horizontal bars, the largest first, with a line at one."""
+    """Plot the importance of columns in the projection as bars, the largest first, with a line at one.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     values = results.vip()
     shown = values.head(MOST_BARS)
     axes, _ = new_axes(options.ax, len(shown))
@@ -134,7 +194,7 @@ def vip(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
 
 
 NAMED = 8
-"""Columns that are named in an S-plot at most, by the size of their covariance."""
+"""Number of columns named in an S-plot, those with the largest absolute covariance."""
 
 
 @plot(
@@ -145,7 +205,22 @@ NAMED = 8
     colors=False,
 )
 def s_plot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Correlation of the columns with the scores of a component against their covariance, an S-plot."""
+    """Plot the correlation of the columns with the scores of a component against their covariance (S-plot).
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     (name,) = chosen_axes(list(results.loadings.columns), options, most=1)[:1]
     table = results.s_plot(list(results.loadings.columns).index(name) + 1)
     axes, _ = new_axes(options.ax)
@@ -175,7 +250,22 @@ def s_plot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     refits=True,
 )
 def stability(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """How often columns are selected as horizontal bars, the most often first, with the components."""
+    """Plot how often columns are selected as bars, the most frequent first, with a marker per component.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     table = results.stability()
     shown = table.head(MOST_BARS)
     axes, is_new = new_axes(options.ax, len(shown))
@@ -195,12 +285,27 @@ def stability(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
 
 
 MOST_NAMED = 8
-"""Columns of the fit, the largest first, whose lines have a colour and a name."""
+"""Number of selected columns whose lines have a colour and a name, the largest first."""
 
 
 @plot("choice", "cross-validated error by penalty", data=False, colors=False, default_if=was_chosen)
 def penalty_choice(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Cross-validated error by penalty, with how many columns are left at the top."""
+    """Plot the cross-validated error by penalty, with the number of selected columns at the top.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     table = results.path
     axes, _ = new_axes(options.ax)
     at, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
@@ -219,7 +324,22 @@ def penalty_choice(results: Any, fit: FittedModel[Any], options: PictureOptions)
 
 @plot("path", "coefficients of the directions along the penalty", data=False, colors=False)
 def penalty_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Standardized coefficients along the penalty, a style of line for each direction."""
+    """Plot standardized coefficients against the penalty, with a line style for each direction.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     table = results.coefficient_path()
     axes, is_new = new_axes(options.ax)
     if not len(table):
@@ -252,7 +372,19 @@ def penalty_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -
 
 
 def _coefficient_lines(axes: Axes, table: pd.DataFrame, named: list[Any], style: str) -> None:
-    """Lines of one direction: those of columns that the fit has before the others."""
+    """Draw the coefficients of one direction against the penalty; columns without a name are grey.
+
+    Parameters
+    ----------
+    axes : Axes
+        The axes to draw into.
+    table : DataFrame
+        Coefficients, penalties by columns.
+    named : list
+        Columns that are drawn in colour, over the others.
+    style : str
+        Line style of the direction.
+    """
     at = table.index.to_numpy()
     values = table.to_numpy()
     columns = table.columns.to_list()

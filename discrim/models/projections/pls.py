@@ -1,8 +1,9 @@
-"""Discriminant analysis by partial least squares: few directions that covary with the classes.
+"""Discriminant analysis by partial least squares: the verb `pls` and its results.
 
-Folds may choose how many there are. An engine, a regression of the user's own such as scikit-learn's
-PLSRegression, may find them. Permutations test whether rows left out are predicted better than with shuffled
-labels.
+The class indicators are regressed on a few directions that covary with them. The number of directions is an
+option or is chosen by cross-validation. A regression of the user, such as scikit-learn's PLSRegression, can
+find the directions instead. A permutation test compares the prediction of held-out rows with the prediction
+under shuffled labels.
 """
 
 from __future__ import annotations
@@ -66,11 +67,24 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.subspace import PLSSpecification
 
 SHARED = ("scale", "indicators", "decides", "estimated_prior")
-"""Arguments of core's `fit_pls` that every refit has of the fit."""
+"""Arguments of `fit_pls` of the core that a refit copies from the fit."""
 
 
 def _enough_moments(fit: FittedModel[PLSFit], blocks: Blocks) -> ClassMoments | None:
-    """Moments of rows; None where a class has none, or there are no more rows than classes."""
+    """Class moments of rows, or None if they do not determine a fit.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fit that is repeated; it determines which second moments are accumulated.
+    blocks : Blocks
+        The rows.
+
+    Returns
+    -------
+    ClassMoments or None
+        None if a class is empty or there are at most as many rows as classes.
+    """
     moments = reading.class_moments(blocks, fit.estimates.moments.spread)
     return moments if (moments.rows >= 1).all() and moments.total > moments.n_classes else None
 
@@ -103,14 +117,14 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     @available_if()
     @displayed(se="share", R2X="share", Q2="share")
     def path(self) -> pd.DataFrame:
-        """Cross-validated errors, R2 and Q2 of the numbers of components that were tried; see `q2`.
+        """Cross-validated errors, R2 and Q2 of the candidate numbers of components; see `q2`.
 
-        The errors of a choice by cross-validation: components or orthogonal, error, se, R2X, R2, Q2.
+        Columns: components or orthogonal, error, se, R2X, R2, Q2.
 
         Raises
         ------
         NotSupportedError
-            The number was given, or the fit was loaded.
+            The number of components was an option, or the fit was loaded.
         """
         why = "as the number of components was given, or the fit was loaded"
         return held_path(self._fit, why, "fit without ncomp= to have it chosen, or see q2()")
@@ -118,24 +132,25 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     @available_if(needs_rows("q2()"))
     @displayed(se="share", R2X="share", Q2="share")
     def q2(self, folds: int | Splits = 10, seed: int | None = None) -> pd.DataFrame:
-        """How much of the indicators the components explain, and how well they predict rows left out.
+        """Share of the indicators that the components explain, and how well they predict held-out rows.
 
         Parameters
         ----------
         folds : int, or iterable of (train, test)
-            Number of folds, or splits as in scikit-learn, which are positions of rows of the table, as
-            `discrim.pls` takes them.
+            Number of folds, or splits as in scikit-learn: positions of rows of the table, as in
+            `discrim.pls`.
         seed : int, optional
             Seed of the random assignment of rows to folds.
 
         Returns
         -------
         DataFrame
-            One row for one component, one for two, and so on: components, or orthogonal where the fit has
-            orthogonal ones, which are counted then; error and se, the cross-validated error of the rule; R2X
-            and R2, the shares of the squares of the columns and of the indicators that are explained; and Q2
-            = 1 - PRESS / SS. PRESS is the sum of squares of the indicators less what the fit without their
-            fold predicts, and SS that of the indicators about their means. Q2 may be negative.
+            One row for each number of components: components, or orthogonal if the fit has orthogonal
+            components, whose number then varies; error and se, the cross-validated error of the rule and its
+            standard error; R2X and R2, the shares of the sums of squares of the columns and of the indicators
+            that are explained; and Q2 = 1 - PRESS / SS. PRESS is the sum of the squared differences between
+            the indicators and their predictions by the fit without their fold, and SS is the sum of squares
+            of the indicators about their means. Q2 may be negative.
 
         Raises
         ------
@@ -143,9 +158,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             There are too few rows for the folds, or a class has one row; or `folds` are not splits of the
             table's rows.
         CollinearError
-            A class has no rows outside a fold, or the scores do not vary within classes there.
+            All rows of a class are in one fold, or the scores do not vary within classes outside a fold.
         NotSupportedError
-            The fit was loaded and has no rows.
+            The fit was loaded without its rows.
         """
         blocks = self._fit.rows("q2()")
         self._refuse_engine("q2()")
@@ -154,32 +169,32 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @available_if(needs_rows("permutation_test()"))
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
-        """Permutation test of whether rows left out are predicted better than with shuffled labels.
+        """Permutation test of whether held-out rows are predicted better than with shuffled labels.
 
         Parameters
         ----------
         n : int
-            How often the labels are shuffled.
+            Number of permutations of the labels.
         folds : int
             Number of folds.
         seed : int, optional
-            Seed that deals the rows to folds and shuffles the labels.
+            Seed of the assignment of rows to folds and of the permutations.
 
         Returns
         -------
         TestResult
-            `statistic` is Q2 with all components of the fit. Its folds are dealt without regard to the
-            classes, so that it differs a little from that of `q2`. `pvalue` is (1 + b) / (1 + n), where b
-            counts the shuffles with a Q2 at least as large. `table` has the same for R2 too. p assumes that
-            all orders of the labels are equally likely if the columns tell nothing of them. The number of
-            components is held: if the same rows chose it, p is a little too small.
+            `statistic` is Q2 with all components of the fit. Its folds are not stratified by class; the value
+            therefore differs slightly from `q2`. `pvalue` is (1 + b) / (1 + n), where b counts the
+            permutations with a Q2 at least as large. `table` has the same figures for R2. The p-value assumes
+            that all orders of the labels are equally likely if the columns are unrelated to the classes. The
+            number of components is fixed: if the same rows chose it, p is slightly too small.
 
         Raises
         ------
         DataError
             The number of permutations cannot be used, or there are too few rows for the folds.
         NotSupportedError
-            The weights are not whole numbers; or the fit was loaded and has no rows.
+            The weights are not whole numbers, or the fit was loaded without its rows.
 
         Examples
         --------
@@ -194,6 +209,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return q2_of_shuffles(self._fit, n, folds, seed)
 
     def _refuse_engine(self, what: str) -> None:
+        """Raise NotSupportedError if a user's regression finds the components."""
         if self._fit.estimates.algorithm == "engine":
             raise NotSupportedError(
                 f"{what} finds components many times, and only by our own algorithms.",
@@ -204,7 +220,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def sd(self) -> pd.Series:
         """Standard deviations by which the columns are divided, by term.
 
-        Standard deviations over all rows (divisor N - 1), or ones where the columns are not scaled.
+        The divisor is N - 1, over all rows. If the columns are not scaled, all values are one.
         """
         estimates = self._fit.estimates
         sd = estimates.unit / estimates.moments.scale if estimates.scale else np.ones(len(self.terms))
@@ -212,7 +228,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def weights(self) -> pd.DataFrame:
-        """Weights of the columns, after the earlier components have been removed from these.
+        """Weights of the columns, deflated by the earlier components.
 
         Shape: terms by PLS1, PLS2, ...
         """
@@ -225,18 +241,18 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def rotations(self) -> pd.DataFrame:
-        """Coefficients by which the columns are multiplied to give the scores, terms by PLS1, PLS2, ..."""
+        """Coefficients of the columns in the scores, terms by PLS1, PLS2, ..."""
         return self._by_term(self._fit.estimates.latent.rotations)
 
     def _by_term(self, values: Floats) -> pd.DataFrame:
+        """Label an array (p, components) with terms and names of components."""
         return pd.DataFrame(values, index=self.terms, columns=self._names, copy=True)
 
     @property
     def y_loadings(self) -> pd.DataFrame:
         """Slopes of the indicators on the scores, classes by PLS1, PLS2, ...
 
-        Slopes of the indicators on the scores, where the indicators are divided by their standard deviations
-        if they are scaled.
+        If the indicators are scaled, the slopes refer to indicators divided by their standard deviations.
         """
         estimates = self._fit.estimates
         slopes = estimates.latent.y_loadings / estimates.reach
@@ -253,9 +269,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def score_covariance(self) -> pd.DataFrame:
-        """Covariance of the scores within classes, divisor N - K.
+        """Pooled within-class covariance matrix of the scores, divisor N - K.
 
-        Shape: PLS1, PLS2, ... by the same.
+        Shape: PLS1, PLS2, ... by PLS1, PLS2, ...
         """
         estimates = self._fit.estimates
         root = estimates.within * (estimates.reach / np.sqrt(estimates.residual_df))
@@ -268,16 +284,15 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def coef(self) -> pd.DataFrame:
         """Coefficients of the regression of the indicators, terms by classes.
 
-        Coefficients of the indicators. They sum to zero over the classes.
+        In each row they sum to zero over the classes.
         """
         return pd.DataFrame(self._fit.estimates.regression()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
-        """Fitted indicators at zero, by class.
+        """Constants of the regression of the indicators, by class.
 
-        Constants of the indicators: x'coef + intercept is the fitted indicator. They sum to one over the
-        classes.
+        The fitted indicators are x'coef + intercept. The constants sum to one over the classes.
         """
         return pd.Series(self._fit.estimates.regression()[1], index=self.classes, name="constant")
 
@@ -288,7 +303,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @displayed(every="share")
     def r2(self) -> pd.DataFrame:
-        """Shares of the squares of columns (x) and indicators (y) that components explain, and their sums."""
+        """Shares of the squares of columns (x) and indicators (y) by component, and cumulative shares."""
         x, y = self._fit.estimates.latent.explained()
         columns = {"x": x, "y": y, "x_cumulative": x.cumsum(), "y_cumulative": y.cumsum()}
         return pd.DataFrame(columns, index=self._names)
@@ -301,25 +316,25 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Parameters
         ----------
         ncomp : int, optional
-            Number of components to take into account; by default all of the fit. In a fit with orthogonal
-            components all predictive ones are taken.
+            Number of components to include; by default all of the fit. In a fit with orthogonal components
+            all predictive ones are included.
         part : {"predictive", "orthogonal"}
-            For which components the importance is computed, if some are orthogonal.
+            Components for which the importance is computed, if some are orthogonal.
 
         Returns
         -------
         Series by term
-            sqrt(p sum_a s_a w_ja^2 / sum_a s_a), where s_a are the squares of the indicators that component a
-            explains. The mean of its squares is one, so that a column above one counts for more than average.
-            With orthogonal components it is VIP4 of Galindo-Prieto, Eriksson & Trygg (2014), Journal of
-            Chemometrics 28, 623-632, as ropls has it: loadings of length one take the place of the weights,
-            and s_a is the sum of the shares of the squares of the columns, and of the indicators, that all
-            components explain and this one does.
+            sqrt(p sum_a s_a w_ja^2 / sum_a s_a), where s_a is the sum of squares of the indicators that
+            component a explains. The mean of the squared values is one: a column above one is more important
+            than average. With orthogonal components it is VIP4 of Galindo-Prieto, Eriksson & Trygg (2014),
+            Journal of Chemometrics 28, 623-632, as in ropls: loadings of length one replace the weights, and
+            s_a is the sum of two shares: that component's share of the squares of the columns, and of the
+            squares of the indicators, that all components explain.
 
         Raises
         ------
         DataError
-            There is no such number of components, or no orthogonal one.
+            The fit does not have so many components, or does not have orthogonal ones.
         """
         reading.check_word("part", part, ("predictive", "orthogonal"))
         latent = self._fit.estimates.latent
@@ -343,31 +358,31 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @displayed()
     def s_plot(self, component: int = 1, units: Literal["pareto", "own"] = "pareto") -> pd.DataFrame:
-        """How a component's scores vary with each column, as covariance and as correlation.
+        """Covariance and correlation of each column with the scores of a component.
 
-        Both are over all rows: a column at either end of the picture has both a large covariance and a strong
-        correlation with them. `plot("s_plot")` draws it (Wiklund and others, 2008, Analytical Chemistry 80,
-        115-122).
+        Both are over all rows. A column at either end of the plot has both a large covariance and a strong
+        correlation with the scores. `plot("s_plot")` draws it (Wiklund and others, 2008, Analytical Chemistry
+        80, 115-122).
 
         Parameters
         ----------
         component : int
-            Number of the component, from 1 on.
+            Number of the component, 1 or more.
         units : {"pareto", "own"}
-            "pareto" takes the covariance of the column divided by the root of its standard deviation, so that
-            no unit dominates but some of the size is kept; "own" takes that of the column as it stands in the
-            table. Columns divided by their standard deviations would all lie on one line.
+            "pareto" divides the column by the square root of its standard deviation before the covariance is
+            computed: no unit dominates, but some of the difference in size is kept. "own" uses the column in
+            the units of the table. Columns divided by their standard deviations would all lie on one line.
 
         Returns
         -------
         DataFrame, terms by covariance, correlation
-            In the order of the terms. The divisor of covariances is N - 1; a constant column has no
-            correlation.
+            In the order of the terms. The divisor of covariances is N - 1; the correlation of a constant
+            column is missing.
 
         Raises
         ------
         DataError
-            There is no such component.
+            The fit does not have such a component.
 
         Examples
         --------
@@ -406,27 +421,28 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         folds : int
             Number of folds, each of which is left out once.
         repeats : int
-            How often the rows are dealt to folds anew.
+            Number of random assignments of the rows to folds.
         seed : int, optional
             Seed of the random assignment of rows to folds.
 
         Returns
         -------
         DataFrame, terms by any, PLS1, PLS2, ...
-            Shares of the fits in which a component uses the column, and in which any does; columns that no
-            fit uses are left out, and those that most fits use stand first. The number of components is held.
-            Components that explain about as much may change places between fits, which leaves `any` as it is.
-            A share says how much a selection depends on the particular rows; columns that are nearly alike
-            may all have small shares. It is not the probability that a column matters.
+            Share of the refits in which a component uses the column, and share in which any component does.
+            Columns that no refit uses are omitted; the most frequently used columns come first. The number of
+            components is fixed. Components that explain about as much may swap places between refits, which
+            does not affect `any`. A share measures how much a selection depends on the particular rows;
+            columns that are nearly alike may all have small shares. It is not the probability that a column
+            matters.
 
         Raises
         ------
         NotSupportedError
-            The components use all columns, or the fit was loaded and has no rows.
+            The components use all columns, or the fit was loaded without its rows.
         DataError
             There are too few rows for the folds, or the number of repeats cannot be used.
         CollinearError
-            Without a fold a class is gone, or there are fewer components.
+            Without a fold a class is empty, or there are fewer components.
 
         Examples
         --------
@@ -461,7 +477,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return frame_of_rows(blocks, lambda x: estimates.transform(x) * estimates.reach, self._names)
 
     def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Fitted indicators of new rows or of those of the fit; they sum to one in each row.
+        """Fitted indicators of new rows or of the rows of the fit; they sum to one in each row.
 
         Parameters
         ----------
@@ -488,7 +504,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @displayed(R2X="share")
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, number of components, R2X and R2."""
         x, y = self._fit.estimates.latent.explained()
         row = self._sizes() | {"components": self.ncomp, "R2X": x.sum(), "R2": y.sum()}
         if self.orthogonal:
@@ -496,7 +512,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return pd.DataFrame([row])
 
     def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
-        """The table with each row's label, and its posteriors, or by other rules its values."""
+        """Return the table with predicted labels and posteriors, or scores for rules without posteriors."""
         if self._fit.has_posteriors:
             return super()._augmented(gaps, data)
         rows = self._fit.new_rows(data, gaps)
@@ -551,27 +567,28 @@ def pls(
         Notes of `discrim.pls`. `discrim.subspace.OrthogonalPLS` has orthogonal components and does not use
         `ncomp` (OPLS-DA), and `SparsePLS` has components of few columns (sparse PLS-DA). A regression, such
         as scikit-learn's `PLSRegression()`, finds the components itself: a copy of it is fitted to the
-        columns and indicators, centred and scaled as said here, and must then have `x_weights_`,
+        columns and indicators, centred and scaled as described here, and must then have `x_weights_`,
         `x_loadings_` and `x_rotations_`. With ncomp=None it has as many components as it was made with. The
         fit then needs the rows in memory, and each refit fits the regression once.
     within : column name, optional
-        Column that says which rows belong together, such as the subject of repeated measures. This is
-        multilevel PLS-DA: each column is taken as its deviation from its mean over all observations of the
-        group that miss no predictor, with or without a class, and folds leave out whole groups. A column that
-        is named here is not part of ``.`` in the formula.
+        Column that groups the rows, such as the subject of repeated measures. This is multilevel PLS-DA: each
+        column is replaced by its deviation from its mean over all observations of the group without missing
+        predictors, with or without a class, and folds leave out whole groups. A column that is named here is
+        not part of ``.`` in the formula.
     rule : {"lda", "max", "centroid"}
         How a row is assigned to a class. "lda" is the linear discriminant analysis of the scores, which has
-        posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
-        nearest centroid of the scores, as its "centroids.dist".
+        posteriors. "max" chooses the largest fitted indicator (mixOmics' "max.dist"), and "centroid" the
+        nearest centroid of the scores (mixOmics' "centroids.dist").
     scale : bool, "columns" or "indicators"
-        What is divided by its standard deviation over all rows (divisor N - 1): True divides the columns, and
-        the indicators of the classes, which gives small classes as much weight as large ones; scikit-learn,
-        mixOmics and mdatools do so. "columns" divides the columns only, as R's pls. "indicators" divides the
-        indicators only, and False neither. For two classes the scale of the indicators makes no difference.
+        Variables that are divided by their standard deviations over all rows (divisor N - 1): True divides
+        the columns and the indicators of the classes, so small classes have as much weight as large ones;
+        scikit-learn, mixOmics and mdatools do this. "columns" divides the columns only, like R's pls.
+        "indicators" divides the indicators only, and False neither. For two classes the scale of the
+        indicators makes no difference.
     folds : int, or iterable of (train, test)
         Number of folds of the choice, or splits as in scikit-learn; see the page on shared arguments.
     grid : sequence of int, optional
-        Numbers of components to try; by default 1 to 10, or to as many as there are.
+        Numbers of components to try; by default 1 to 10, or to the number of components if it is smaller.
     seed : int, optional
         Seed of the random assignment of rows to folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
@@ -595,51 +612,50 @@ def pls(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also more components
-        than there are, an empty grid, too few rows for the folds, and a class of one row where components are
-        to be chosen.
+        than there are, an empty grid, too few rows for the folds, and a class of one row if components are to
+        be chosen.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
-        The scores do not vary within classes, so that rule="lda" has no covariance of them.
+        The scores do not vary within classes, and rule="lda" cannot estimate their covariance.
 
     Notes
     -----
-    "nipals" is PLS2 by Wold's algorithm with X deflated, and gives the numbers of scikit-learn's
-    PLSRegression and of R's pls (oscorespls, kernelpls). "simpls" is de Jong's algorithm, that of mdatools
-    and R's simpls. For two classes both are the same. In each component the largest weight in absolute value
-    is positive.
+    "nipals" is PLS2 by Wold's algorithm with X deflated, and agrees with scikit-learn's PLSRegression and R's
+    pls (oscorespls, kernelpls). "simpls" is de Jong's algorithm, which mdatools and R's simpls use. For two
+    classes both are the same. In each component the largest weight in absolute value is positive.
 
-    Programs differ in the rule as well. mixOmics offers three and recommends "max.dist"; mdatools gives a row
-    every class whose fitted indicator (of -1 and 1) is above 0; SIMCA cuts fitted indicators at 0.5. The
-    largest fitted indicator masks a class that lies between others, as `discrim.indicator` does, and fitted
+    Programs differ in the rule as well. mixOmics offers three and recommends "max.dist"; mdatools assigns a
+    row to every class whose fitted indicator (of -1 and 1) is above 0; SIMCA cuts fitted indicators at 0.5.
+    The largest fitted indicator masks a class that lies between others, like `discrim.indicator`, and fitted
     indicators are not probabilities. The linear discriminant analysis of the scores does not mask, has
-    posteriors, and takes a prior. With as many components as columns it is `discrim.lda`, and "max" is
+    posteriors, and supports a prior. With as many components as columns it is `discrim.lda`, and "max" is
     `discrim.indicator`. See Barker & Rayens (2003), Journal of Chemometrics 17, 166-173; Brereton & Lloyd
     (2014), Journal of Chemometrics 28, 213-225.
 
-    With `OrthogonalPLS` the components are those of OPLS-DA (Trygg & Wold, 2002, Journal of Chemometrics 16,
-    119-128): orthogonal ones vary with the predictive scores and not with the indicators, and predictive ones
-    are what is left. For two classes they are those of ropls, and posteriors, fitted indicators and errors of
-    the rules "lda" and "max" are exactly those of as many ordinary components. For more classes, which ropls
-    refuses, there are as many predictive components as the class means differ in directions, K - 1 at most,
-    and the orthogonal ones are those of O2PLS without its part for the indicators (Trygg, 2002, Journal of
-    Chemometrics 16, 283-293), as in K-OPLS. Q2 learns means and standard deviations outside each fold; ropls
-    takes them of all rows, and has a Q2 that is a little larger.
+    `OrthogonalPLS` is OPLS-DA (Trygg & Wold, 2002, Journal of Chemometrics 16, 119-128): orthogonal
+    components vary with the predictive scores and not with the indicators, and predictive components are
+    computed from the remaining variation. For two classes they agree with ropls, and posteriors, fitted
+    indicators and errors of the rules "lda" and "max" are exactly the same as with as many ordinary
+    components. For more classes, which ropls does not support, there are as many predictive components as
+    directions in which the class means differ, at most K - 1, and the orthogonal components are computed like
+    those of O2PLS without its part for the indicators (Trygg, 2002, Journal of Chemometrics 16, 283-293), as
+    in K-OPLS. Q2 estimates means and standard deviations outside each fold; ropls estimates them from all
+    rows, and has a slightly larger Q2.
 
     With `SparsePLS` each direction is found by iteration, and a soft threshold sets all but the given number
-    of its entries to zero (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253), with the numbers of
+    of its entries to zero (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253); it agrees with
     mixOmics' splsda. With `within=` the columns are the within-subject matrix of Westerhuis, van Velzen,
-    Hoefsloot & Smilde (2010), Metabolomics 6, 119-128, as of mixOmics' `multilevel`. New rows are taken as
-    deviations from the means of their own groups, so that all rows of a group have to be in the table. An
-    observation without a class has no part in the fit but in the mean of its group, so that the fit and its
-    predictions of the same table agree.
-    Coefficients, centroids and files refer to deviations. `leave_one_out`, folds and permutations keep the
-    rows of a group together; standard errors of error rates assume independent rows, and those of
-    `cross_validate` independent groups.
+    Hoefsloot & Smilde (2010), Metabolomics 6, 119-128, like mixOmics' `multilevel`. New rows are replaced by
+    deviations from the means of their own groups; therefore all rows of a group have to be in the table. An
+    observation without a class contributes only to the mean of its group; therefore the fit and its
+    predictions of the same table agree. Coefficients, centroids and files refer to deviations.
+    `leave_one_out`, folds and permutations keep the rows of a group together; standard errors of error rates
+    assume independent rows, and standard errors of `cross_validate` independent groups.
 
-    `leave_one_out` holds the number of components. Folds and bootstrap samples, in `error_rates` and
-    `discrim.cross_validate`, choose it anew where it was chosen. Everything else is computed from the rows
-    that are left.
+    `leave_one_out` keeps the number of components fixed. Folds and bootstrap samples, in `error_rates` and
+    `discrim.cross_validate`, choose it again if it was chosen. Everything else is computed from the remaining
+    rows.
 
     Examples
     --------
@@ -710,7 +726,24 @@ def pls(
 
 
 def _read_within(sample: Sample, column: str) -> Blocks:
-    """The rows of a table as deviations from the means of their groups."""
+    """Read the rows of a table as deviations from the means of their groups.
+
+    Parameters
+    ----------
+    sample : Sample
+        Formula, table and options of the verb.
+    column : str
+        The grouping column.
+
+    Returns
+    -------
+    Blocks
+
+    Raises
+    ------
+    DataError
+        The sample has weights or functions, which `within=` does not support.
+    """
     for name, value in {"weights=": sample.weights, "functions=": sample.functions}.items():
         if value is not None:
             raise DataError(
@@ -725,7 +758,25 @@ def _read_within(sample: Sample, column: str) -> Blocks:
 def _orthogonal_fit(
     stats: ClassMoments, shares: Floats, ncomp: int | None, count: int, **shared: Any
 ) -> PLSFit:
-    """The fit with so many orthogonal components; errors say that there are not so many."""
+    """Fit with orthogonal components, and check that there are as many components as requested.
+
+    Parameters
+    ----------
+    stats : ClassMoments
+        Class moments of the rows.
+    shares : (K,) float64
+        Prior probabilities of the classes.
+    ncomp : int, optional
+        Requested number of predictive components.
+    count : int
+        Requested number of orthogonal components.
+    **shared
+        The arguments `SHARED` of `fit_pls`.
+
+    Returns
+    -------
+    PLSFit
+    """
     fit = core.fit_pls(stats, shares, components=count, orthogonal=count, **shared)
     refuse_no_orthogonal(fit)
     refuse_predictive(ncomp, fit)
@@ -735,11 +786,12 @@ def _orthogonal_fit(
 
 @dataclass(frozen=True, eq=False)
 class PLSSpec(ModelSpec[PLSFit]):
-    """Partial least squares discriminant analysis; `search` says how components are chosen.
+    """Partial least squares discriminant analysis.
 
     Parameters
     ----------
     search : GridSearch, optional
+        How cross-validation chooses the number of components; None if it was an option.
     row_groups : (n,) int, optional
         Group of each row of the table, if columns are deviations from the means of groups.
     """
@@ -760,7 +812,7 @@ class PLSSpec(ModelSpec[PLSFit]):
     row_groups: Codes | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         from discrim.models.projections.pls_summary import pls_brief, pls_sections
 
         return pls_sections, pls_brief
@@ -776,11 +828,11 @@ class PLSSpec(ModelSpec[PLSFit]):
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[PLSFit]) -> PriorInRefits:
-        """Return what refits do with class proportions that are the prior."""
+        """Return how refits treat a prior that was estimated by the class proportions."""
         return "fixed" if fit.has_posteriors else "none"
 
     def posteriors_hint(self, fit: FittedModel[PLSFit]) -> str:
-        """Return what to use instead of posteriors; empty if the rule is that of lda."""
+        """Suggest an alternative to posteriors; empty if the rule is "lda", which has posteriors."""
         if fit.estimates.decides == "lda":
             return ""
         return 'see predict_indicators() and decision_function(), or pass rule="lda"'
@@ -790,25 +842,25 @@ class PLSSpec(ModelSpec[PLSFit]):
         return fit.has_posteriors
 
     def read_rows(self, fit: FittedModel[PLSFit], data: Any, gaps: Gaps) -> Blocks:
-        """Return rows, as deviations from the means of their groups if the fit's are."""
+        """Return the rows of new data, as deviations from group means if the fit uses `within=`."""
         within = fit.options["within"]
         if within is not None and data is not None:
             data = new_rows_within(fit.design_rows, data, within)
         return super().read_rows(fit, data, gaps)
 
     def required_moments(self, fit: FittedModel[PLSFit]) -> Spread | None:
-        """Return which moments a refit needs; None if it needs the rows."""
+        """Return the kind of second moments that a refit needs; None if it needs the rows."""
         needs_rows = self.search is not None or fit.estimates.algorithm == "engine"
         return None if needs_rows else super().required_moments(fit)
 
     def choice(self, fit: FittedModel[PLSFit]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the parameter that was chosen from the rows; empty if none was."""
         if self.search is None:
             return ""
         return f"the number of {'orthogonal ' if fit.estimates.orthogonal else ''}components"
 
     def refit_to_rows(self, fit: FittedModel[PLSFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows; a number of components that was chosen is chosen again."""
         if self.search is None or fit.estimates.algorithm == "engine":
             return self.refit_with_fixed(fit, rows)
         moments = _enough_moments(fit, rows)
@@ -842,7 +894,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[PLSFit]) -> LeftOut | Floats:
-        """Return the scores of rows under the rule without each of them, or without its group."""
+        """Return the scores of each row by the rule fitted without it, or without its group."""
         if self.row_groups is not None:
             n_groups = int(self.row_groups.max()) + 1
             return validation.fold_scores(fit, self.row_groups, n_groups, nested=False)
@@ -855,7 +907,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return self.row_groups
 
     def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> PLSFit:
-        """Return the estimates that a file stores, if the moments have so many components."""
+        """Return the estimates stored in a file; raise DataError if the moments have fewer components."""
         reading.refuse_no_spread(moments)
         fit = super().from_arrays(moments, prior, arguments)
         refuse_few(fit, arguments["regressed"].components)

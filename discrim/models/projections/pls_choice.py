@@ -1,4 +1,8 @@
-"""How many components there are: what may be asked for, what folds choose, and what permutations say."""
+"""Number of components of partial least squares.
+
+`pls` and its results use this module: validation of the options on components, cross-validated choice of
+their number, stability of selected columns, and the permutation test of Q2.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +41,10 @@ from discrim.models.evaluation.tuning import (
 from discrim.subspace import OrthogonalPLS, PLSSpecification, SparsePLS, read_algorithm
 
 Algorithm = Literal["nipals", "simpls"]
-"""Algorithms with a word."""
+"""Names of the algorithms that are implemented here."""
 
 Scaled = Literal["columns", "indicators"]
-"""What alone is scaled."""
+"""Values of `scale=` that scale only the columns or only the indicators."""
 
 SCALED: dict[Any, tuple[bool, Indicators]] = {
     True: (True, "scaled"),
@@ -52,7 +56,7 @@ SCALED: dict[Any, tuple[bool, Indicators]] = {
 
 
 def read_scale(scale: Any) -> tuple[bool, Indicators]:
-    """Return whether the columns are scaled, and how the indicators are taken."""
+    """Validate `scale=`; return whether columns are scaled, and whether indicators are scaled or centred."""
     if not isinstance(scale, str | bool | np.bool_) or scale not in SCALED:
         raise DataError(
             f"scale={reading.told(scale)} is not valid.", hint="Give True, False, 'columns' or 'indicators'."
@@ -62,16 +66,16 @@ def read_scale(scale: Any) -> tuple[bool, Indicators]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComponentPlan:
-    """Which components are found, and how many of them.
+    """Validated options of `pls` on the components: how they are found, and how many.
 
     Attributes
     ----------
     algorithm : {"nipals", "simpls"}, PLSSpecification or regression
         How they are found.
     ncomp : int, optional
-        Number of components that was given, of a fit with orthogonal components that of predictive ones.
+        Requested number of components; in a fit with orthogonal components, of predictive ones.
     orthogonal : int, optional
-        Number of orthogonal components that was given.
+        Requested number of orthogonal components.
     columns : tuple of int
         Numbers of columns that the components may use, one for all or one for each; empty for no limit.
     is_chosen : bool
@@ -89,7 +93,7 @@ class ComponentPlan:
 
     @classmethod
     def read(cls, algorithm: Any, ncomp: Any) -> Self:
-        """Return the plan of validated options of `pls`."""
+        """Validate the options `algorithm` and `ncomp` of `pls`."""
         algorithm = read_algorithm(algorithm)
         count, select = read_choice(ncomp)
         if count is not None:
@@ -128,7 +132,7 @@ class ComponentPlan:
 
 
 def refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
-    """Raise a DataError where another number of predictive components is given than there are."""
+    """Raise DataError if `ncomp` differs from the number of predictive components of an orthogonal fit."""
     if ncomp is not None and int(ncomp) != fit.predictive:
         raise DataError(
             f"ncomp={reading.told(ncomp)}: beside orthogonal components there are as many predictive "
@@ -138,11 +142,28 @@ def refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
 
 
 USUAL = 10
-"""Components up to which are tried where no others are given."""
+"""Largest number of components to try by default."""
 
 
 def component_grid(search: GridSearch, most: int = USUAL) -> list[int]:
-    """The numbers of components to try, in increasing order; a DataError where there is none."""
+    """Return the candidate numbers of components, in increasing order.
+
+    Parameters
+    ----------
+    search : GridSearch
+        The choice; its `grid` has the user's candidates or is None.
+    most : int
+        Largest candidate if the user gave none.
+
+    Returns
+    -------
+    list of int
+
+    Raises
+    ------
+    DataError
+        The grid is empty, or a candidate is not a positive whole number.
+    """
     if search.grid is None:
         return list(range(1, most + 1))
     what = "numbers of components"
@@ -151,9 +172,24 @@ def component_grid(search: GridSearch, most: int = USUAL) -> list[int]:
 
 
 def choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
-    """Of a fit with as many components as are tried that with the fewest that are good, and the path.
+    """Choose the number of components by cross-validation.
 
-    Of a fit with orthogonal components these are counted.
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    fit : PLSFit
+        A fit to these rows with at least as many components as are tried. If it has orthogonal components,
+        their number is chosen.
+    search : GridSearch
+        Candidates, folds and rule of the choice.
+
+    Returns
+    -------
+    fit : PLSFit
+        The fit with the smallest number of components that the rule accepts.
+    path : DataFrame
+        A row for each candidate: components or orthogonal, error, se, R2X, R2, Q2.
     """
     if fit.orthogonal:
         return _choose_orthogonal(blocks, fit, search)
@@ -166,7 +202,26 @@ def choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[
 
 
 def _tried(path: pd.DataFrame, search: GridSearch, components: str) -> pd.DataFrame:
-    """Return the lines of a path whose numbers of components are to be tried; DataError if none is."""
+    """Keep the rows of a path that belong to the candidates.
+
+    Parameters
+    ----------
+    path : DataFrame
+        Cross-validated errors of 1, 2, ... components; the first column has the number.
+    search : GridSearch
+        The choice, whose `grid` has the candidates.
+    components : str
+        Name of the components in the message.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    DataError
+        The path does not contain any of the candidates.
+    """
     tried = path[path.iloc[:, 0].isin(component_grid(search, len(path)))].reset_index(drop=True)
     if not len(tried):
         raise DataError(
@@ -178,6 +233,7 @@ def _tried(path: pd.DataFrame, search: GridSearch, components: str) -> pd.DataFr
 
 
 def _choose_orthogonal(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
+    """Choose the number of orthogonal components by cross-validation; see `choose_components`."""
     ladder = _ladder(fit, fit.moments, max(component_grid(search)))
     refuse_few(ladder[0] if ladder else fit, fit.predictive + 1)
     path = _tried_orthogonal(blocks, fit, ladder, search.folds)
@@ -186,7 +242,24 @@ def _choose_orthogonal(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple
 
 
 def _ladder(fit: PLSFit, moments: ClassMoments, most: int) -> list[PLSFit]:
-    """Fits with one orthogonal component, two and so on, as far as the rule has what it needs."""
+    """Refit with 1, 2, ... orthogonal components.
+
+    Parameters
+    ----------
+    fit : PLSFit
+        The fit whose options are used.
+    moments : ClassMoments
+        Class moments of the rows to fit.
+    most : int
+        Largest number of orthogonal components.
+
+    Returns
+    -------
+    list of PLSFit
+        Only fits with as many predictive components as `fit`, and, for the rule "lda", with scores that vary
+        within classes in all directions. Empty if a class has no rows or there are at most as many rows as
+        classes.
+    """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
     found = core.orthogonal_fits(fit, moments, most) if enough else []
     return [
@@ -198,7 +271,22 @@ def _ladder(fit: PLSFit, moments: ClassMoments, most: int) -> list[PLSFit]:
 
 
 def refuse_few(fit: PLSFit, wanted: int) -> None:
-    """Raise where there are fewer components than are wanted, or their scores do not vary within classes."""
+    """Raise an error if there are fewer components than requested, or if their scores are singular.
+
+    Parameters
+    ----------
+    fit : PLSFit
+        The fit.
+    wanted : int
+        Requested number of components, including orthogonal ones.
+
+    Raises
+    ------
+    DataError
+        The fit has fewer components.
+    CollinearError
+        The rule is "lda", and the scores do not vary within classes in `wanted` directions.
+    """
     if not fit.components:
         raise DataError(
             "The class means do not differ in any column, so that there is no component.",
@@ -255,7 +343,7 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
 
 
 def refuse_no_orthogonal(fit: PLSFit) -> None:
-    """Raise where no scores are orthogonal to the classes and vary with those that predict them."""
+    """Raise DataError if the fit has no orthogonal components."""
     refuse_few(fit, 1)
     if not fit.orthogonal:
         raise DataError(
@@ -266,10 +354,25 @@ def refuse_no_orthogonal(fit: PLSFit) -> None:
 
 
 def tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
-    """What the components of a fit explain, and predict of rows left out: components, error, se, R2X, R2, Q2.
+    """Explained shares and cross-validated errors of 1, 2, ... components of a fit.
 
-    Errors are those of `error_rates(["cv"])` of a fit with as many components given, with the same folds and
-    seed, or of the splits given. Of a fit with orthogonal components these are counted.
+    The errors equal those of `error_rates(["cv"])` of fits with these numbers of components and the same
+    folds and seed. If the fit has orthogonal components, their number varies.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows of the fit.
+    fit : PLSFit
+        The fit with the largest number of components.
+    folds : TuningFolds
+        Folds of the rows.
+
+    Returns
+    -------
+    DataFrame
+        Columns: components or orthogonal, error, se, R2X, R2, Q2. The table ends at the number of components
+        that all training sets have.
     """
     if fit.orthogonal:
         return _tried_orthogonal(blocks, fit, core.orthogonal_fits(fit, fit.moments, fit.orthogonal), folds)
@@ -286,7 +389,24 @@ def tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.Data
 def _tried_orthogonal(
     blocks: Blocks, fit: PLSFit, ladder: Sequence[PLSFit], folds: TuningFolds
 ) -> pd.DataFrame:
-    """The same of fits with one orthogonal component, two and so on: orthogonal, error, se, R2X, R2, Q2."""
+    """Explained shares and cross-validated errors of 1, 2, ... orthogonal components.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows of the fit.
+    fit : PLSFit
+        The fit whose options are used.
+    ladder : sequence of PLSFit
+        Fits to all rows with 1, 2, ... orthogonal components.
+    folds : TuningFolds
+        Folds of the rows.
+
+    Returns
+    -------
+    DataFrame
+        Columns: orthogonal, error, se, R2X, R2, Q2.
+    """
     refuse_lone_classes(fit.moments, blocks.design.levels, "OrthogonalPLS() a number")
     moments, judged = folds.training_moments(blocks, fit.moments.spread)
     parts = [_ladder(fit, part, len(ladder)) for part in moments]
@@ -303,13 +423,27 @@ def _tried_orthogonal(
 
 
 def _along(fits: Sequence[PLSFit], log_prior: Floats, x: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Scores (m, K) of the rules of fits, and fitted indicators (m, K), one after the other."""
+    """Yield the scores and the fitted indicators of each of several fits.
+
+    Parameters
+    ----------
+    fits : sequence of PLSFit
+        Fits with an increasing number of components.
+    log_prior : (K,) float64
+        Logarithms of the prior probabilities.
+    x : (m, p) float64
+        Rows.
+
+    Yields
+    ------
+    scores, fitted : (m, K) float64
+    """
     for fit in fits:
         yield fit.rule(log_prior).scores(x), fit.fitted_rule().scores(x)
 
 
 Along = Callable[[Floats], Iterator[tuple[Floats, Floats]]]
-"""From rows (m, p) to scores (m, K) and fitted indicators (m, K), with more and more components."""
+"""Function of rows (m, p): yields scores (m, K) and fitted indicators (m, K) for 1, 2, ... components."""
 
 
 def _path(
@@ -321,7 +455,27 @@ def _path(
     x: Floats,
     y: Floats,
 ) -> pd.DataFrame:
-    """Errors and Q2 of the numbers of components that the fits outside the folds go along."""
+    """Table of cross-validated errors, R2X, R2 and Q2 by number of components.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows of the fit.
+    fit : PLSFit
+        The fit to all rows.
+    name : {"components", "orthogonal"}
+        Name of the first column.
+    alongs : sequence of Along
+        Prediction functions of the training set of each fold.
+    judged : list of (n,) float64
+        For each fold, how often each row of the table is in its test set.
+    x, y : (A,) float64
+        Shares of the squares of columns and of indicators that 1, 2, ..., A components explain.
+
+    Returns
+    -------
+    DataFrame
+    """
     wrong, rows, q2 = _judged(blocks, fit, alongs, judged, len(x))
     refuse_none_judged(rows, "components")
     tried = np.arange(1, len(x) + 1)
@@ -334,19 +488,44 @@ def _path(
 
 
 FEWER = "a smaller ncomp="
-"""What helps where a fold leaves too few components."""
+"""Option to suggest if the training set of a fold has too few components."""
 
 
 def _refitted(
     fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int, given: str = "ncomp="
 ) -> PLSFit:
-    """The fit to the rows that a fold leaves, with as many components as there are, or as the fit has."""
+    """Refit to the training set of a fold.
+
+    Parameters
+    ----------
+    fit : PLSFit
+        The fit whose options and number of components are used.
+    moments : ClassMoments
+        Class moments of the training set.
+    folds : TuningFolds
+        The folds, for the message.
+    fold : int
+        Number of the fold, for the message.
+    given : str
+        Option to suggest in the message.
+
+    Returns
+    -------
+    PLSFit
+        It has as many components as `fit`, or fewer if the training set has fewer.
+
+    Raises
+    ------
+    CollinearError
+        A class is empty, or the scores do not vary within classes.
+    """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
     part = fit.refit_up_to(moments, fit.components) if enough else None
     return _refuse_fold(folds, fold, given) if part is None else part
 
 
 def _refuse_fold(folds: TuningFolds, fold: int, given: str) -> NoReturn:
+    """Raise CollinearError for a fold whose training set cannot be fitted."""
     where, more = folds.training_rows(fold)
     raise CollinearError(
         f"{where} a class is gone, or the scores do not vary within classes.",
@@ -357,7 +536,24 @@ def _refuse_fold(folds: TuningFolds, fold: int, given: str) -> NoReturn:
 def selection_stability(
     fit: FittedModel[PLSFit], names: pd.Index, folds: int, repeats: int, seed: int | None
 ) -> pd.DataFrame:
-    """Shares of refits without a fold in which columns are used; see `PLSResults.stability`."""
+    """Share of refits without a fold in which columns are selected; see `PLSResults.stability`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    names : Index
+        Names of the components.
+    folds, repeats : int
+        Number of folds, and of random assignments to folds.
+    seed : int, optional
+        Seed of the assignments.
+
+    Returns
+    -------
+    DataFrame
+        Terms by "any" and `names`, the most frequently selected first.
+    """
     blocks = fit.rows("stability()")
     numbers = fit.estimates
     reading.check_whole("repeats", repeats, 1, MOST, what="a number of repeats")
@@ -382,10 +578,30 @@ def selection_stability(
 def _judged(
     blocks: Blocks, fit: PLSFit, alongs: Sequence[Along], judged: list[Floats], most: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Of rows left out those of each class that are called another one (A, K), all (K,), and Q2 (A,).
+    """Count misclassified test rows, and compute Q2, by number of components.
 
-    A are the numbers of components. Q2 is one less the squares of what is not fitted to the indicators over
-    those of the indicators about their means over all rows of the fit.
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows of the fit.
+    fit : PLSFit
+        The fit to all rows, which has the class proportions and the units of the indicators.
+    alongs : sequence of Along
+        Prediction functions of the training set of each fold.
+    judged : list of (n,) float64
+        For each fold, how often each row of the table is in its test set.
+    most : int
+        Largest number of components, A.
+
+    Returns
+    -------
+    wrong : (A, K) float64
+        Weighted number of misclassified test rows of each class.
+    rows : (K,) float64
+        Weighted number of test rows of each class.
+    q2 : (A,) float64
+        1 - PRESS / SS, with the sum of squares SS of the indicators about their means over all rows of the
+        fit.
     """
     k = fit.moments.n_classes
     shares = fit.shares
@@ -408,11 +624,32 @@ def _judged(
 
 
 MOST = 10**6
-"""More are no number of permutations that anyone waits for."""
+"""Largest number of permutations or repeats; more would take too long to be useful."""
 
 
 def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | None) -> TestResult:
-    """The test of Q2; see `PLSResults.permutation_test`."""
+    """Permutation test of Q2 and R2; see `PLSResults.permutation_test`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model, with its rows.
+    n : int
+        Number of permutations.
+    folds : int
+        Number of folds.
+    seed : int, optional
+        Seed of the folds and permutations.
+
+    Returns
+    -------
+    TestResult
+
+    Raises
+    ------
+    NotSupportedError
+        The weights are not whole numbers.
+    """
     reading.check_whole("n", n, 1, MOST, what="a number of permutations")
     blocks = fit.rows("permutation_test()")
     if blocks.weights is not None and not blocks.rows.has_whole_weights():
@@ -433,11 +670,11 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
     else:
         together = groups[used_codes(blocks) >= 0]
         dealt = validation.dealt_groups(blocks, groups, folds, start)[used_codes(blocks) >= 0]
-    # In units near one, in which squares are doubles.
+    # In units near one, the squares neither overflow nor underflow.
     z = (x - numbers.origin) * numbers.moments.scale / np.where(np.isfinite(numbers.unit), numbers.unit, 1.0)
 
     def labelling(number: int) -> Codes:
-        """Classes (n,) after a shuffle; those that were seen by the number 0."""
+        """Return the class codes (n,) after permutation `number`; 0 returns the observed codes."""
         if not number:
             return codes
         rng = np.random.default_rng([start, number])

@@ -1,4 +1,7 @@
-"""Components of partial least squares that a regression of the user's own finds, such as PLSRegression."""
+"""Components of partial least squares found by a regression of the user ("engine"), such as PLSRegression.
+
+`pls` uses it for `algorithm=` with an object that has `fit(X, Y)`.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,45 @@ from discrim.models.projections.pls_choice import refuse_few
 
 
 def as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
-    """Components that an engine has found, as numbers of core's own."""
+    """Convert the components found by an engine to the core's representation.
+
+    Parameters
+    ----------
+    matrices : list of (p, a) float64
+        Weights, loadings and rotations.
+    a, b : float64
+        Centred columns and responses, as `core.fit_pls` passes them.
+
+    Returns
+    -------
+    Latent
+    """
     return latent_of(a, b, *matrices)
 
 
 FITTED = ("x_weights_", "x_loadings_", "x_rotations_")
-"""What a fitted engine has, (p, a) each."""
+"""Attributes of a fitted engine that are read; each is an array (p, a)."""
 
 
 def components_of_engine(engine: Any, components: int | None) -> int:
-    """The number of components that is given, or the engine's own; a DataError where there is none."""
+    """Return the number of components: the option `ncomp`, or else the engine's `n_components`.
+
+    Parameters
+    ----------
+    engine : object
+        The regression.
+    components : int, optional
+        The option `ncomp`.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    DataError
+        `engine` is not a regression, or the number is missing or not a positive whole number.
+    """
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
         given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
         raise DataError(
@@ -53,9 +85,36 @@ def components_of_engine(engine: Any, components: int | None) -> int:
 def engine_fit(
     engine: Any, blocks: Blocks, moments: ClassMoments, prior: Floats, components: int, **shared: Any
 ) -> PLSFit:
-    """The fit by the components that a copy of an engine finds in the rows.
+    """Fit partial least squares with the components that a copy of an engine finds in the rows.
 
-    It is given columns and indicators that are centred, and scaled where that is asked for.
+    The engine is fitted to centred columns and indicators, divided by their standard deviations if the
+    options of the fit require it.
+
+    Parameters
+    ----------
+    engine : object
+        Regression with `fit(X, Y)` and the attributes `FITTED`.
+    blocks : Blocks
+        The rows; weights have to be whole numbers.
+    moments : ClassMoments
+        Class moments of the rows.
+    prior : (K,) float64
+        Prior probabilities of the classes.
+    components : int
+        Number of components, a.
+    **shared
+        Options of `core.fit_pls`: scale, indicators, decides, estimated_prior.
+
+    Returns
+    -------
+    PLSFit
+
+    Raises
+    ------
+    NotSupportedError
+        The weights are not whole numbers.
+    DataError
+        The engine fails, or finds fewer components.
     """
     if blocks.weights is not None and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
@@ -65,7 +124,7 @@ def engine_fit(
     reading.refuse_large(blocks, "pls() gives the engine all rows", times=moments.total)
     fitted = partial(core.fit_pls, moments, prior, components=components, algorithm="engine", **shared)
     tables = core.tables_of(moments, scale=shared["scale"], indicators=shared["indicators"])
-    # Without components, for the middle of the rows.
+    # A fit without components provides the centre and the units of the columns.
     middle = fitted(engine=partial(as_latent, [np.zeros((moments.n_columns, 0))] * 3))
     x, codes, weights = weighted_rows(blocks)
     if weights is not None:
@@ -80,7 +139,29 @@ def engine_fit(
 
 
 def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> list[Floats]:
-    """Weights, loadings and rotations (p, a) that a copy of the engine finds."""
+    """Fit a copy of the engine and read its components.
+
+    Parameters
+    ----------
+    engine : object
+        The regression.
+    x : (n, p) float64
+        Columns, centred and scaled.
+    y : (n, K) float64
+        Indicators, centred and scaled.
+    components : int
+        Number of components, a.
+
+    Returns
+    -------
+    list of three (p, a) float64
+        Weights, loadings and rotations.
+
+    Raises
+    ------
+    DataError
+        The engine fails, or does not find so many components.
+    """
     name = text_of(engine)
     try:
         copy = copied(engine)

@@ -1,4 +1,4 @@
-"""What is shown of partial least squares: the sections of their summary, and their pictures."""
+"""Sections of the summary of partial least squares (`PLSResults.summary`)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from discrim.models.projections.pls import PLSResults
 
 MOST_COLUMNS = 20
-"""Columns that the summary shows."""
+"""Number of columns that the summary shows."""
 
 BRIEF = 10
-"""Columns that the short form shows."""
+"""Number of columns that the short summary shows."""
 
 LONG = 2**19
-"""Rows by components beyond which a summary does not leave each row out: each takes a fit of its own."""
+"""Rows times components above which the summary omits the leave-one-out error, which needs a fit a row."""
 
 MOST_COMPONENTS = 6
-"""Components whose weights stand beside the importance of the columns."""
+"""Number of components whose weights are shown next to the importance of the columns."""
 
 RULES = {
     "lda": "LDA of the scores",
@@ -40,7 +40,7 @@ ALGORITHMS = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"}
 
 
 def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
-    """Sections of partial least squares, in their order."""
+    """Return the sections of the summary in their order."""
     parts: Sections = {"header": _header, "classes": headers.classes_section, "components": _components}
     parts |= {"path": _path, "centroids": _centroids, "columns": _columns}
     if fit.path is None:
@@ -119,17 +119,32 @@ def _path(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
 
 
 def component_adjective(results: PLSResults) -> str:
-    """Which components are counted by a choice."""
+    """Return "orthogonal " if the choice is of orthogonal components, else the empty string."""
     return "orthogonal " if results.orthogonal else ""
 
 
 def _centroids(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
-    # Those of the scores that are orthogonal to the classes are zero.
+    # Class means of orthogonal scores are zero and are omitted.
     table = results.centroids.iloc[:, : results.ncomp].rename_axis(index=None)
     return Section("Means of the scores by class", table, "general", source="fit.centroids")
 
 
 def _columns(results: PLSResults, fit: FittedModel[PLSFit], most: int = MOST_COLUMNS) -> Section:
+    """Section on the importance and the weights of the columns.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    most : int
+        Number of columns to show.
+
+    Returns
+    -------
+    Section
+    """
     importance = results.vip()
     beside = [results.vip(part="orthogonal").rename("orthogonal")] if results.orthogonal else []
     weights = results.weights.loc[importance.index].iloc[:, :MOST_COMPONENTS]
@@ -156,4 +171,4 @@ def _columns(results: PLSResults, fit: FittedModel[PLSFit], most: int = MOST_COL
 
 
 pls_brief: Sections = {"components": _components, "columns": partial(_columns, most=BRIEF)}
-"""The short form: components, and the first of the columns."""
+"""Sections of the short summary: components, and the first columns."""

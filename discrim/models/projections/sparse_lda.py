@@ -1,4 +1,7 @@
-"""Sparse discriminant analysis: discriminants of few of many columns, at a penalty that folds may choose."""
+"""Sparse discriminant analysis: the verb `sparse_lda`, its results and its summary.
+
+Each direction uses few of many columns. The penalty is an option or is chosen by cross-validation.
+"""
 
 from __future__ import annotations
 
@@ -55,19 +58,34 @@ from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 MOST_TRIED = 10_000
-"""Penalties that can be tried."""
+"""Largest number of penalties to try."""
 
 LEAST = 1e-3
 LEAST_WIDE = 1e-2
-"""The smallest penalty of our own, as a share of the largest; of fewer rows than columns."""
+"""Smallest default penalty relative to the largest: in general, and with fewer rows than columns."""
 
 
 SHARED = ("ridge", "ncomp", "estimated_prior")
-"""Arguments of core's `fit_sparse` and `along` that every refit has of the fit."""
+"""Arguments of `fit_sparse` and `along` of the core that a refit copies from the fit."""
 
 
 def _sparsity(nonzero: Any, penalty: Any) -> tuple[By, list[float]]:
-    """By what directions are made sparse, and how much; no value where the penalty is to be chosen."""
+    """Validate the options `nonzero` and `penalty`.
+
+    Parameters
+    ----------
+    nonzero : int, sequence of int or None
+        Numbers of columns that directions may use.
+    penalty : float, sequence of float, "1se" or None
+        Penalties of the directions.
+
+    Returns
+    -------
+    by : {"penalty", "nonzero"}
+        The option that controls sparsity.
+    values : list
+        Its values, one or one for each direction; empty if the penalty is to be chosen.
+    """
     if nonzero is not None and penalty is not None:
         raise DataError("nonzero= and penalty= ask for the same in two ways.", hint="Leave one of them out.")
     penalty, _ = read_choice(penalty)
@@ -82,17 +100,17 @@ def _sparsity(nonzero: Any, penalty: Any) -> tuple[By, list[float]]:
 
 
 def _as_list(value: Any) -> list[Any]:
-    """What is given once, or once for each direction, as a list."""
+    """Return the values of an option as a list; a single value becomes a list of one, None an empty list."""
     if value is None:
         return []
     if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
-        # An empty one is passed on, for the check to refuse.
+        # An empty sequence becomes a value of its own, which the validation rejects.
         return list(value) or [value]
     return [value]
 
 
 def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
-    """Raise where a direction does not vary within classes, and name the columns that make it so."""
+    """Raise CollinearError, with the columns, if a direction does not vary within classes."""
     if not fit.is_singular():
         return
     used = np.any(fit.coef != 0, axis=1)
@@ -120,6 +138,7 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
 
 
 def _warn_of_no_direction(fit: SparseFit) -> None:
+    """Warn that the fit has no direction, and why."""
     why = f"At penalty {fit.tuning[0]:g} no column is left"
     way_out = "Give a smaller penalty=, or nonzero="
     if fit.by == "penalty" and not any(fit.tuning):
@@ -132,7 +151,7 @@ def _warn_of_no_direction(fit: SparseFit) -> None:
 
 
 def _refuse_dependent(moments: ClassMoments, blocks: Blocks) -> None:
-    """Raise where the coefficients of all columns do not leave one minimum, without a ridge."""
+    """Raise CollinearError if the coefficients of all columns are not unique without penalty and ridge."""
     p = moments.n_columns
     rows = moments.rows.sum()
     k = moments.n_classes
@@ -148,7 +167,22 @@ def _refuse_dependent(moments: ClassMoments, blocks: Blocks) -> None:
 
 
 def _penalty_grid(grid: Any) -> Floats | None:
-    """Penalties in decreasing order, each once; a DataError where there is none, or one not above 0."""
+    """Validate `grid=`; return the distinct penalties in decreasing order, or None for the default.
+
+    Parameters
+    ----------
+    grid : sequence of float or None
+        Candidate penalties.
+
+    Returns
+    -------
+    (L,) float64 or None
+
+    Raises
+    ------
+    DataError
+        The grid is empty, or a penalty is not positive.
+    """
     if grid is None:
         return None
     also = ", or None for evenly spaced ones"
@@ -156,7 +190,19 @@ def _penalty_grid(grid: Any) -> Floats | None:
 
 
 def _penalties_of(moments: ClassMoments, count: int) -> Floats:
-    """Penalties (L,) from the least that leaves no column, with evenly spaced logarithms."""
+    """Default penalties, from the smallest that selects no column downwards, evenly spaced on a log scale.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Class moments of the rows.
+    count : int
+        Number of penalties, L.
+
+    Returns
+    -------
+    (L,) float64
+    """
     least = LEAST_WIDE if moments.spread == "thin" else LEAST
     return np.asarray(core.top_penalty(moments) * least ** np.linspace(0, 1, count))
 
@@ -164,10 +210,35 @@ def _penalties_of(moments: ClassMoments, count: int) -> Floats:
 def _choose_penalty(
     blocks: Blocks, moments: ClassMoments, prior: Floats, search: GridSearch, shared: Mapping[str, Any]
 ) -> tuple[float, pd.DataFrame, list[SparseFit]]:
-    """The penalty chosen by folds, the path of those that were tried, and the fits to all rows along it.
+    """Choose the penalty by cross-validation.
 
-    Errors and their standard errors are those of rows left out, by the fit to the others at the same
-    penalties; the number of columns is that of the fit to all rows.
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    moments : ClassMoments
+        Class moments of the rows.
+    prior : (K,) float64
+        Prior probabilities of the classes.
+    search : GridSearch
+        Candidate penalties, folds and rule of the choice.
+    shared : mapping
+        The arguments `SHARED` of the core.
+
+    Returns
+    -------
+    penalty : float
+        The chosen penalty.
+    path : DataFrame
+        A row for each penalty: penalty, error, se (of held-out rows), columns, directions (of the fit to all
+        rows).
+    fits : list of SparseFit
+        Fits to all rows at the penalties.
+
+    Raises
+    ------
+    CollinearError
+        In the training set of a fold a class is empty or a direction does not vary within classes.
     """
     penalties: Any = _penalties_of(moments, search.count) if search.grid is None else search.grid
     fits = core.along(moments, prior, penalties, **shared)
@@ -203,12 +274,12 @@ def _choose_penalty(
 
 
 def _has_enough(moments: ClassMoments) -> bool:
-    """Whether each class has a row, and the rows are more than the classes."""
+    """Whether each class has a row, and there are more rows than classes."""
     return bool((moments.rows >= 1).all() and moments.total > moments.n_classes)
 
 
 PENALTIES = 50
-"""Penalties of a path of coefficients that was not asked for others."""
+"""Number of penalties of a path of coefficients by default."""
 
 
 class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults):
@@ -234,9 +305,9 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     def scaling(self) -> pd.DataFrame:
         """Discriminant coefficients, unit variance within classes (divisor N - K).
 
-        Shape: terms by LD1, LD2, ... Discriminant coefficients in the units of the columns, which give scores
-        of unit variance within classes. In each column the largest coefficient, standardized within classes,
-        is positive. Columns that are not selected have zeros.
+        Shape: terms by LD1, LD2, ... The coefficients are in the units of the columns, and the scores have
+        unit variance within classes. In each column of the result the largest coefficient, standardized
+        within classes, is positive. Columns that are not selected have zeros.
         """
         estimates = self._fit.estimates
         axes = estimates.scaling() * estimates.moments.scale[:, None]
@@ -246,8 +317,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     def standardized(self) -> pd.DataFrame:
         """Coefficients of columns that are divided by their standard deviations over all rows, divisor N.
 
-        Shape: terms by LD1, LD2, ... The coefficients that are penalized: those of columns divided by their
-        standard deviations over all rows.
+        Shape: terms by LD1, LD2, ... These are the coefficients that are penalized.
         """
         return pd.DataFrame(self._fit.estimates.coef, index=self.terms, columns=self._axis_names, copy=True)
 
@@ -269,26 +339,26 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     @property
     def penalty(self) -> pd.Series:
-        """The penalty at which each direction was found, by LD1, LD2, ..."""
+        """Penalty of each direction, by LD1, LD2, ..."""
         return pd.Series(self._fit.estimates.penalties, index=self._axis_names, name="penalty", copy=True)
 
     @property
     def ridge(self) -> float:
-        """Factor of half the sum of the squared standardized coefficients."""
+        """Ridge parameter: factor of half the sum of the squared standardized coefficients."""
         return self._fit.estimates.ridge
 
     @property
     @available_if()
     @displayed(se="share", columns="count", directions="count", penalty="general")
     def path(self) -> pd.DataFrame:
-        """Cross-validated errors of the penalties that were tried.
+        """Cross-validated errors of the candidate penalties.
 
-        The errors of a choice by folds: penalty, error, se, columns, directions.
+        Columns: penalty, error, se, columns, directions.
 
         Raises
         ------
         NotSupportedError
-            The penalty or the number of columns was given, or the fit was loaded.
+            The penalty or the number of columns was an option, or the fit was loaded.
         """
         why = "as the penalty or the number of columns was given, or the fit was loaded"
         return held_path(self._fit, why, "fit without penalty= and nonzero= to have a penalty chosen")
@@ -299,12 +369,12 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         Parameters
         ----------
         grid : sequence of float, optional
-            Penalties. By default those of the choice, or evenly spaced ones.
+            Penalties. By default the candidates of the choice, or evenly spaced penalties.
 
         Returns
         -------
         DataFrame by (penalty, axis), columns by term
-            The penalties fall from row to row. The terms are those that are selected at some penalty.
+            The penalties decrease from row to row. The terms are all that are selected at some penalty.
         """
         penalties, fits = self._along(grid)
         parts = {
@@ -318,7 +388,18 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         return pd.DataFrame(values[:, used], index=index, columns=self.terms[used])
 
     def _along(self, grid: Any = None) -> tuple[Floats, list[SparseFit]]:
-        """Penalties, and the fits at them."""
+        """Fit along decreasing penalties; the default path is cached.
+
+        Parameters
+        ----------
+        grid : sequence of float, optional
+            Penalties.
+
+        Returns
+        -------
+        penalties : (L,) float64
+        fits : list of SparseFit
+        """
         fit = self._fit.estimates
         cache = self._fit.cache
         if grid is None and "along" in cache:
@@ -343,7 +424,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         )
 
     def _centre(self) -> Floats:
-        """The prior-weighted mean (p,) of the class means, in z about the origin of the moments."""
+        """Return the prior-weighted mean (p,) of the class means, in the standard units of the moments."""
         means = self._fit.estimates.moments.means
         prior = self._fit.prior
         anchor = means[int(np.argmax(prior))]
@@ -381,7 +462,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
     def _scores_within(self) -> pd.DataFrame:
-        """Covariance within classes of the scores, which are not uncorrelated there."""
+        """Return the within-class correlation matrix of the scores, which are not uncorrelated."""
         root = self._fit.estimates.root()
         lengths = np.sqrt((root**2).sum(axis=0))
         names = self._axis_names
@@ -400,7 +481,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit: sizes, directions, columns selected, penalty of the first, ridge."""
+        """One-row table of the fit: sizes, directions, columns selected, penalty of the first, ridge."""
         penalties = self._fit.estimates.penalties
         row = {
             "directions": len(penalties),
@@ -412,7 +493,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
 
 MOST_RIDGE = 1e100
-"""Beyond, coefficients are so small that their squares are no doubles."""
+"""Largest ridge; with larger ones the squared coefficients underflow."""
 
 CHOSEN_FROM_ROWS = NeedsRows(
     "A penalty is chosen by the rows and not by their moments.", "Give penalty= or nonzero="
@@ -452,12 +533,12 @@ def sparse_lda(
         be given with moments, because a penalty is chosen from rows.
     nonzero : int or sequence of int, optional
         How many columns each direction may use; a sequence has a number for each direction. The penalty is
-        then the smallest that leaves so many, as with `stop=-nonzero` of R's sparseLDA.
+        then the smallest that selects so many, like `stop=-nonzero` of R's sparseLDA.
     penalty : float, sequence of float, or "1se", optional
         Factor of the sum of the absolute coefficients of standardized columns; zero stands for no penalty. No
         column is left at a penalty of 1 or more or, with the default penalties, from `path.penalty[0]` on. If
         neither penalty nor nonzero is given, it is chosen by folds: the penalty of least error and, of equal
-        errors, the larger one. "1se" takes the largest penalty whose error is within one standard error of
+        errors, the larger one. "1se" chooses the largest penalty whose error is within one standard error of
         the least.
     ridge : float
         Factor of half the sum of the squares of these coefficients, up to 1e100; R's sparseLDA has 1e-6.
@@ -468,9 +549,9 @@ def sparse_lda(
     grid : sequence of float, optional
         Penalties to try.
     n_penalties : int
-        Number of penalties to try where there is no grid. Their logarithms are evenly spaced, from the
-        penalty that leaves no column down to a thousandth of it, or to a hundredth where there are fewer rows
-        than columns.
+        Number of penalties to try if `grid` is None. Their logarithms are evenly spaced, from the penalty
+        that selects no column down to a thousandth of it, or to a hundredth if there are fewer rows than
+        columns.
     seed : int, optional
         Seed of the random assignment of rows to folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
@@ -494,7 +575,7 @@ def sparse_lda(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also an option out of
-        its range, and a class of one row where the penalty is to be chosen.
+        its range, and a class of one row if the penalty is to be chosen.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
@@ -508,20 +589,21 @@ def sparse_lda(
 
         ``1/(2N) sum_i (theta_(class of i) - z_i'b)^2 + penalty |b|_1 + ridge/2 |b|^2``,
 
-    with scores that are uncorrelated with those of earlier directions (Clemmensen, Hastie, Witten & Ersboll,
-    2011, Technometrics 53, 406-413). Rows are then classified by the linear discriminant analysis of their
-    scores z'b, with divisor N - K. For two classes the direction is the lasso of codes of the classes, which
-    is that of Mai, Zou & Yuan (2012, Biometrika 99, 29-42; R's TULIP::dsda); its penalty is that of glmnet
-    with codes of variance one. Without penalty and ridge the fit is that of `discrim.lda`.
+    with scores that are uncorrelated with the scores of earlier directions (Clemmensen, Hastie, Witten &
+    Ersboll, 2011, Technometrics 53, 406-413). Rows are then classified by the linear discriminant analysis of
+    their scores z'b, with divisor N - K. For two classes the direction is the lasso regression of codes of
+    the classes, which is the method of Mai, Zou & Yuan (2012, Biometrika 99, 29-42; R's TULIP::dsda); its
+    penalty equals lambda of glmnet with codes of variance one. Without penalty and ridge the fit equals
+    `discrim.lda`.
 
     R's sparseLDA does not divide by the standard deviation. For columns whose sum of squares is one, as its
     `normalize` makes them, its penalty is 2 sqrt(N) times this one. More than two classes may have several
     minima: the search here descends from the largest penalty in several ways and keeps the least minimum,
-    while R's descends once from scores drawn at random.
+    while R's search descends once from scores drawn at random.
 
-    `leave_one_out` holds the penalty, or the number of columns where that was given, and takes one fit for
-    each row. Folds and bootstrap samples, in `error_rates` and `discrim.cross_validate`, choose the penalty
-    anew where it was chosen.
+    `leave_one_out` keeps the penalty fixed, or the number of columns if it was an option, and needs one fit
+    for each row. Folds and bootstrap samples, in `error_rates` and `discrim.cross_validate`, choose the
+    penalty again if it was chosen.
 
     Examples
     --------
@@ -587,7 +669,13 @@ def sparse_lda(
 
 @dataclass(frozen=True, eq=False)
 class SparseLDASpec(ModelSpec[SparseFit]):
-    """Sparse discriminant analysis; `search` says how the penalty is chosen."""
+    """Sparse discriminant analysis.
+
+    Parameters
+    ----------
+    search : GridSearch, optional
+        How cross-validation chooses the penalty; None if sparsity was an option.
+    """
 
     name = "sparse_lda"
     title = "Sparse discriminant analysis"
@@ -599,13 +687,13 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     chosen_options = MappingProxyType({"penalty": "penalty"})
     search_options = (*FOLD_OPTIONS, "n_penalties")
     constructor = SparseFit
-    # As of a shrunk covariance: columns may be more than rows, or collinear.
+    # As with a shrunk covariance, there may be more columns than rows, or collinear columns.
     allows_few_rows = True
 
     search: GridSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return sparse_lda_sections, sparse_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -615,15 +703,15 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         return SPARSE_LDA_PLOTS
 
     def required_moments(self, fit: FittedModel[SparseFit]) -> Spread | None:
-        """Return which moments a refit needs; None if it needs the rows."""
+        """Return the kind of second moments that a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None
 
     def choice(self, fit: FittedModel[SparseFit]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the penalty"
 
     def refit_to_rows(self, fit: FittedModel[SparseFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows, with the penalty chosen again if the fit chose it."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         estimates = fit.estimates
@@ -642,23 +730,23 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         return None if refit.is_singular() else refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeftOut:
-        """Return missing scores, so that each row is left out by a refit."""
+        """Return missing scores: each row is then left out by a refit."""
         return scores_by_refits(fit, "takes a fit a row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file."""
+        """Return the shapes of the arrays stored in a file."""
         return {"class_scores": (k, -1), "coef": (p, -1), "sd": (p,), "penalties": (-1,)}
 
 
 BRIEF = 10
-"""Columns that the short form shows."""
+"""Number of columns that the short summary shows."""
 
 MOST_COLUMNS = 30
-"""Columns that the summary shows."""
+"""Number of columns that the summary shows."""
 
 
 def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Sections:
-    """Sections of a sparse discriminant analysis, in their order."""
+    """Return the sections of the summary in their order."""
     parts: Sections = {"header": _header, "classes": headers.classes_section, "directions": _directions}
     parts |= {"path": _path, "selected": _selected}
     if fit.path is None:
@@ -719,9 +807,24 @@ def _path(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
 
 
 def _selected(results: SparseLDAResults, fit: FittedModel[SparseFit], most: int = MOST_COLUMNS) -> Section:
+    """Section on the standardized coefficients of the selected columns.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    most : int
+        Number of columns to show.
+
+    Returns
+    -------
+    Section
+    """
     shown = results.selected
     left = len(shown) - most
-    # By place, as a column may have any name.
+    # Select by position, because column names may be of any type.
     places = results.terms.get_indexer(shown[:most])
     table = results.standardized.iloc[places].rename_axis(index=None, columns=None)
     more = f" And {left} more: fit.standardized." if left > 0 else ""
@@ -738,4 +841,4 @@ def _selected(results: SparseLDAResults, fit: FittedModel[SparseFit], most: int 
 
 
 sparse_lda_brief: Sections = {"classes": headers.classes_section, "selected": partial(_selected, most=BRIEF)}
-"""The short form: classes, and the first of the columns selected."""
+"""Sections of the short summary: classes, and the first selected columns."""
