@@ -1,4 +1,7 @@
-"""Kernel discriminant analysis by landmarks or random features, of rows in any number of parts."""
+"""Kernel discriminant analysis by landmarks or random features, fitted in two passes over the rows.
+
+`kernel_lda` with `components` and its refits use it.
+"""
 
 from __future__ import annotations
 
@@ -43,15 +46,27 @@ from discrim.models.base.fit import FittedModel
 from discrim.subspace import KernelFeatures, Landmarks, RandomFeatures
 
 SAMPLED = 5_000
-"""Rows of the sample, or twice as many as landmarks where that is more."""
+"""Smallest size of the sample of rows; it is twice the number of landmarks if that is larger."""
 
 COMPARED = 1_000
-"""Rows of the sample by which kernel, scale and width are chosen."""
+"""Number of sampled rows that choose kernel, scale and width."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeaturePlan:
-    """What is fitted: features, by what kernel, and how posteriors are made."""
+    """Options of a fit by features.
+
+    Attributes
+    ----------
+    features : KernelFeatures
+        Kind and number of features.
+    search : Search
+        Candidates of the kernel, the scale, the width and the ridge.
+    calibrate : bool
+        Whether posteriors come from a calibration map.
+    ncomp : int or None
+        Largest number of axes.
+    """
 
     features: KernelFeatures
     search: Search
@@ -60,7 +75,17 @@ class FeaturePlan:
 
 
 class FittedByFeatures(NamedTuple):
-    """A fit, with the choice of the kernel, if there was one, and the ridges that were tried."""
+    """A fit by features with the record of its choices.
+
+    Attributes
+    ----------
+    numbers : FeatureLDAFit
+        The estimates.
+    chosen : Chosen or None
+        The choice of kernel, scale and width; None if they were options.
+    ridges : list of RidgeTried
+        The ridges that were tried; empty if the ridge was an option.
+    """
 
     numbers: FeatureLDAFit
     chosen: Chosen | None
@@ -68,7 +93,7 @@ class FittedByFeatures(NamedTuple):
 
 
 def factor_columns(blocks: Blocks) -> list[list[int]]:
-    """Positions of the columns of each factor of the design that stands alone in a term."""
+    """Positions of the columns of each factor that is a main effect of the design."""
     spec = blocks.design.spec
     if spec is None:
         return []
@@ -84,7 +109,7 @@ def factor_columns(blocks: Blocks) -> list[list[int]]:
 
 
 def check_features(features: KernelFeatures, search: Search) -> None:
-    """Raise a DataError of features that the kernel does not have."""
+    """Raise an error if the kernel does not support the features, or if they need too much memory."""
     if isinstance(features, RandomFeatures):
         if search.kernels[0] != "auto":
             law_of(search.kernels[0])
@@ -100,11 +125,29 @@ def check_features(features: KernelFeatures, search: Search) -> None:
 def fit_by_features(
     blocks: Blocks, moments: ClassMoments, prior: Floats, plan: FeaturePlan, *, estimated_prior: bool = True
 ) -> FittedByFeatures:
-    """The fit of rows, in two passes: for a sample of them, and for the moments of the features."""
+    """Fit in two passes over the rows: one for a sample, one for the moments of the features.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    moments : ClassMoments
+        Class moments of the columns.
+    prior : (K,) float64
+        Prior probabilities of the classes.
+    plan : FeaturePlan
+        Features, candidates and options.
+    estimated_prior : bool
+        Whether the prior was estimated by the class proportions.
+
+    Returns
+    -------
+    FittedByFeatures
+    """
     most = max(SAMPLED, 2 * plan.features.n if isinstance(plan.features, Landmarks) else 0)
     with Progress(0, "sample of the rows"):
         rows = sampled_rows(blocks, most, len(blocks.terms))
-    # A constant column has a unit of zero.
+    # Divide a constant column by infinity: its coordinate is zero.
     sd = np.sqrt(total_squares(moments) / moments.total) / moments.scale
     sd[constant_columns(moments)] = np.inf
     middle = moments.counts @ moments.means / moments.total
@@ -138,6 +181,23 @@ def fit_by_features(
 
 
 def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: list[list[int]]) -> KernelRows:
+    """Return the sample in standard units, with weights only if they are not all one.
+
+    Parameters
+    ----------
+    rows : RowSample
+        Rows of the table.
+    standard : Standard
+        Centre and units of the columns.
+    n_classes : int
+        Number of classes, K.
+    factors : list of list of int
+        Positions of the columns of each factor.
+
+    Returns
+    -------
+    KernelRows
+    """
     weights = rows.weights if rows.weighted or (rows.weights != 1).any() else None
     groups = tuple(map(tuple, factors))
     return KernelRows(
@@ -146,9 +206,24 @@ def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: lis
 
 
 def _kernel(sample: KernelRows, search: Search) -> tuple[Kernel, str, Chosen | None]:
-    """The kernel and the scale that are given, or the best for a part of the sample, with the choice."""
+    """Return kernel and scale: the options, or the choice by leave-one-out of a sample.
+
+    Parameters
+    ----------
+    sample : KernelRows
+        Rows that choose.
+    search : Search
+        Candidates.
+
+    Returns
+    -------
+    kernel : Kernel
+    scale : str
+    chosen : Chosen or None
+        The record of the choice; None if the options determine the kernel.
+    """
     kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
-    # The ridge of few rows is none for many, and is chosen with the kernel whatever it is for these.
+    # A ridge for all rows does not suit a small sample: here it is always chosen with the kernel.
     asked = replace(search, kernels=kernels, scales=scales, ridge=None)
     if len(kernels) * len(scales) == 1 and (search.width is not None or not search.has_width(kernels[0])):
         return search.kernel(kernels[0], search.width), scales[0], None
@@ -158,6 +233,23 @@ def _kernel(sample: KernelRows, search: Search) -> tuple[Kernel, str, Chosen | N
 
 
 def _features(plan: FeaturePlan, kernel: Kernel, located: Located, rows: RowSample) -> FeatureMap:
+    """Return the random features or the landmarks of a kernel.
+
+    Parameters
+    ----------
+    plan : FeaturePlan
+        Kind and number of features.
+    kernel : Kernel
+        The kernel that they approximate.
+    located : Located
+        Transform of rows to coordinates.
+    rows : RowSample
+        Rows among which landmarks are drawn.
+
+    Returns
+    -------
+    FeatureMap
+    """
     if isinstance(plan.features, RandomFeatures):
         columns = located(rows.x[:1]).shape[1]
         drawn = random_features(law_of(kernel.name), kernel.width, columns, plan.features.n)
@@ -169,6 +261,7 @@ def _features(plan: FeaturePlan, kernel: Kernel, located: Located, rows: RowSamp
 
 
 def _sums(blocks: Blocks, features: FeatureMap, n_classes: int) -> FeatureSums:
+    """Return the moments of the features over all rows."""
     with Progress(0, "moments of the features"):
         moments = gather(
             FeatureRows(blocks, features), n_classes=n_classes, n_columns=features.width, rooted=False
@@ -177,7 +270,7 @@ def _sums(blocks: Blocks, features: FeatureMap, n_classes: int) -> FeatureSums:
 
 
 def say_fewer(fit: FeatureLDAFit, asked: int) -> None:
-    """Warn of landmarks that are fewer than asked for."""
+    """Warn if the fit has fewer landmarks than requested."""
     if fit.components < asked:
         warn_user(
             f"components={asked}: {fit.components} landmarks span all rows of the sample, as far as doubles "
@@ -188,7 +281,22 @@ def say_fewer(fit: FeatureLDAFit, asked: int) -> None:
 def refitted_by_plan(
     plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], blocks: Blocks
 ) -> Rule | None:
-    """The rule of other rows, with features, kernel and ridge found anew, from the columns that vary."""
+    """Refit to other rows with features, kernel and ridge chosen again, from the columns that vary.
+
+    Parameters
+    ----------
+    plan : FeaturePlan or None
+        Features and candidates; None for a fit from a file.
+    fit : FittedModel
+        The fitted model.
+    blocks : Blocks
+        The rows.
+
+    Returns
+    -------
+    Rule or None
+        None if there is no plan, or the rows do not allow a fit.
+    """
     moments = _enough_moments(blocks)
     if moments is None or plan is None:
         return None
@@ -208,7 +316,20 @@ def refitted_by_plan(
 
 
 def refitted_with_features(fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> Rule | None:
-    """The rule of other rows with the features, the ridge and the map to posteriors of the fit."""
+    """Refit to other rows with the features, the ridge and the calibration map of the fit.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    blocks : Blocks
+        The rows.
+
+    Returns
+    -------
+    Rule or None
+        None if the rows do not allow a fit.
+    """
     moments = _enough_moments(blocks)
     estimates = fit.estimates
     if moments is None:
@@ -228,6 +349,7 @@ def refitted_with_features(fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> R
 
 
 def _enough_moments(blocks: Blocks) -> ClassMoments | None:
+    """Class moments of rows; None if a class is empty or there are at most as many rows as classes."""
     moments = reading.class_moments(blocks, "diagonal")
     enough = (moments.counts > 0).all() and moments.total > moments.n_classes
     return moments if enough else None

@@ -1,4 +1,8 @@
-"""Kernel discriminant analysis: discriminants as bent as rows left out ask for."""
+"""Kernel discriminant analysis: the verb `kernel_lda`, its results, its summary and permutation importance.
+
+Kernel, scale, width and ridge are options or are chosen by the loss of left-out rows. Fits by landmarks or
+random features are in `feature_lda`.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +56,10 @@ from discrim.report.tables import Sections
 from discrim.subspace import KernelFeatures, read_features
 
 KernelFunction = Callable[[Any, Any], Any]
-"""From rows (m, q) and (n, q), in coordinates, to their kernels (m, n)."""
+"""Function of rows (m, q) and (n, q), in coordinates, that returns the kernel matrix (m, n)."""
 
 MOST_ROWS = 6_000
-"""Rows up to which a fit is made: its time grows as their cube."""
+"""Largest number of rows of a fit without `components`; the time grows with its cube."""
 
 
 @reading.with_keyword_hints
@@ -85,44 +89,43 @@ def kernel_lda(
     formula : str
         Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table
-        A DataFrame of pandas, or any other table in memory that narwhals knows, such as one of polars or
-        Arrow. Every row is compared with every other, so that a source that is read part by part, such as a
-        file or a DataFrame of Dask, is refused, and so are more than 6,000 rows: pass a sample as a
-        DataFrame. With `components` any number of rows can be fitted, from any source that can be read more
-        than once.
+        A DataFrame of pandas, or any other table in memory that narwhals supports, such as one of polars or
+        Arrow. Every row is compared with every other; therefore sources that are read in chunks, such as a
+        file or a DataFrame of Dask, and more than 6,000 rows are refused: pass a sample as a DataFrame. With
+        `components` any number of rows can be fitted, from any source that can be read more than once.
     kernel : {"auto", "gaussian", "laplace", "polynomial", "linear", "arccos"} or callable
         The kernel of two rows in coordinates a and b: "gaussian" is exp(-d'd / (2 width^2)), d = a - b;
         "laplace" is exp(-s / width), with s the sum of the absolute differences; "polynomial" is (1 + a'b /
-        width^2)^degree; "linear" is a'b, without a width; "arccos" is that of order 1 of Cho & Saul (2009),
-        between (a / width, 1) and (b / width, 1), which is the kernel of a wide network of rectified linear
-        units. "auto" chooses between "gaussian" and "laplace". A callable takes two arrays of rows, (m, q)
-        and (n, q), in coordinates, and returns their kernels (m, n); it has to be symmetric and positive
-        semidefinite, which is checked on the rows.
+        width^2)^degree; "linear" is a'b, without a width; "arccos" is the arc-cosine kernel of order 1 of Cho
+        & Saul (2009), between (a / width, 1) and (b / width, 1), which is the kernel of a wide network of
+        rectified linear units. "auto" chooses between "gaussian" and "laplace". A callable is called with two
+        arrays of rows, (m, q) and (n, q), in coordinates, and returns their kernels (m, n); it has to be
+        symmetric and positive semidefinite, which is checked on the rows.
     width : float, optional
-        Width of the kernel, in coordinates. It is chosen if it is not given.
+        Width of the kernel, in coordinates. By default it is chosen.
     ridge : float, optional
-        The penalty on the fitted function, as the alpha of scikit-learn's KernelRidge. It is chosen if it is
-        not given.
+        The penalty on the fitted function, like the alpha of scikit-learn's KernelRidge. By default it is
+        chosen.
     scale : {"auto", "sd", "ranks", "categories", "none"}
-        Coordinates of columns of numbers: "sd" divides by the standard deviation over all rows; "ranks" takes
-        normal scores of the ranks, between which it interpolates, and beyond which it takes those at the
-        ends; "categories" is "sd" except that columns of up to ten different values are treated as
+        Coordinates of columns of numbers: "sd" divides by the standard deviation over all rows; "ranks" uses
+        normal scores of the ranks, with linear interpolation between them and the extreme scores outside
+        their range; "categories" is "sd" except that columns of up to ten different values are treated as
         categories; "none" divides all columns by one number, the root of the mean of their variances, for
         columns in one unit such as pixels. "auto" chooses among the first three.
     degree : int
         Degree of the polynomial kernel, 1 to 10.
     select : {"squared", "log_loss", "error"}
-        What the choice minimizes over rows left out: the mean squared error of the fitted indicators, summed
-        over the classes; the log loss of their softmax with the best slope; or the error rate, with ties
-        settled by the squared error.
+        The loss of left-out rows that the choice minimizes: the mean squared error of the fitted indicators,
+        summed over the classes; the log loss of their softmax with the best slope; or the error rate, with
+        ties settled by the squared error.
     calibrate : bool
-        Whether posteriors come from a map of the fitted indicators that is learnt from rows left out, with a
-        slope and a constant a class, or from normal classes in the space of the variates, as those of `fda`.
+        Whether posteriors come from a map of the fitted indicators that is estimated from left-out rows, with
+        a slope and a constant a class, or from normal classes in the space of the variates, as in `fda`.
     ncomp : int, optional
         Number of axes to keep; by default K - 1. Calibrated posteriors use all of them.
     components : int, or specification of `discrim.subspace`, optional
-        Features that stand for the kernel of all rows, which make it possible to fit many rows:
-        `discrim.subspace.Landmarks` or `RandomFeatures`. A number stands for so many landmarks.
+        Features that approximate the kernel of all rows, which make it possible to fit many rows:
+        `discrim.subspace.Landmarks` or `RandomFeatures`. A number is the number of landmarks.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes; by default the class proportions.
     weights : column name or (n,) array, optional
@@ -144,58 +147,59 @@ def kernel_lda(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also a kernel that is
-        not known or not positive semidefinite, a width, ridge or degree that is not positive, a width of a
-        kernel that has none, a ridge so small that coefficients are rounding errors, and more rows than fit
-        in memory.
+        unknown or not positive semidefinite, a width, ridge or degree that is not positive, a width of a
+        kernel without one, a ridge so small that coefficients are rounding errors, and more rows than fit in
+        memory.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
-        Every column is constant, or there are no more rows than classes.
+        Every column is constant, or there are at most as many rows as classes.
     NotSupportedError
-        There are more than 6,000 rows, and `components` is not given.
+        There are more than 6,000 rows, and `components` is None.
 
     Notes
     -----
     The indicators of the classes are regressed on the kernel with a ridge and a free constant, which is
     Fisher's discriminant analysis in the space of the kernel (Mika et al., 1999, Neural Networks for Signal
-    Processing 9, 41-48; Baudat & Anouar, 2000, Neural Computation 12, 2385-2404; Roth & Steinhage, 2000,
-    NIPS 12), by the optimal scoring of Hastie, Tibshirani & Buja (1994, JASA 89, 1255-1270). With
-    kernel="linear", scale="sd", a ridge near zero and calibrate=False the fit is that of `lda(method="mle")`.
+    Processing 9, 41-48; Baudat & Anouar, 2000, Neural Computation 12, 2385-2404; Roth & Steinhage, 2000, NIPS
+    12), by the optimal scoring of Hastie, Tibshirani & Buja (1994, JASA 89, 1255-1270). With kernel="linear",
+    scale="sd", a ridge near zero and calibrate=False the fit equals `lda(method="mle")`.
 
     A category has distances that depend neither on its coding nor on its reference: all levels of a factor
     are equally far from each other, and their mean squared distance over pairs of rows is two, as it is for a
     standardized column.
 
-    Kernel, scale, width and ridge that are not given are chosen to predict rows left out best. One
-    factorization leaves out each row in closed form: for up to 400 rows each kernel's eigenvectors give all
-    ridges at once. For more rows, 200 landmarks stand for all while the search is wide (Williams & Seeger,
-    2001, NIPS 13), and all rows decide among the best. Widths are tried about the median distance of rows, by
-    factors of two and then of the root of two; ridges by factors of two. The same rows in the same order make
-    the same choice; in another order the landmarks are others. If losses are equal up to rounding, the larger
-    ridge is taken, and then the larger width; with more than 400 rows a step has to gain a thousandth of the
-    loss. The least of many losses is smaller than the loss on new rows will be, the more so the fewer rows
-    there are: `cross_validate` and `error_rates(["cv"])` choose anew in each fold.
+    By default kernel, scale, width and ridge are chosen to predict left-out rows best. One factorization
+    leaves out each row in closed form: for up to 400 rows the eigenvectors of each kernel yield the losses at
+    all ridges. For more rows, 200 landmarks replace the rows in the wide search (Williams & Seeger, 2001,
+    NIPS 13), and all rows decide among the best. Widths are tried about the median distance of rows, by
+    factors of two and then of the root of two; ridges by factors of two. The same rows in the same order lead
+    to the same choice; in another order the landmarks differ. If losses are equal up to rounding, the larger
+    ridge is chosen, and then the larger width; with more than 400 rows a step has to gain a thousandth of the
+    loss. The least of many losses is smaller than the loss on new rows will be, especially with few rows:
+    `cross_validate` and `error_rates(["cv"])` choose again in each fold.
 
-    Leave-one-out is exact with kernel, scale, width, ridge, coordinates and calibration held. A row left out
-    whose copy stays in the table is still known to the fit, and this favours small widths and ridges: drop
+    Leave-one-out is exact with kernel, scale, width, ridge, coordinates and calibration fixed. A left-out row
+    whose copy stays in the table still influences the fit, and this favours small widths and ridges: drop
     rows that were entered twice.
 
-    With `components` the fit is a function of the moments of the features f(x), which takes two passes over
-    the rows. The first draws an even sample of the different rows, 5,000 or twice as many as landmarks; by
-    1,000 of these the kernel, the scale and the width are chosen by leave-one-out, and all of them give what
-    is learnt of ranks and categories. Landmarks are drawn from it by randomly pivoted Cholesky (Chen,
-    Epperly, Tropp & Webber, 2025, Communications on Pure and Applied Mathematics 78, 995-1041), f(x)' =
-    k(x, Z) R^-1 with R'R = k(Z, Z), and directions of random features from the Fourier transform of the
-    kernel (Rahimi & Recht, 2007, NIPS 20), orthogonal where its law allows. The second pass adds up the
-    moments. The ridge is then the one with the least generalized cross-validation (Golub, Heath & Wahba,
-    1979, Technometrics 21, 215-223), which needs the moments alone and is the mean squared error of rows left
-    out with all leverages at their mean; `select` has no part in it. The map to posteriors is learnt from
+    With `components` the fit is a function of the moments of the features f(x), which need two passes over
+    the rows. The first draws an even sample of the different rows, 5,000 or twice as many as landmarks; the
+    kernel, the scale and the width are chosen by leave-one-out of 1,000 of these, and ranks and categories
+    are estimated from all of them. Landmarks are drawn from it by randomly pivoted Cholesky (Chen, Epperly,
+    Tropp & Webber, 2025, Communications on Pure and Applied Mathematics 78, 995-1041), f(x)' = k(x, Z) R^-1
+    with R'R = k(Z, Z), and directions of random features from the Fourier transform of the kernel (Rahimi &
+    Recht, 2007, NIPS 20), orthogonal if its distribution allows. The second pass adds up the moments. The
+    ridge is then the one with the least generalized cross-validation (Golub, Heath & Wahba, 1979,
+    Technometrics 21, 215-223), which needs only the moments and is the mean squared error of left-out rows
+    with all leverages at their mean; `select` does not affect it. The map to posteriors is estimated from
     rows of the sample, each left out in closed form. All draws have a fixed seed, and whether a row is in the
-    sample depends on its numbers only, so that the fit is the same whether rows come at once or in parts, in
-    whatever order, repeated or with weights; in other units the sample and the landmarks are others.
-    Leave-one-out holds the features, too.
+    sample depends only on its values. Therefore the fit is the same whether rows are read at once or in
+    chunks, in any order, repeated or with weights; in other units the sample and the landmarks differ.
+    Leave-one-out keeps the features fixed, too.
 
-    A saved fit holds its rows, with their classes; with `components` those of its sample and its landmarks.
+    A saved fit contains its rows, with their classes; with `components` the rows of its sample and its
+    landmarks.
 
     Examples
     --------
@@ -241,7 +245,26 @@ def kernel_lda(
 
 
 def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, select: Any) -> Search:
-    """What is chosen among, from the options of the verb; "auto" stands for what the rows allow."""
+    """Validate the options of the verb on the kernel; return the search that they define.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        Name of the kernel, "auto" or a kernel function.
+    width, ridge : float or None
+        None stands for a choice.
+    scale : str
+        Name of the coordinates or "auto".
+    degree : int
+        Degree of the polynomial kernel.
+    select : str
+        Loss of the choice.
+
+    Returns
+    -------
+    Search
+        With "auto" in place of names that are to be chosen from the rows.
+    """
     function = kernel if callable(kernel) else None
     if function is None:
         reading.check_word("kernel", kernel, (*_words(KernelName), "auto"))
@@ -269,11 +292,12 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
 
 
 def _words(names: Any) -> tuple[str, ...]:
+    """Return the words of a Literal type."""
     return tuple(names.__args__)
 
 
 def _refuse_many(blocks: Blocks) -> None:
-    """Raise where the rows are too many to be compared with each other."""
+    """Raise NotSupportedError if there are too many rows to compare each with every other."""
     n = blocks.table.nrows
     hint = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)."
     if n > MOST_ROWS:
@@ -286,23 +310,25 @@ def _refuse_many(blocks: Blocks) -> None:
 
 
 def _sample(blocks: Blocks, n_classes: int) -> KernelRows:
+    """Return the rows in coordinates, with classes and weights, for a fit to `n_classes` classes."""
     x, codes, weights = weighted_rows(blocks)
     return KernelRows.of(np.ascontiguousarray(x), codes, weights, n_classes, factor_columns(blocks))
 
 
 def _chosen(sample: KernelRows, search: Search) -> Chosen:
-    """The regression that is given, or the best of the candidates for the rows."""
+    """Choose kernel, scale, width and ridge for the rows among the candidates of a search."""
     kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
     with Progress(0, "choice of the kernel") as progress:
         return choose(sample, replace(search, kernels=kernels, scales=scales), progress)
 
 
 def _path(chosen: Chosen) -> pd.DataFrame:
-    """What a choice tried, with the losses of rows left out, and which of it was chosen."""
+    """Table of the candidates with the losses of left-out rows; `chosen` marks the chosen one."""
     return pd.DataFrame([_line(each, chosen) for each in chosen.tried])
 
 
 def _line(tried: TriedKernel, chosen: Chosen) -> dict[str, Any]:
+    """Return one row of the table of candidates."""
     kernel = tried.kernel
     same = (kernel, tried.scale, tried.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
     return {
@@ -320,7 +346,23 @@ def _line(tried: TriedKernel, chosen: Chosen) -> dict[str, Any]:
 def _feature_fit(
     made: FittedByFeatures, blocks: Blocks, options: Mapping[str, Any], plan: FeaturePlan
 ) -> FittedModel[FeatureLDAFit]:
-    """Return a kernel discriminant analysis by features, with the candidates of its choice."""
+    """Return the fitted model of a fit by features, with the table of its candidates.
+
+    Parameters
+    ----------
+    made : FittedByFeatures
+        The estimates, the choice of the kernel and the ridges that were tried.
+    blocks : Blocks
+        The rows.
+    options : mapping
+        Options of the verb.
+    plan : FeaturePlan
+        How the features were found, for refits.
+
+    Returns
+    -------
+    FittedModel
+    """
     numbers, chosen, ridges = made
     feature_lda.say_fewer(numbers, plan.features.n)
     kernel = numbers.kernel
@@ -346,14 +388,29 @@ def _feature_fit(
 
 
 def _choice(options: Mapping[str, Any]) -> str:
-    """What the rows chose, in words."""
+    """Describe the parameters that were chosen from the rows."""
     names = [name for name in ("kernel", "scale") if options[name] == "auto"]
     names += [name for name in ("width", "ridge") if options[name] is None]
     return " and ".join(f"the {name}" for name in names) if len(names) < 3 else "the kernel with its options"
 
 
 def _refitted_rule(search: Search | None, fit: FittedModel[KernelLDAFit], blocks: Blocks) -> Rule | None:
-    """The rule of other rows, with a search made anew, or with kernel, scale, width and ridge held."""
+    """Refit to other rows and return the classification rule.
+
+    Parameters
+    ----------
+    search : Search or None
+        Candidates to choose from again; None keeps kernel, scale, width and ridge of the fit.
+    fit : FittedModel
+        The fitted model.
+    blocks : Blocks
+        The rows.
+
+    Returns
+    -------
+    Rule or None
+        None if the rows do not allow a fit.
+    """
     numbers = fit.estimates
     moments = reading.class_moments(blocks, "diagonal")
     if not (moments.counts > 0).all() or moments.total <= moments.n_classes:
@@ -377,7 +434,24 @@ def _refitted_rule(search: Search | None, fit: FittedModel[KernelLDAFit], blocks
 def _importance(
     fit: FittedModel[Any], data: Data | None, repeats: int, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Mean rises of losses by term, each permuted so many times."""
+    """Mean increases of the losses when a term is permuted; see `KernelLDAResults.importance`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    data : table, optional
+        New rows; by default the left-out rows of the fit.
+    repeats : int
+        Number of permutations of each term.
+    rng : Generator
+        Source of the permutations.
+
+    Returns
+    -------
+    DataFrame
+        Terms by log_loss, log_loss_se, error, error_se.
+    """
     judged = _rows_to_permute(fit, data)
     terms = _terms(fit.design_rows)
     before = judged.losses(judged.rows)
@@ -397,7 +471,7 @@ def _importance(
 
 
 def _terms(blocks: Blocks) -> dict[str, list[int]]:
-    """Positions of the columns of each term of the formula that is in the fit."""
+    """Positions of the columns of each term of the formula; terms without a column in the fit are omitted."""
     kept = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
     place = {j: i for i, j in enumerate(kept)}
     terms = {term.label: [place[j] for j in term.columns if j in place] for term in blocks.design.parts()}
@@ -406,7 +480,19 @@ def _terms(blocks: Blocks) -> dict[str, list[int]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judged:
-    """Rows (m, p), in units in which they are scored, with classes (m,), weights, and what scores them."""
+    """Rows that are scored with permuted values.
+
+    Attributes
+    ----------
+    rows : (m, p) float64
+        Columns in the units of `scores`.
+    codes : (m,) int
+        Classes.
+    weights : (m,) float64 or None
+        Frequency weights.
+    scores : callable
+        Function of rows (m, p) that returns class scores (m, K).
+    """
 
     rows: Floats
     codes: Codes
@@ -414,13 +500,13 @@ class _Judged:
     scores: Callable[[Floats], Floats]
 
     def losses(self, rows: Floats) -> Floats:
-        """Log loss and error (m, 2) of each row where it has these values."""
+        """Log loss and misclassification (m, 2) of each row if its columns had the values `rows`."""
         scores = self.scores(rows)
         own = -log_posteriors(scores)[np.arange(len(rows)), self.codes]
         return np.column_stack([own, best_class(scores) != self.codes])
 
     def means(self, rises: Floats) -> list[float]:
-        """The means of rises (m, 2), each with its standard error."""
+        """Weighted means of loss increases (m, 2), each followed by its standard error."""
         total = len(rises) if self.weights is None else float(self.weights.sum())
         mean = np.average(rises, axis=0, weights=self.weights)
         squares = np.average((rises - mean) ** 2, axis=0, weights=self.weights)
@@ -429,7 +515,24 @@ class _Judged:
 
 
 def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _Judged:
-    """The rows of the fit, each to be judged without it, or those of a table."""
+    """Return the rows to permute: rows of the fit, each scored without itself, or new labelled rows.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    data : table, optional
+        New rows with their classes.
+
+    Returns
+    -------
+    _Judged
+
+    Raises
+    ------
+    NotSupportedError
+        `data` is None, and the fit has no rows or was made by features.
+    """
     numbers = fit.estimates
     log_prior = fit.log_prior()
     if data is None:
@@ -448,7 +551,7 @@ def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _Judged:
 
 
 def _columns_of(blocks: Blocks) -> Floats:
-    """The columns (m, p) of all rows, missing in a row that misses one."""
+    """Return the columns (m, p) of all rows, with NaN in all columns of a row with a missing value."""
     out = np.full((blocks.table.nrows, len(blocks.terms)), np.nan)
     for place, x, missing in blocks.every_row():
         out[place] = x if missing is None else np.where(missing[:, None], np.nan, x)
@@ -465,8 +568,8 @@ class KernelLDAResults(VariateResults):
     centroids : DataFrame, classes by LD1, LD2, ...
         Class means of the variates.
     values, explained : Series by LD1, LD2, ...
-        Squared canonical correlations l of fitted and given scores, and the share of each axis in the sum of
-        l / (1 - l).
+        Squared canonical correlations l of class scores and fitted scores, and the share of each axis in the
+        sum of l / (1 - l).
     means : DataFrame, classes by terms
         Class means.
     """
@@ -481,15 +584,12 @@ class KernelLDAResults(VariateResults):
 
     @property
     def components(self) -> int | None:
-        """Number of features, None where the kernel is that of all rows.
-
-        Number of features that stand for the kernel of all rows; None if the kernel is that of all rows.
-        """
+        """Number of features; None if the fit uses the kernel of all rows."""
         return self._fit.estimates.components
 
     @property
     def kernel(self) -> str:
-        """Name of the kernel; that of the function, where it is one of your own."""
+        """Name of the kernel; for a function of the user its name."""
         function = self._fit.estimates.kernel.function
         return (
             self._fit.estimates.kernel_name
@@ -499,12 +599,12 @@ class KernelLDAResults(VariateResults):
 
     @property
     def scale(self) -> str:
-        """What the coordinates of columns of numbers are."""
+        """Name of the coordinates of columns of numbers; see `scale` of `discrim.kernel_lda`."""
         return self._fit.estimates.scale
 
     @property
     def width(self) -> float:
-        """Width of the kernel, in coordinates; missing where it has none."""
+        """Width of the kernel, in coordinates; missing if the kernel has no width."""
         numbers = self._fit.estimates
         return numbers.width if Search.has_width(numbers.kernel_name) else np.nan
 
@@ -517,53 +617,52 @@ class KernelLDAResults(VariateResults):
     @available_if()
     @displayed(loss="general", se="general", ridge="general", width="general")
     def path(self) -> pd.DataFrame:
-        """Kernels that were tried, each with its best ridge, and the losses of rows left out.
+        """Kernels that were tried, each with its best ridge, and the losses of left-out rows.
 
-        What a choice tried: kernel, scale, width, ridge, loss, se, by, chosen.
+        Columns: kernel, scale, width, ridge, loss, se, by, chosen.
 
         Raises
         ------
         NotSupportedError
-            Nothing was chosen, or the fit was loaded.
+            All parameters were options, or the fit was loaded.
         """
         why = "as kernel, scale, width and ridge were given, or the fit was loaded"
         return held_path(self._fit, why, "fit without ridge= to have it chosen")
 
     @displayed(log_loss="general", log_loss_se="general", error="share", error_se="share")
     def importance(self, data: Data | None = None, *, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:
-        """How much worse rows are predicted when the values of a term are permuted among them.
+        """Increase of the losses when the values of a term are permuted among the rows.
 
         Parameters
         ----------
         data : table, optional
-            New rows with their classes. Without it, the rows of the fit, each predicted by the fit without
-            it.
+            New rows with their classes. By default the rows of the fit, each predicted without itself.
         repeats : int
-            Permutations of each term, over which a row's losses are averaged.
+            Number of permutations of each term, over which the losses of a row are averaged.
         seed : int, optional
             Seed of the permutations: the same each time, unless it is None.
 
         Returns
         -------
         DataFrame, terms by log_loss, log_loss_se, error, error_se
-            Mean rise of the log loss and of the error rate, the largest rise of the log loss first, with
-            standard errors.
+            Mean increase of the log loss and of the error rate with standard errors. The largest increase of
+            the log loss comes first.
 
         Raises
         ------
         NotSupportedError
-            The fit has no rows, and there is no data.
+            The fit does not contain its rows, and `data` is None.
         DataError
-            No row of the data has a class and all values, or the classes are not there.
+            None of the rows of the data has a class and all values, or the classes are missing.
 
         Notes
         -----
-        The importance of Breiman (2001, Machine Learning 45, 5-32) for a fit that is held. A term is one of
-        the formula, with all its columns: the levels of a factor, or the columns of `poly(x, 2)`, are
-        permuted together. If other terms carry the same information as the permuted one, little is lost, so
-        that of two similar terms neither may seem to matter. The standard errors assume independent rows;
-        they are those of means over rows for this fit, without the uncertainty of the choice of kernel, width
-        and ridge.
+        The importance of Breiman (2001, Machine Learning 45, 5-32) for a fixed fit. A term is a term of the
+        formula, with all its columns: the levels of a factor, or the columns of `poly(x, 2)`, are permuted
+        together. If other terms carry the same information as the permuted one, the loss increases little;
+        neither of two similar terms may seem to matter. The standard errors assume independent rows; they are
+        standard errors of means over rows for this fit, without the uncertainty of the choice of kernel,
+        width and ridge.
 
         Examples
         --------
@@ -577,7 +676,7 @@ class KernelLDAResults(VariateResults):
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, axes, kernel, scale, width, components, ridge, calibrated."""
         row = {"axes": len(self._names), "kernel": self.kernel, "scale": self.scale, "width": self.width}
         row |= {"components": self.components}
         calibrated = self._fit.estimates.calibrator is not None
@@ -586,7 +685,13 @@ class KernelLDAResults(VariateResults):
 
 @dataclass(frozen=True, eq=False)
 class KernelLDASpec(ModelSpec[Any]):
-    """Kernel discriminant analysis with the kernel of all rows; `search` is that of a choice."""
+    """Kernel discriminant analysis with the kernel of all rows.
+
+    Parameters
+    ----------
+    search : Search or None
+        Candidates of the choice; None if all parameters were options.
+    """
 
     name = "kernel_lda"
     title = "Kernel discriminant analysis"
@@ -603,7 +708,7 @@ class KernelLDASpec(ModelSpec[Any]):
     scores_class_means = False
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return kernel_lda_sections, kernel_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -629,11 +734,11 @@ class KernelLDASpec(ModelSpec[Any]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[Any]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the parameters that were chosen from the rows; empty if none was."""
         return "" if self.search is None else _choice(fit.options)
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows; parameters that were chosen are chosen again."""
         return _refitted_rule(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
@@ -641,7 +746,7 @@ class KernelLDASpec(ModelSpec[Any]):
         return _refitted_rule(None, fit, rows)
 
     def informative(self, fit: FittedModel[Any]) -> Sequence[int]:
-        """Return all columns: one that is constant in a fold has no coordinate, and is not left out."""
+        """Return all columns; a column that is constant in a fold has no coordinate but is kept."""
         return range(len(fit.design_rows.terms))
 
 
@@ -661,11 +766,11 @@ class FeatureLDASpec(KernelLDASpec):
     is_chosen: bool = False
 
     def choice(self, fit: FittedModel[Any]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the parameters that were chosen from the rows; empty if none was."""
         return _choice(fit.options) if self.is_chosen else ""
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with features, kernel and ridge found again."""
+        """Return the rule of a refit to rows, with features, kernel and ridge chosen again."""
         return refitted_by_plan(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
@@ -678,14 +783,14 @@ class FeatureLDASpec(KernelLDASpec):
 
 
 MOST_TRIED = 12
-"""Lines of the path that the summary shows, the best."""
+"""Number of candidates that the summary shows, those with the least loss."""
 
 INTERPOLATED = 0.999
-"""Squared canonical correlation from which a fit is said to pass through its rows."""
+"""Squared canonical correlation above which the summary warns that the fit interpolates its rows."""
 
 
 def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Sections:
-    """Sections of a kernel discriminant analysis, in their order."""
+    """Return the sections of the summary in their order."""
     parts: Sections = {"header": _header, "classes": variate_classes, "axes": _axes}
     parts |= {"centroids": variate_centroids}
     return parts if fit.path is None else parts | {"path": _path_section}
@@ -734,7 +839,7 @@ def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
 
 
 def _axes(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
-    """The axes, and what of them is found again in rows left out."""
+    """Section on the axes, with the share of the class scores that leave-one-out fits predict."""
     if fit.estimates.kind or fit.estimates.left is None:
         return variate_axes(results, fit)
     columns = {"squared correlation": results.values, "share": results.explained}
@@ -758,7 +863,7 @@ def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> 
     shown = path.loc[sorted({*best, *path.index[path["chosen"]]})]
     table = shown.drop(columns="chosen")
     table["chosen"] = np.where(shown["chosen"], "*", "")
-    # Kernels stand in many lines, and names of lines are distinct.
+    # The same kernel is in many rows; row names have to be distinct.
     table.index = pd.Index([f"{place + 1}" for place in shown.index])
     formats: dict[Any, Any] = {
         "kernel": "text",
@@ -777,4 +882,4 @@ def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> 
 
 
 kernel_lda_brief: Sections = {"classes": variate_classes, "axes": variate_axes}
-"""The short form, below the kernel: classes and axes."""
+"""Sections of the short summary: classes and axes."""

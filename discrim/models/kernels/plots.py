@@ -19,12 +19,27 @@ if TYPE_CHECKING:
 
 
 MOST_BARS = 30
-"""Terms whose importance is drawn."""
+"""Largest number of terms whose importance is drawn."""
 
 
 @plot("path", "loss of rows left out by width of the kernel", data=False, colors=False, default_if=was_chosen)
 def kernel_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Loss of rows left out by width of the kernel, with the best ridge of each."""
+    """Plot the loss of left-out rows by width of the kernel, with the best ridge of each.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     path = results.path
     axes, _ = new_axes(options.ax)
     lines = path.groupby(["kernel", "scale"], sort=False)
@@ -52,7 +67,22 @@ def kernel_path(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
     "importance", "rise of the log loss of rows left out where a term is permuted", data=False, colors=False
 )
 def importance(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Rises of the log loss as horizontal bars with their standard errors, the largest first."""
+    """Plot the increase of the log loss by term as bars with standard errors, the largest first.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     table = results.importance()
     shown = table.head(MOST_BARS)
     axes, _ = new_axes(options.ax, len(shown))

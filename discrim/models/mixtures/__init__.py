@@ -1,1 +1,1 @@
-"""Classes that are mixtures of normals: EM, and the forms of the components' covariances."""
+"""Mixture discriminant analysis: classes that are mixtures of normal distributions, fitted by EM."""

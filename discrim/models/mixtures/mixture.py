@@ -1,4 +1,8 @@
-"""Mixture discriminant analysis: each class a mixture of normals, whose components BIC may choose."""
+"""Mixture discriminant analysis: the verb `mixture`, its results and its summary.
+
+Each class is a mixture of normal distributions. Numbers of components and covariance forms are options or are
+chosen by BIC.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +53,20 @@ from discrim.report.tables import Sections
 
 @dataclass(frozen=True, slots=True)
 class MixtureChoice:
-    """How many components each class has, of which form, and how EM looks for them; None where BIC chooses.
+    """Numbers of components and covariance forms of the classes, and options of EM.
 
-    A form may be that of the components of all classes together. At most `most` components are tried.
+    Attributes
+    ----------
+    sizes : tuple of int or None
+        Number of components of each class; None if BIC chooses it.
+    forms : tuple of str or None
+        Covariance form of each class in mclust's letters; None if BIC chooses it.
+    together : bool
+        Whether a form applies to the components of all classes together.
+    most : int
+        Largest number of components to try.
+    plan : EMPlan
+        Options of EM.
     """
 
     sizes: tuple[int | None, ...]
@@ -69,7 +84,32 @@ class MixtureChoice:
 def _fitted(
     choice: MixtureChoice, blocks: Blocks, n_classes: int, prior: Floats, *, estimated_prior: bool
 ) -> tuple[MixtureFit, pd.DataFrame | None]:
-    """The fit to the rows of blocks, and what BIC was computed of where it chose."""
+    """Fit the mixtures to rows, after a choice by BIC if one is left open.
+
+    Parameters
+    ----------
+    choice : MixtureChoice
+        Numbers of components and forms.
+    blocks : Blocks
+        The rows.
+    n_classes : int
+        Number of classes, K.
+    prior : (K,) float64
+        Prior probabilities of the classes.
+    estimated_prior : bool
+        Whether the prior was estimated by the class proportions.
+
+    Returns
+    -------
+    fit : MixtureFit
+    path : DataFrame or None
+        The candidates with their BIC; None if BIC was not used.
+
+    Raises
+    ------
+    CollinearError
+        A component degenerates from every start.
+    """
     moments, x, codes, weights = core.in_order(*weighted_rows(blocks), n_classes)
     path = None
     if choice.chooses:
@@ -90,7 +130,35 @@ def _fitted(
 def _chosen(
     choice: MixtureChoice, blocks: Blocks, moments: ClassMoments, x: Floats, codes: Codes, weights: Any
 ) -> tuple[MixtureChoice, pd.DataFrame]:
-    """What BIC chooses of what was left to it, and the table of all that was tried."""
+    """Choose numbers of components and covariance forms by BIC.
+
+    Parameters
+    ----------
+    choice : MixtureChoice
+        The options; None stands for a choice.
+    blocks : Blocks
+        The rows, for labels.
+    moments : ClassMoments
+        Class moments of the rows.
+    x : (n, p) float64
+        The rows.
+    codes : (n,) int
+        Classes.
+    weights : (n,) float64 or None
+        Frequency weights.
+
+    Returns
+    -------
+    choice : MixtureChoice
+        The options with the chosen numbers and forms.
+    path : DataFrame
+        The candidates: class (if forms differ by class), components, covariance, df, llf, bic, chosen.
+
+    Raises
+    ------
+    CollinearError
+        The likelihood of all candidates of a class is unbounded.
+    """
     k = moments.n_classes
     groups = [np.arange(k)] if choice.together else [np.array([c]) for c in range(k)]
     sizes = list(choice.sizes)
@@ -110,7 +178,7 @@ def _chosen(
             table = pd.DataFrame(tried, columns=["components", "covariance", "df", "llf", "bic"])
             if table["bic"].isna().all():
                 label = shown(blocks.design.levels[group[0]])
-                # Without a form all of them were tried, and a class of one row has no covariance of any form.
+                # Another form does not help if all forms were tried, or if the class has only one row.
                 alone = len(group) == 1 and moments.rows[group[0]] < 2
                 other = "" if form is None or alone else _form_hint(form, "EII", "diagonal")
                 where = f"class {label}" if len(group) == 1 else "the classes"
@@ -136,25 +204,41 @@ def _chosen(
 
 
 def _form_hint(given: Form, *words: MixtureCovariance) -> str:
-    """Return advice to give other forms of the covariances than the given one; empty if there is none."""
+    """Return advice to use other covariance forms than the given one; empty if there are no others."""
     others = [f'"{word}"' for word in words if WORDS.get(word, word) != given]
     return f"give covariance={' or '.join(others)}" if others else ""
 
 
 def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], blocks: Blocks) -> CollinearError:
-    """The error that names the component that has degenerated."""
+    """Return the error for a component that degenerates, with the class and the reason.
+
+    Parameters
+    ----------
+    end : Degenerate
+        The component, its weight and how it degenerated.
+    sizes : sequence of int
+        Number of components of each class.
+    forms : sequence of str
+        Covariance form of each class.
+    blocks : Blocks
+        The rows, which are read again to find collinear columns.
+
+    Returns
+    -------
+    CollinearError
+    """
     at = end.k
     complete = replace(blocks, incomplete=False, partial=False)
     moments = reading.class_moments(complete, "class")
     if end.what == "singular" and sizes[at] == 1:
-        # Of classes that are fitted together, another one than the first may be at fault.
+        # If classes are fitted together, the reported class need not be the singular one.
         at = next((k for k in (at, *range(len(sizes))) if dependencies(moments, k)), at)
-    # Of few complete rows all columns are, and those that miss a value may tell them apart.
+    # With few complete rows all columns are collinear, although incomplete rows may separate them.
     few = blocks.incomplete and moments.rows[at] <= len(blocks.terms) + 1
     collinear = () if few else dependencies(moments, at)
     label = shown(blocks.design.levels[at])
     if collinear and end.what == "singular":
-        # Columns that determine one another in every class do so in the covariance of all classes too.
+        # "pooled" does not help if columns are collinear in the pooled covariance too.
         words: tuple[MixtureCovariance, ...] = ("EII",) if dependencies(moments) else ("pooled", "EII")
         hint = _form_hint(forms[at], *words)
         return reading.collinear_error(collinear, blocks.terms, f"within class {label}", instead=hint)
@@ -188,7 +272,22 @@ def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], bloc
 
 
 def _rule_from_new_starts(choice: MixtureChoice, fit: FittedModel[MixtureFit], blocks: Blocks) -> Rule | None:
-    """The rule of the verb's options, chosen anew."""
+    """Refit by EM from new starts and return the rule.
+
+    Parameters
+    ----------
+    choice : MixtureChoice
+        Numbers of components and forms; None is chosen again.
+    fit : FittedModel
+        The fitted model.
+    blocks : Blocks
+        The rows.
+
+    Returns
+    -------
+    Rule or None
+        None if a class has no rows or a component degenerates.
+    """
     n_classes = len(fit.classes)
     if not core.has_every_mean(*weighted_rows(blocks)[:2], n_classes):
         return None
@@ -200,7 +299,7 @@ def _rule_from_new_starts(choice: MixtureChoice, fit: FittedModel[MixtureFit], b
 
 
 def _rule(numbers: MixtureFit, fit: FittedModel[MixtureFit], blocks: Blocks) -> Rule:
-    """The rule of other numbers for rows that may be used in part."""
+    """Return the rule of estimates; it accepts missing values if the rows may be incomplete."""
     log_prior = fit.log_prior()
     return numbers.rule_of_some(log_prior) if blocks.partial else numbers.rule(log_prior)
 
@@ -222,15 +321,14 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def components(self) -> pd.Series:
-        """How many components each class has, by class."""
+        """Number of components of each class, by class."""
         return pd.Series(list(self._fit.estimates.sizes), index=self.classes, name="components")
 
     @property
     def covariance(self) -> pd.Series:
-        """The form of the covariances of each class, by class.
+        """Covariance form of each class in mclust's letters, by class.
 
-        Form of the covariances in mclust's letters. All letters but I are X where a class has one component
-        with a covariance of its own.
+        If a class has one component with a covariance of its own, all letters except I are X.
         """
         numbers = self._fit.estimates
         forms = [
@@ -241,7 +339,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def _index(self) -> pd.MultiIndex:
-        """(class, component), in the order in which components are numbered."""
+        """(class, component) of the components in the order in which they are numbered."""
         numbers = [number for size in self._fit.estimates.sizes for number in range(1, size + 1)]
         labels = self.classes.take(self._fit.estimates.owner)
         return pd.MultiIndex.from_arrays([labels, numbers], names=[self.classes.name or "class", "component"])
@@ -254,10 +352,9 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def shares(self) -> pd.Series:
-        """Shares of the components in their classes, by (class, component).
+        """Shares of the components in the rows of their classes, by (class, component).
 
-        Shares of the components in the rows of their class. The components are numbered from the largest
-        share on.
+        The components of a class are numbered by decreasing share.
         """
         return pd.Series(self._fit.estimates.components.shares[self._order], index=self._index, name="share")
 
@@ -291,12 +388,12 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def llf_given(self) -> float:
-        """Log-likelihood of the rows given their classes."""
+        """Log-likelihood of the rows conditional on their classes."""
         return self._fit.estimates.llf_given
 
     @property
     def llf_rows(self) -> float:
-        """Log-likelihood of the rows whatever their classes, under the fit's prior."""
+        """Marginal log-likelihood of the rows, without their classes, under the fit's prior."""
         return self._fit.estimates.llf_rows
 
     @property
@@ -307,7 +404,9 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @property
     @available_if()
     def em(self) -> CompletedRows:
-        """Of a fit with missing="em": incomplete, rows that were completed, and patterns, sets of columns.
+        """Counts of a fit with missing="em": completed rows, and patterns (sets of missing columns).
+
+        Attributes of the result: `incomplete`, `patterns`.
 
         Raises
         ------
@@ -323,10 +422,10 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @available_if()
     @displayed()
     def runs(self) -> pd.DataFrame:
-        """How far the starts of EM agree, by class: "runs" to the end, and how many "reached" the maximum.
+        """Agreement of the starts of EM, by class: complete runs, and how many "reached" the maximum.
 
         A run has reached it if its log-likelihood per row is within a thousand times `tol=` of the largest. A
-        class of more than 2,000 rows has one run to the end, from the best of its short runs.
+        class of more than 2,000 rows has one complete run, from the best of its short runs.
         """
         tried = self._fit.estimates.tried.astype(np.int64)
         return pd.DataFrame(tried, index=self.classes, columns=["runs", "reached"])
@@ -335,14 +434,14 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @available_if()
     @displayed()
     def path(self) -> pd.DataFrame:
-        """What BIC chose from; a smaller BIC is better, and it is missing where EM found no maximum.
+        """Candidates of the choice by BIC; a smaller BIC is better, and it is missing if EM found no maximum.
 
-        What BIC chose from: class, components, covariance, df, llf, bic, chosen.
+        Columns: class, components, covariance, df, llf, bic, chosen.
 
         Raises
         ------
         NotSupportedError
-            Components and covariances were given, or the fit was loaded.
+            Components and covariances were options, or the fit was loaded.
         """
         why = "as components and covariances were given, or the fit was loaded"
         return held_path(self._fit, why, 'fit with components="bic" or covariance="bic" to have them chosen')
@@ -400,7 +499,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, criteria, components, covariance forms and log-likelihoods."""
         numbers = self._fit.estimates
         forms = self.covariance.unique()
         row = {
@@ -413,17 +512,17 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
 
 MOST_STARTS = 10_000
-"""Random partitions that EM may be tried from: each takes ten steps."""
+"""Largest number of random partitions as starts of EM; each needs ten steps."""
 
 MOST_TRIED = 1000
-"""Components that a choice may try: each number takes all starts, and each component at least a row."""
+"""Largest number of components to try; each number needs all starts, and each component a row."""
 
 MixtureCovariance = Literal["full", "diagonal", "pooled", "bic", Form]
 WORDS = {"full": "VVV", "diagonal": "VVI", "pooled": "EEE"}
-"""Words of the other verbs, and the forms that they are."""
+"""Names of covariances in the other verbs, and the equivalent mclust forms."""
 
 MOST = 5
-"""Components up to which "bic" tries by default."""
+"""Largest number of components that "bic" tries by default."""
 
 
 @reading.with_keyword_hints
@@ -456,25 +555,25 @@ def mixture(
     formula : str
         Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table or source of tables
-        Table, or source of tables that can be read more than once, held in memory; see the page on shared
-        arguments.
+        Table, or source of tables that can be read more than once, which is kept in memory; see the page on
+        shared arguments.
     components : int, dict, or "bic"
-        Number of components of each class; a dict gives it by class. "bic" tries 1 to `most`.
+        Number of components of each class; a dict has the numbers by class. "bic" tries 1 to `most`.
     covariance : str or dict
-        "full" gives each component its own covariance, and "diagonal" does so without correlations. "pooled"
-        has one covariance for all components of all classes, as in R's mda. Other names are those of mclust;
-        see the Notes of `discrim.mixture`. "bic" tries all of these names. A dict gives names by class.
+        "full" estimates a covariance for each component, and "diagonal" does so without correlations.
+        "pooled" has one covariance for all components of all classes, as in R's mda. Other names follow
+        mclust; see the Notes of `discrim.mixture`. "bic" tries all of these names. A dict has names by class.
     over : {"class", "classes"}, optional
-        Whether "equal" in the letters of a name means equal over the components of each class, or over those
-        of all classes. By default it is over all classes if each has one component, and within each class
-        otherwise.
+        Whether "equal" in the letters of a name means equal over the components of each class, or over the
+        components of all classes. By default it is over all classes if each has one component, and within
+        each class otherwise.
     most : int
         The largest number of components that "bic" tries: no more than the largest class has rows, nor 1,000.
     starts : int
-        Number of random partitions from which EM takes some steps, beside two of hierarchical clustering. It
-        is continued from the best of them.
+        Number of random partitions from which EM runs a few steps, in addition to two of hierarchical
+        clustering. It is continued from the best of them.
     seed : int
-        Seed of the random partitions. The same seed and rows, in whatever order, give the same fit.
+        Seed of the random partitions. The same seed and rows, in any order, yield the same fit.
     tol : float
         EM ends when a step raises the log-likelihood by less than this for each row.
     maxiter : int
@@ -490,7 +589,7 @@ def mixture(
     missing : {"drop", "em"}, optional
         "em" also uses the observed values of rows with a missing value: the means and covariances are maximum
         likelihood estimates from all observed values, and the fit predicts such rows from their other
-        columns. The rows are then held in memory.
+        columns. The rows are then kept in memory.
     functions : dict of str to callable, optional
         Functions that the formula may call, by name; see the page on shared arguments.
 
@@ -504,7 +603,7 @@ def mixture(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also an option that is
-        not known, and a class with fewer rows than components.
+        unknown, and a class with fewer rows than components.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
@@ -524,33 +623,32 @@ def mixture(
     American Statistical Association 97, 611-631). "pooled" is the mixture discriminant analysis of Hastie &
     Tibshirani (1996, Journal of the Royal Statistical Society B 58, 155-176).
 
-    `llf`, AIC and BIC are those of class and row, as for the other verbs: the sum over the rows of ln prior_k
-    + ln f_k(x). `llf_given` leaves out the prior. `llf_rows`, which mclust prints, is that of the rows
-    whatever their class: ln sum_k prior_k f_k(x). The BIC that mclust prints is the negative of the BIC of
-    this number. components="bic" and covariance="bic" take BIC = df ln n - 2 llf of the rows within a class,
-    or within all classes where the form is over them.
+    `llf`, AIC and BIC refer to the joint likelihood of class and row, as for the other verbs: the sum over
+    the rows of ln prior_k + ln f_k(x). `llf_given` leaves out the prior. `llf_rows`, which mclust prints, is
+    the marginal log-likelihood of the rows: the sum of ln sum_k prior_k f_k(x). The BIC that mclust prints is
+    the negative of the BIC of this number. components="bic" and covariance="bic" use BIC = df ln n - 2 llf of
+    the rows within a class, or within all classes if the form is over all classes.
 
     EM begins at `starts` partitions by k-means and at two by hierarchical clustering: Ward's, and a
     model-based one (Fraley, 1998, SIAM Journal on Scientific Computing 20, 270-281), which mclust begins at.
     After ten steps it is continued to the end from the two hierarchical ones and from the three best of the
-    others, and `runs` says how many of these agree. The hierarchies are of 300 rows of each class at most.
-    Where a class has over 2,000 rows the ten steps are taken on 2,000 of them, and only the best is run to
-    the end.
+    others, and `runs` counts how many of these agree. The hierarchies use at most 300 rows of each class. If
+    a class has over 2,000 rows, the ten steps use 2,000 of them, and only the best run is continued to the
+    end.
 
     With missing="em" a row has the density of its observed columns, and EM completes it once for each
     component, by the regression of its missing columns on the others (Ghahramani & Jordan, 1994, Advances in
-    Neural Information Processing Systems 6, 120-127). Likelihoods, AIC and BIC are those of what is observed.
+    Neural Information Processing Systems 6, 120-127). Likelihoods, AIC and BIC refer to the observed values.
     It is assumed that whether a value is missing does not depend on the value. EM begins at the fit to a
     table whose missing values are drawn, by the seed, from one normal distribution for each class. With one
     component for each class EEE is `lda(method="mle", missing="em")` and VVV is `qda(method="mle",
     missing="em")`.
 
-    `leave_one_out` runs EM once for each row, from the components of the fit. Folds and bootstrap samples
-    begin anew, and choose anew what BIC chose. The likelihood of normals with their own covariances is
-    unbounded, and it has many spurious maxima at which a component holds a few rows near a plane. The fit is
-    the largest maximum found at which no component of 2 (p + 1) rows or fewer is, along any direction, less
-    than a hundredth as wide as another component of its class (Hathaway, 1985, Annals of Statistics 13,
-    795-800).
+    `leave_one_out` runs EM once for each row, from the components of the fit. Folds and bootstrap samples use
+    new starts, and repeat the choice by BIC. The likelihood of normals with unequal covariances is unbounded,
+    and it has many spurious maxima at which a component consists of a few rows near a plane. The fit is the
+    largest maximum found at which no component of 2 (p + 1) rows or fewer is, along any direction, less than
+    a hundredth as wide as another component of its class (Hathaway, 1985, Annals of Statistics 13, 795-800).
 
     Examples
     --------
@@ -599,7 +697,17 @@ def mixture(
 
 
 def _refuse_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMoments) -> None:
-    """Refuse more components than a class has rows, or to try more than any has, beyond the usual ones."""
+    """Raise DataError if components, or candidates for their number, are more than the rows of a class.
+
+    Parameters
+    ----------
+    choice : MixtureChoice
+        Numbers of components.
+    labels : Index
+        The classes.
+    moments : ClassMoments
+        Class moments with the numbers of rows.
+    """
     few = labels[
         [size is not None and size > rows for size, rows in zip(choice.sizes, moments.rows, strict=True)]
     ]
@@ -620,14 +728,14 @@ def _refuse_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMome
 
 
 def _checked_size(value: Any) -> int | None:
-    """A number of components; None where BIC is to choose it."""
+    """Validate a number of components; None stands for "bic"."""
     if isinstance(value, str) and value == "bic":
         return None
     return reading.check_whole("components", value, 1, what="a number", also=' for each class, or "bic"')
 
 
 def _checked_form(value: Any) -> str | None:
-    """The form of a covariance in mclust's letters; None where BIC is to choose it."""
+    """Validate a covariance; return its form in mclust's letters, or None for "bic"."""
     if not isinstance(value, str) or value not in get_args(MixtureCovariance):
         raise DataError(
             f"covariance={reading.told(value)} is not valid.",
@@ -639,7 +747,29 @@ def _checked_form(value: Any) -> str | None:
 def _is_together(
     covariance: Any, sizes: tuple[int | None, ...], forms: tuple[str | None, ...], over: str | None
 ) -> bool:
-    """Whether a form is that of the components of all classes."""
+    """Whether covariance forms apply to the components of all classes together.
+
+    Parameters
+    ----------
+    covariance : str or mapping
+        The option.
+    sizes : tuple of int or None
+        Number of components of each class.
+    forms : tuple of str or None
+        Covariance form of each class.
+    over : {"class", "classes"} or None
+        The option.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    DataError
+        `over="classes"`, but forms differ by class, or BIC chooses the number of components of only some
+        classes.
+    """
     alike = len(set(forms)) == 1 and (None not in sizes or len(set(sizes)) == 1)
     if over is None:
         return alike and ((isinstance(covariance, str) and covariance == "pooled") or set(sizes) == {1})
@@ -655,7 +785,13 @@ def _is_together(
 
 @dataclass(frozen=True, eq=False)
 class MixtureSpec(ModelSpec[MixtureFit]):
-    """Mixture discriminant analysis; `search` has the starts and what is chosen by BIC."""
+    """Mixture discriminant analysis.
+
+    Parameters
+    ----------
+    search : MixtureChoice, optional
+        Numbers, forms and starts of the fit, for refits; None for a fit from a file.
+    """
 
     name = "mixture"
     title = "Mixture discriminant analysis"
@@ -671,7 +807,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     search: MixtureChoice | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return mixture_sections, mixture_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -683,7 +819,19 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     def fit(
         self, estimates: MixtureFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[MixtureFit]:
-        """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
+        """Return a fitted model; see `ModelSpec.fit` for the parameters.
+
+        Parameters
+        ----------
+        estimates : MixtureFit
+            The estimates; if they are from incomplete rows, the fit uses incomplete rows too.
+        rows : Blocks
+            The rows.
+        arguments : mapping
+            Options of the verb.
+        **options
+            Further parameters of `ModelSpec.fit`.
+        """
         rows = rows if estimates.completed is None else replace(rows, partial=True)
         return super().fit(estimates, rows, arguments, **options)
 
@@ -691,12 +839,12 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[MixtureFit]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the parameters that were chosen from the rows; empty if none was."""
         is_chosen = self.search is not None and self.search.chooses
         return "the components and their covariances" if is_chosen else ""
 
     def refit_to_rows(self, fit: FittedModel[MixtureFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows from new starts, with the choice by BIC repeated."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         return _rule_from_new_starts(self.search, fit, rows)
@@ -711,7 +859,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         return None if refit is None else _rule(refit, fit, rows)
 
     def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeftOut:
-        """Return the scores of rows under the rule without each of them."""
+        """Return the scores of each row by the rule fitted without it."""
         scores_by_refits(fit, "takes a run of EM a row")
         return core.left_out(fit.estimates, fit.log_prior(), *weighted_rows(fit.design_rows))
 
@@ -720,24 +868,24 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         return True
 
     def marginal_rule(self, estimates: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of some columns, the others integrated out."""
+        """Return the rule of the columns `keep`; the others are integrated out."""
         return estimates.of_columns(log_prior, keep)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file."""
+        """Return the shapes of the arrays stored in a file."""
         components = {"components.shares": (-1,), "components.means": (-1, p)}
         return {"scale": (p,), **components, "tried": (k, 2)}
 
 
 BEST = 10
-"""Of what BIC chose from, so many are shown of each class."""
+"""Number of candidates of the choice by BIC that the summary shows for each class."""
 
 MOST_COMPONENTS = 60
-"""Components whose means are shown."""
+"""Largest number of components whose means are shown."""
 
 
 def mixture_sections(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sections:
-    """Sections of a mixture discriminant analysis, in their order."""
+    """Return the sections of the summary in their order."""
     path: Sections = {} if fit.path is None else {"path": _path}
     return {"header": _header, **mixture_brief, **path}
 
@@ -770,7 +918,7 @@ def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
         headers.criterion_item(results, "aic", "AIC"),
         headers.criterion_item(results, "bic", "BIC"),
         headers.error_item(fit, "apparent"),
-        # Where leave-one-out takes steps of EM for each row, a summary does without.
+        # The summary omits the leave-one-out error if it needs steps of EM for each row.
         headers.error_item(fit, "loo")
         if most == 1 and not (completed and completed.incomplete)
         else headers.skipped_error_item(),
@@ -835,7 +983,7 @@ def _path(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
     path = results.path.dropna(subset=["bic"])
     best = path.sort_values("bic", kind="stable")
     if "class" in path:
-        # In the order of the classes, as they are there.
+        # Sort by the order of the classes, and by BIC within each class.
         best["class"] = pd.Categorical(best["class"], list(results.classes))
         best = best.sort_values("class", kind="stable")
         best = best[best.groupby("class", observed=True).cumcount() < BEST]
@@ -852,4 +1000,4 @@ def _path(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
 
 
 mixture_brief: Sections = {"classes": _classes, "components": _components}
-"""The short form: classes and components."""
+"""Sections of the short summary: classes and components."""

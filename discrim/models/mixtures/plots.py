@@ -23,7 +23,22 @@ if TYPE_CHECKING:
     takes=("columns", "level"),
 )
 def components(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Outlines of the components in the plane of two columns."""
+    """Plot the outlines of the components in the plane of two columns.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     names, chosen = chosen_terms(results, fit, options, "components", 2)
     rows = drawn_rows(fit, options)
     level = level_of(options, LEVEL)
@@ -45,7 +60,22 @@ def components(results: Any, fit: FittedModel[Any], options: PictureOptions) -> 
 
 @plot("path", "BIC of what was tried, by number of components", data=False, colors=False)
 def path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """BIC by number of components, or by form where there is one number only."""
+    """Plot BIC by number of components, or by covariance form if there is only one number.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     table = results.path.dropna(subset=["bic"])
     if "class" not in table:
         table = table.assign(**{"class": "all classes"})

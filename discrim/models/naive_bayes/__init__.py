@@ -1,1 +1,1 @@
-"""Models whose columns are independent within classes: naive Bayes, shrunken centroids."""
+"""Models with independent columns within classes: naive Bayes and nearest shrunken centroids."""

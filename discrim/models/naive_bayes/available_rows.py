@@ -30,16 +30,16 @@ def available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tal
     Parameters
     ----------
     blocks : Blocks
-        With p columns, of which rows may miss some.
+        Rows with p columns, some of which may be missing.
     plan : ColumnPlan
         The kinds of the p columns.
 
     Returns
     -------
     moments : ClassMoments
-        Means and sums of squares (K, p); its counts are those of all rows with a class.
+        Means and sums of squares (K, p); its counts include all rows with a class.
     tally : Tally
-        Its `available` (K, p) holds the count of each class and column.
+        Its `available` (K, p) has the count of each class and column.
     """
     blocks = blocks.with_classes()
     k = len(blocks.design.levels)
@@ -91,7 +91,7 @@ def _place(tally: Tally, part: Tally, columns: Codes) -> None:
 
 
 def tally_of_present(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Tally:
-    """The tally of the classes that are left of those before."""
+    """Return the tally of the classes that remain in `blocks`; `classes` are the classes of the tally."""
     present = blocks.design.levels
     return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
 
@@ -99,7 +99,33 @@ def tally_of_present(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Ta
 def usable_available_rows(
     blocks: Blocks, plan: ColumnPlan, na_action: NaAction
 ) -> tuple[Blocks, ClassMoments, Tally]:
-    """Return all rows with a class, without constant columns, with their moments and tally."""
+    """Return all rows with a class, without constant columns, with their moments and tally.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    plan : ColumnPlan
+        The families of the columns.
+    na_action : {"drop", "raise"}
+        Only "drop" is supported.
+
+    Returns
+    -------
+    blocks : Blocks
+        Rows without empty classes and constant columns.
+    moments : ClassMoments
+        Diagonal moments of the columns from the rows that have a value.
+    tally : Tally
+        Tally of the columns from the rows that have a value.
+
+    Raises
+    ------
+    NotSupportedError
+        There are columns of counts.
+    DataError
+        There are no rows with a class, or a column has no value in a class.
+    """
     reading.check_word("na_action", na_action, NaAction)
     if na_action == "raise":
         raise DataError(
@@ -130,7 +156,7 @@ def usable_available_rows(
     tally = tally_of_present(tally, classes, blocks)
     _refuse_bare(blocks, tally)
     check_data_range(moments, blocks)
-    # Without rows to look for again, columns are taken out of the moments as they are.
+    # With dropped=0, constant columns are removed from the moments without another pass over the rows.
     blocks, moments = reading.without_constants(replace(blocks, dropped=0), moments)
     if blocks.constant:
         tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
@@ -138,7 +164,7 @@ def usable_available_rows(
 
 
 def _refuse_bare(blocks: Blocks, tally: Tally) -> None:
-    """Raise a DataError that names columns without a value in some class."""
+    """Raise DataError if columns have no value in some class."""
     available: Any = tally.available
     bare = ~(available > 0)
     if not bare.any():

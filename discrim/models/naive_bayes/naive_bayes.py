@@ -1,8 +1,8 @@
-"""Naive Bayes: columns independent within classes, normal, categorical, counts, or of any density.
+"""Naive Bayes: the verb `naive_bayes`, its results and the validation of its options.
 
-It is fitted to the moments of normal columns and a tally of the others, of rows or as moments hold them. A
-column that rows miss may be fitted to the rows that have it. Where a density does not exist, the error names
-the class and the column.
+Columns are independent within classes: normal, categorical, multinomial counts, or kernel densities. A fit
+needs the moments of normal columns and a tally of the others. With `missing="available"` each column is
+fitted to the rows that have it. If a density does not exist, the error contains the class and the column.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ KERNELS = NeedsRows(
 )
 
 SMOOTHING = 1e-9
-"""scikit-learn's `var_smoothing`."""
+"""Value of `smoothing` that hints suggest: the default of scikit-learn's `var_smoothing`."""
 
 GRID = 512
-"""Values at which `density` shows a column."""
+"""Number of values at which `density` evaluates a column by default."""
 
 BEYOND = 3.0
-"""Bandwidths, or standard deviations, by which that grid goes beyond the extremes."""
+"""Margin of that grid outside the extremes, in bandwidths or standard deviations."""
 
 
 def _levels(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
@@ -66,10 +66,11 @@ def _levels(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
 
 
 def _rule_of_tally(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> Rule | None:
+    """Refit to rows and return the rule; None if a density does not exist."""
     moments, tally = _tallied(fit, blocks)
     keep = np.arange(moments.n_columns)
     if blocks.incomplete:
-        # The caller takes constant columns out of complete rows only.
+        # Constant columns are removed here, because the caller removes them only from complete rows.
         keep = np.setdiff1d(keep, constant_columns(moments))
         moments = moments.columns(keep)
         tally = tally.columns(keep)
@@ -81,7 +82,22 @@ def _rule_of_tally(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> Rule | No
 
 
 def _tallied(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tally]:
-    """Moments and tally of rows, which may lack columns of the fit."""
+    """Compute the moments and the tally of rows, which may lack columns of the fit.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    blocks : Blocks
+        The rows.
+
+    Returns
+    -------
+    moments : ClassMoments
+        Diagonal class moments of the columns.
+    tally : Tally
+        Tally of the columns that are not normal.
+    """
     places = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
     plan = fit.estimates.plan.columns(places)
     if blocks.incomplete:
@@ -100,11 +116,11 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     logdet : Series by class
         Log-determinants of the covariances.
     smoothing, laplace : float
-        As they were given.
+        Options of the fit.
     llf, aic, bic : float
-        Joint log-likelihood of class and row, without multinomial coefficients, and its criteria. It is taken
-        at the probabilities of the fit and at variances of divisor n_k, which are smoothed where those of the
-        fit are. Fits with kernel densities have none.
+        Joint log-likelihood of class and row, without multinomial coefficients, and its criteria. It is
+        evaluated at the probabilities of the fit and at variances with divisor n_k, smoothed if the fit is
+        smoothed. Not defined for fits with kernel densities.
     df_model : int
         Number of free parameters.
     """
@@ -130,8 +146,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def available(self) -> pd.DataFrame:
         """Number of rows, or their weight, that have a value of each column, by class.
 
-        Shape: classes by columns. Number of rows, or their weight, that have a value of the column; the
-        column is fitted to these.
+        Shape: classes by columns. Each column is fitted to these rows.
         """
         available = self._fit.estimates.available
         counts = self._fit.counts[:, None] if available is None else available
@@ -191,7 +206,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         return self._by_class(None if counts is None else counts.probabilities(), terms)
 
     def _by_class(self, values: Any, terms: pd.Index) -> pd.DataFrame:
-        """Values of columns of one kind, classes by terms; none where there is no such column."""
+        """Label values of columns of one family, classes by terms; an empty table if `values` is None."""
         values = np.zeros((len(self.classes), 0)) if values is None else values
         return pd.DataFrame(values, index=self.classes, columns=terms)
 
@@ -204,8 +219,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         term : str
             Name of the column.
         at : array-like of float, optional
-            Values at which the density is taken. By default they are 512 evenly spaced values, to three
-            bandwidths or standard deviations beyond the extreme rows or means.
+            Values at which the density is evaluated. By default they are 512 evenly spaced values, to three
+            bandwidths or standard deviations outside the extreme rows or means.
 
         Returns
         -------
@@ -214,7 +229,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         Raises
         ------
         DataError
-            There is no such column, it has no density, or a value is not a number.
+            The column is unknown or has no density, or a value is not a number.
         """
         plan = self._fit.estimates.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
@@ -239,10 +254,12 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         return pd.DataFrame(densities, index=pd.Index(values, name=term), columns=self.classes)
 
     def _kernels_of(self, term: str) -> tuple[Any, ...]:
+        """Return the kernel density of a column in each class."""
         kernels = self._fit.estimates.kernels
         return () if kernels is None else kernels.densities[self.bandwidths.columns.get_loc(term)]
 
     def _grid(self, term: str) -> Floats:
+        """Return `GRID` evenly spaced values (m,) that cover the densities of a column in all classes."""
         if term in self.normal_terms:
             low = high = self.means[term].to_numpy()
             width = self.sds[term].to_numpy()
@@ -307,13 +324,30 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def _long(
         self, columns: pd.Index, name: str, names: tuple[str, ...], frames: tuple[pd.DataFrame, ...]
     ) -> pd.DataFrame:
+        """Return tables of the same shape in long form, a column for each table.
+
+        Parameters
+        ----------
+        columns : Index
+            Columns of the tables.
+        name : str
+            Name of the column with these labels.
+        names : tuple of str
+            Names of the columns with the values.
+        frames : tuple of DataFrame
+            Tables, classes by columns.
+
+        Returns
+        -------
+        DataFrame
+        """
         index = pd.MultiIndex.from_product([self.classes, columns], names=["class", name])
         values = {each: frame.to_numpy().ravel() for each, frame in zip(names, frames, strict=True)}
         return pd.DataFrame(values, index=index).reset_index()
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, criteria, smoothing and laplace."""
         return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])
 
     def _is_plane(self) -> bool:
@@ -321,7 +355,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
 
 class Options(NamedTuple):
-    """Options of `naive_bayes` as they were given."""
+    """Options of `naive_bayes` before their validation."""
 
     kernel: Any
     bandwidth: Any
@@ -366,34 +400,33 @@ def naive_bayes(
     data : table or source of tables
         Table, or source of tables that is read in chunks; see the page on shared arguments.
     moments : Moments, optional
-        Moments in place of formula and data; see the page on shared arguments. Moments hold no rows for
-        kernel densities.
+        Moments in place of formula and data; see the page on shared arguments. Kernel densities need rows and
+        cannot be computed from moments.
     kernel : bool or list of str
         Columns whose density within a class is the mean of normal kernels about the rows of the class; True
-        stands for every numeric column. The sum is exact to rounding, and not taken on a grid as in R's
-        density() and klaR's NaiveBayes.
+        stands for every numeric column. The sum is exact to rounding, and not approximated on a grid as in
+        R's density() and klaR's NaiveBayes.
     bandwidth : {"nrd0", "nrd"}, float, or dict of column to float
-        Standard deviation of the kernels. "nrd0" is Silverman's rule of thumb, as R's bw.nrd0, and "nrd" is
-        Scott's, as R's bw.nrd; both are applied by class and column. A number is used for all columns. A dict
-        gives numbers for the columns that it names, and the others follow "nrd0".
+        Standard deviation of the kernels. "nrd0" is Silverman's rule of thumb (R's bw.nrd0), and "nrd" is
+        Scott's rule (R's bw.nrd); both are applied by class and column. A number is used for all columns. A
+        dict has the numbers of some columns, and the others follow "nrd0".
     counts : bool or list of str
         Columns of counts, such as the words of a text; True stands for every numeric column. Given their sum,
         all of them together follow one multinomial distribution in each class.
     laplace : float
         Number that is added to each count of a table and of the multinomial: (n_kl + laplace) / (n_k +
-        laplace L), where L is the number of levels in the rows of the fit, or of columns of counts. It is
-        zero by default, so that a level that a class never had has probability zero in it.
+        laplace L); L is the number of levels in the rows of the fit, or of columns of counts. It is zero by
+        default: a level that a class never had has probability zero in it.
     smoothing : float
         This share of the largest variance of a normal column (over all rows, divisor N) is added to each
-        variance of each class, as scikit-learn's `var_smoothing` does, where it is 1e-9. It depends on the
+        variance of each class, like scikit-learn's `var_smoothing`, whose default is 1e-9. It depends on the
         units of the columns. It is zero by default.
     method : {"moment", "mle"}
         Divisor of the variances within a class: n_k - 1 for "moment", as in R's e1071, or n_k for "mle", as
         in scikit-learn.
     unseen : {"raise", "missing"}
-        What to do with new rows that have a level which the fit has not seen: raise an error, or treat the
-        value as missing. "missing" is possible for a column, or for C() of a column that no other term is
-        made of.
+        How to treat new rows with a level that the rows of the fit do not have: raise an error, or treat the
+        value as missing. "missing" is possible for a column, or for C() of a column that no other term uses.
     missing : {"drop", "available"}, optional
         "drop" (the default) leaves rows with a missing value out of the fit and counts them. "available" fits
         each column to the rows that have it, as R's e1071 and klaR do, and leaves out only rows without a
@@ -419,39 +452,39 @@ def naive_bayes(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also an option that
-        names no column of its kind or is not a number, and a negative count.
+        names a column of the wrong kind or is not a number, and a negative count.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
-        A normal column is constant within a class and there is no smoothing; a class has no bandwidth; or its
-        counts are all zero and laplace is zero. The message names the class and the column.
+        A normal column is constant within a class without smoothing; a class has no bandwidth; or its counts
+        are all zero and laplace is zero. The message names the class and the column.
     NotSupportedError
         A category is multiplied with another column.
 
     Notes
     -----
     Hand & Yu (2001, International Statistical Review 69, 385-398) explain why the method often classifies
-    well although its assumption is false. Counts are those of McCallum & Nigam (1998, AAAI-98 Workshop on
-    Learning for Text Categorization, 41-48), and kernels those of John & Langley (1995, Uncertainty in
-    Artificial Intelligence, 338-345).
+    well although its assumption is false. The model of counts is due to McCallum & Nigam (1998, AAAI-98
+    Workshop on Learning for Text Categorization, 41-48), and kernel densities in naive Bayes to John &
+    Langley (1995, Uncertainty in Artificial Intelligence, 338-345).
 
     A row with a missing value is predicted from the values that it has: the factor of a missing column is
-    left out, counts are judged given the sum of those that are there, and the posterior of a row without any
+    left out, counts are conditioned on the sum of the observed counts, and the posterior of a row without any
     value is the prior. The fit, its leave-one-out and its error rates use the complete rows. Under
-    `missing="available"` they use all rows with a class, the likelihood is that of the values that are there,
-    and the fit takes a pass for each group of columns that the same rows miss.
+    `missing="available"` they use all rows with a class, the likelihood is the likelihood of the observed
+    values, and the fit needs a pass for each group of columns that are missing in the same rows.
 
-    Leave-one-out gives what a refit without each row would give: bandwidths that follow a rule, the smoothing
-    and the levels of each column are computed anew, while the prior is held. A row that alone has some level
-    gets no label and no posterior.
+    Leave-one-out equals a refit without each row: bandwidths that follow a rule, the smoothing and the levels
+    of each column are computed again, while the prior is fixed. The label and the posteriors of a row that
+    alone has some level are missing.
 
-    Columns of a Sparse dtype, such as those of `pandas.DataFrame.sparse.from_spmatrix`, are never written out
-    at once. The time and memory of fit, prediction and leave-one-out of counts grow with the number of stored
-    values.
+    Columns of a Sparse dtype, for example from `pandas.DataFrame.sparse.from_spmatrix`, are never converted
+    to dense arrays at once. The time and memory of fit, prediction and leave-one-out of counts grow with the
+    number of stored values.
 
-    A row that has probability zero in every class, which can happen only without `laplace`, has no posterior:
-    it would be 0/0. Its label and posteriors are missing, with a warning, and error rates leave it out. R's
-    e1071 replaces each zero by 0.001.
+    The posterior of a row that has probability zero in every class, which can happen only without `laplace`,
+    is undefined: it would be 0/0. Its label and posteriors are missing, with a warning, and error rates leave
+    it out. R's e1071 replaces each zero by 0.001.
 
     Examples
     --------
@@ -502,7 +535,26 @@ def naive_bayes(
 def _usable_tally(
     blocks: Blocks, options: Options, na_action: NaAction
 ) -> tuple[Blocks, ClassMoments, Tally]:
-    """Blocks of the rows that can be used, with columns of levels, their moments and their tally."""
+    """Return the usable rows with their diagonal moments and their tally.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows; their design is replaced by one with a column of level positions for each category.
+    options : Options
+        Options of the verb.
+    na_action : {"drop", "raise"}
+        Treatment of rows with a missing value.
+
+    Returns
+    -------
+    blocks : Blocks
+        Rows without empty classes and constant columns.
+    moments : ClassMoments
+        Diagonal class moments.
+    tally : Tally
+        Tally of the columns that are not normal.
+    """
     blocks = replace(blocks, design=level_design(blocks.design))
     plan = _plan_of(blocks, options)
     if options.missing is not None:
@@ -511,7 +563,7 @@ def _usable_tally(
     tally = Tally(plan, len(blocks.design.levels))
     classes = blocks.design.levels
     terms = blocks.terms
-    # Beside others a constant count has its share of their sum.
+    # A constant count is kept, because it contributes to the sum of the counts.
     blocks, moments = reading.usable_rows(
         blocks, "diagonal", na_action, tally.wrap, keep=plan.counts.tolist()
     )
@@ -524,7 +576,29 @@ def _usable_tally(
 
 
 def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:
-    """Blocks without rows, diagonal moments of the columns of a `level_design`, and their tally."""
+    """Return the moments and the tally stored in a `Moments` object.
+
+    Parameters
+    ----------
+    sample : Sample
+        Sample with moments instead of rows.
+    options : Options
+        Options of the verb.
+
+    Returns
+    -------
+    blocks : Blocks
+        The design, without rows.
+    moments : ClassMoments
+        Diagonal class moments of its columns.
+    tally : Tally
+        Tally of the columns that are not normal.
+
+    Raises
+    ------
+    NotSupportedError
+        The options require rows, or the moments lack counts of levels.
+    """
     kernel = options.kernel
     has_kernels = bool(kernel) if isinstance(kernel, bool | np.bool_ | str | list | tuple) else True
     needs_rows = AVAILABLE if options.missing is not None else KERNELS if has_kernels else None
@@ -554,7 +628,22 @@ def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments
 
 
 def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
-    """Diagonal moments of columns that are positions of levels, as counted, or numbers, as given."""
+    """Diagonal moments in which each category is one column of level positions.
+
+    Parameters
+    ----------
+    given : Moments
+        Moments with numeric columns and counts of levels.
+    terms : tuple of str
+        Columns of the result, p.
+    names : tuple of str
+        The categorical columns among them.
+
+    Returns
+    -------
+    ClassMoments
+        Numeric columns are copied from `given`; categorical ones are computed from the counts of levels.
+    """
     moments = with_scatter(given._moments, "diagonal")
     given_terms = given._design.terms
     if not names:
@@ -576,7 +665,19 @@ def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str,
 
 
 def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: ClassMoments) -> None:
-    """Raise where a column of counts holds a value below zero, as far as moments tell."""
+    """Raise DataError if the moments show that a column of counts has negative values.
+
+    Parameters
+    ----------
+    given : Moments
+        The moments, with a flag for each column with negative values.
+    plan : ColumnPlan
+        The families of the columns.
+    blocks : Blocks
+        The design, for names.
+    moments : ClassMoments
+        Diagonal moments of the columns of `blocks`.
+    """
     below = given._moments.class_means < 0
     for j in plan.counts.tolist():
         place = given._design.terms.index(blocks.terms[j])
@@ -592,7 +693,7 @@ def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: 
 
 
 def _plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
-    """What each column of a `level_design` is."""
+    """Validate the options and assign each column of a level design to its family."""
     reading.check_word("method", options.method, Divisor)
     reading.check_word("unseen", options.unseen, Unseen)
     terms = list(blocks.terms)
@@ -618,7 +719,28 @@ def _plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
 
 
 def _wanted(what: str, wanted: Any, terms: list[str], families: Codes) -> list[int] | Codes:
-    """Positions of the columns that an option names: all that are still normal for True."""
+    """Return the positions of the columns that `kernel=` or `counts=` names.
+
+    Parameters
+    ----------
+    what : str
+        Name of the option.
+    wanted : bool or sequence of str
+        Its value; True stands for all columns that are still normal.
+    terms : list of str
+        Names of the columns.
+    families : (p,) int
+        Families assigned so far.
+
+    Returns
+    -------
+    list of int, or (q,) int
+
+    Raises
+    ------
+    DataError
+        The value is invalid, or a name is not a numeric column.
+    """
     if isinstance(wanted, bool | np.bool_):
         return np.flatnonzero((families == NORMAL) & bool(wanted))
     names = [wanted] if isinstance(wanted, str) else wanted
@@ -644,7 +766,24 @@ def _wanted(what: str, wanted: Any, terms: list[str], families: Codes) -> list[i
 
 
 def _bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str, Floats]:
-    """The rule, and the bandwidth (p,) given for each column, 0 for those by the rule."""
+    """Validate `bandwidth=`.
+
+    Parameters
+    ----------
+    bandwidth : str, float or mapping
+        The option.
+    terms : list of str
+        Names of the columns.
+    families : (p,) int
+        Families of the columns.
+
+    Returns
+    -------
+    rule : str
+        Rule for the bandwidths that are not fixed.
+    bandwidths : (p,) float64
+        Fixed bandwidth of each column; 0 for columns that follow the rule.
+    """
     given = np.zeros(len(terms))
     kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
     if isinstance(bandwidth, str):
@@ -670,7 +809,17 @@ def _bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str,
 
 
 def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
-    """Raise a CollinearError that names class and column where a density, but for kernels, does not exist."""
+    """Raise CollinearError, with class and column, if a normal or multinomial density does not exist.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal class moments.
+    tally : Tally
+        Tally of the columns that are not normal.
+    blocks : Blocks
+        The design, for names.
+    """
     plan = tally.plan
     terms = np.array(blocks.terms, dtype=object)
     levels = blocks.design.levels
@@ -700,7 +849,7 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> N
 
 
 def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
-    """Raise a CollinearError that names classes and columns where a kernel density has no bandwidth."""
+    """Raise CollinearError, with classes and columns, if a rule yields no bandwidth for a kernel density."""
     lacking = fit.without_bandwidth()
     if not lacking.any():
         return
@@ -735,6 +884,19 @@ def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
 def _refuse_no_variance(
     moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: ColumnPlan
 ) -> None:
+    """Raise CollinearError if a normal column has no variance in some class.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal class moments of the normal columns.
+    terms : tuple of str
+        Names of these columns.
+    levels : sequence
+        The classes.
+    plan : ColumnPlan
+        Divisor and smoothing of the variances.
+    """
     said: list[str] = []
     constant: set[int] = set()
     faulty: list[Any] = []
@@ -781,7 +943,7 @@ def _refuse_no_variance(
 
 
 class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
-    """Naive Bayes."""
+    """Naive Bayes: how it is fitted, refitted, scored and saved."""
 
     name = "naive_bayes"
     title = "Naive Bayes"
@@ -792,7 +954,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     allows_constant = True
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         from discrim.models.naive_bayes.naive_bayes_summary import naive_bayes_brief, naive_bayes_sections
 
         return naive_bayes_sections, naive_bayes_brief
@@ -806,7 +968,24 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     def fit(
         self, estimates: NaiveBayesFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[NaiveBayesFit]:
-        """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
+        """Return a fitted model; see `ModelSpec.fit` for the parameters.
+
+        Parameters
+        ----------
+        estimates : NaiveBayesFit
+            The estimates.
+        rows : Blocks
+            The rows, or a design without rows.
+        arguments : mapping
+            Options of the verb.
+        **options
+            Further parameters of `ModelSpec.fit`.
+
+        Raises
+        ------
+        DataError
+            The tables of a loaded fit do not match the levels of its design.
+        """
         fit = super().fit(estimates, rows, arguments, **options)
         sizes = estimates.plan.sizes[estimates.plan.tables].tolist()
         of_levels = [len(levels) for levels in _levels(fit).values()] == sizes
@@ -818,7 +997,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return fit
 
     def read_rows(self, fit: FittedModel[NaiveBayesFit], data: Any, gaps: Gaps) -> Blocks:
-        """Return rows; rows with missing values are used in part, unless `gaps` says not to."""
+        """Return the rows of new data; a row with missing values is used unless `gaps` forbids it."""
         unseen: Unseen = "missing" if (gaps.unseen or fit.estimates.unseen) == "missing" else "raise"
         rows = super().read_rows(fit, data, Gaps(unseen, gaps.missing or "integrate"))
         if data is None:
@@ -833,18 +1012,18 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return False
 
     def required_moments(self, fit: FittedModel[NaiveBayesFit]) -> Spread | None:
-        """Return which moments a refit needs; None if it needs the rows."""
+        """Return "diagonal" if a refit needs only moments; None if it needs the rows."""
         is_of_moments = fit.estimates.is_normal and fit.estimates.available is None
         return "diagonal" if is_of_moments else None
 
     def refit_with_fixed(self, fit: FittedModel[NaiveBayesFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows; None if there is no rule."""
+        """Return the rule of a refit to rows; None if a density does not exist."""
         if self.required_moments(fit) is not None:
             return super().refit_with_fixed(fit, rows)
         return _rule_of_tally(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[NaiveBayesFit]) -> LeftOut | Floats:
-        """Return the scores of rows under the rule without each of them."""
+        """Return the scores of each row by the rule fitted without it."""
         estimates = fit.estimates
         if estimates.available is not None and estimates.smoothing and estimates.normal is not None:
             reason = "of smoothed variances of columns that rows miss takes a refit a row"
@@ -857,7 +1036,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return positions
 
     def why_no_rule(self, fit: FittedModel[NaiveBayesFit], rows: Blocks) -> DiscrimError | None:
-        """Return an error that says why a refit to these rows has no rule; None if this is not known."""
+        """Return the error that explains why a refit to these rows fails; None if the reason is unknown."""
         try:
             _refuse_no_density(*_tallied(fit, rows), rows)
         except CollinearError as error:
@@ -867,16 +1046,33 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     def recode(
         self, fit: FittedModel[NaiveBayesFit], rows: Blocks, *, fixed: bool
     ) -> tuple[FittedModel[NaiveBayesFit], Blocks]:
-        """Adapt a fit to rows that lack levels of the fit: its tables have the levels that remain."""
+        """Adapt a fit to rows that lack levels of the fit: its tables have the levels that remain.
+
+        Parameters
+        ----------
+        fit : FittedModel
+            The fitted model.
+        rows : Blocks
+            Rows of some of the levels.
+        fixed : bool
+            Not used.
+
+        Returns
+        -------
+        fit : FittedModel
+            The fit with the table sizes of the rows.
+        rows : Blocks
+            The rows with a level design.
+        """
         rows = replace(rows, design=level_design(rows.design))
         rows = rows.columns([j for j, term in enumerate(rows.terms) if term in fit.terms])
         plan = fit.estimates.plan.columns(np.array([fit.terms.get_loc(term) for term in rows.terms]))
         levels = dict(zip(rows.design.terms, term_levels(rows.design), strict=True))
         counts = np.array([len(levels[term] or ()) for term in rows.terms], dtype=np.intp)
-        # Truth values have two levels in any rows.
+        # Boolean columns always have two levels.
         plan = replace(plan, sizes=np.where(counts > 0, counts, plan.sizes))
         return self.fit(replace(fit.estimates, plan=plan), rows, fit.options), rows
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file."""
+        """Return the shapes of the arrays stored in a file."""
         return {"available": (k, p)}

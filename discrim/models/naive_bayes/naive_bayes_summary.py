@@ -1,4 +1,4 @@
-"""What is shown of a naive Bayes classifier: the sections of its summary, densities, levels by class."""
+"""Sections of the summary of naive Bayes (`NaiveBayesResults.summary`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
-    """Sections of a naive Bayes classifier, in their order."""
+    """Return the sections of the summary in their order."""
     brief = naive_bayes_brief(results, fit)
     parts: Sections = {"header": _header, "classes": brief.pop("classes")}
     if "means" in brief:
@@ -27,7 +27,7 @@ def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayes
 
 
 def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
-    """The short form: classes, and the densities but for their spread."""
+    """Return the sections of the short summary: classes and densities, without standard deviations."""
     plan = fit.estimates.plan
     densities: dict[str, Any] = {
         "means": (plan.normal, _means),
@@ -53,7 +53,7 @@ def _header(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pair
 
 
 def _densities(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> list[HeaderItem]:
-    """What columns there are, and how each kind is estimated."""
+    """Items of the header: number of columns of each family and how they are estimated."""
     plan = fit.estimates.plan
     items: list[HeaderItem] = []
     if len(plan.normal):
@@ -110,7 +110,7 @@ def _deviations(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> 
 
 
 def _moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
-    """Moments of the normal columns, where all of them are of the same rows."""
+    """Moments of the normal columns; None if there are none or columns are fitted to different rows."""
     normal = fit.estimates.normal
     return None if normal is None or fit.estimates.available is not None else normal.moments
 

@@ -21,7 +21,22 @@ if TYPE_CHECKING:
 
 @plot("density", "density of a column in each class, with the rows below", takes=("columns",))
 def density(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Density of a column in each class, a line a class, and the rows below zero."""
+    """Plot the density of a column in each class, with a mark for each row below zero.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     numeric = [*results.normal_terms, *results.bandwidths.columns]
     name = one_column("density", "numbers", numeric, options)
     densities = results.density(name)
@@ -43,11 +58,25 @@ def density(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
 
 
 MOST_MARKS = 400
-"""Rows of a class that have a mark each; of more they are at even steps in the order of their values."""
+"""Largest number of marks of a class; of more rows, evenly spaced quantiles are drawn."""
 
 
 def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs) -> None:
-    """Marks of the rows below zero, a line for each class."""
+    """Draw marks of the rows below zero, in a strip for each class.
+
+    Parameters
+    ----------
+    axes : Axes
+        The axes to draw into.
+    x : (n,) float64
+        Values of the rows.
+    codes : (n,) int
+        Classes of the rows.
+    k_classes : int
+        Number of classes.
+    signs : Signs
+        Colours of the classes.
+    """
     top = axes.get_ylim()[1]
     step = top * min(0.04, 0.3 / k_classes)
     axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
@@ -63,7 +92,22 @@ def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs)
 
 @plot("table", "shares of the levels of a column in each class", takes=("columns",), data=False)
 def level_shares(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Shares of the levels in each class: a line a level, and on it a dot a class, one below the other."""
+    """Plot the shares of the levels in each class: for each level a dot per class.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     name = one_column("table", "levels", list(results._levels), options)
     table = results.tables[name]
     signs = options.signs(results.classes)
@@ -72,7 +116,7 @@ def level_shares(results: Any, fit: FittedModel[Any], options: PictureOptions) -
     places = np.arange(levels)
     for k, label in enumerate(table.index):
         shares = table.iloc[k].to_numpy(dtype=np.float64)
-        # Classes of equal shares lie side by side.
+        # Shift the classes vertically; otherwise dots of equal shares would overlap.
         below = places + 0.6 * ((k + 0.5) / k_classes - 0.5)
         axes.hlines(below, 0.0, shares, color=signs.colour(k), linewidth=1.2)
         style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
@@ -90,17 +134,32 @@ def level_shares(results: Any, fit: FittedModel[Any], options: PictureOptions) -
 
 
 MOST_BARS = 50
-"""Columns whose bars are drawn."""
+"""Largest number of columns drawn as bars."""
 
 
 @plot("path", "cross-validated error by threshold", data=False, colors=False)
 def threshold_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Cross-validated error by threshold with its standard error, and how many columns are left above."""
+    """Plot the cross-validated error by threshold with its standard error, and the number of columns above.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     path = results.path
     chosen = results.threshold
     axes, _ = new_axes(options.ax)
     at, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
-    # Only the rule of one standard error takes a threshold whose error is not the least.
+    # Only the one-standard-error rule chooses a threshold whose error is not the least.
     limit = "least error + one standard error" if (error[at == chosen] > error.min()).any() else ""
     draw_errors(axes, path[["threshold", "error", "se"]], chosen, size=4, one_se=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
@@ -114,7 +173,22 @@ def threshold_path(results: Any, fit: FittedModel[Any], options: PictureOptions)
 
 @plot("centroids", "shrunken differences of the columns that survive, by class", data=False)
 def centroids(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Shrunken standardized differences as horizontal bars, the largest first, a strip for each class."""
+    """Plot shrunken standardized differences as bars, the largest first, in a strip for each class.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     survivors = results.survivors()
     signs = options.signs(results.classes)
     shown = survivors.head(MOST_BARS)

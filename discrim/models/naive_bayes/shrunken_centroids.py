@@ -1,4 +1,8 @@
-"""Nearest shrunken centroids: class means drawn to the common mean until few columns are left."""
+"""Nearest shrunken centroids: the verb `shrunken_centroids`, its results and its summary.
+
+Class means are shrunk to the common mean; columns whose means all shrink to it drop out of the rule. The
+threshold is an option or is chosen by cross-validation.
+"""
 
 from __future__ import annotations
 
@@ -44,15 +48,30 @@ from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, column_tex
 from discrim.report.tables import Sections
 
 MOST_TRIED = 10**6
-"""Thresholds that can be tried."""
+"""Largest number of thresholds to try."""
 
 
 def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> tuple[float, pd.DataFrame]:
-    """The threshold chosen, and the path: threshold, error, se, genes.
+    """Choose the threshold by cross-validation.
 
-    Errors and their standard errors are those of `error_rates(["cv"])` of a fit with the threshold given,
-    with the same folds and seed, or of the splits given; the number of columns that survive is that of the
-    fit to all rows.
+    The errors equal those of `error_rates(["cv"])` of fits with these thresholds and the same folds and seed.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    fit : ShrunkenFit
+        A fit to these rows; its threshold is not used.
+    search : GridSearch
+        Candidate thresholds, folds and rule of the choice.
+
+    Returns
+    -------
+    threshold : float
+        The chosen threshold.
+    path : DataFrame
+        A row for each threshold: threshold, error, se, genes (number of columns that survive in the fit to
+        all rows).
     """
     k = fit.moments.n_classes
     refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
@@ -82,7 +101,28 @@ def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> t
 
 
 def _refitted(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> ShrunkenFit:
-    """The fit to the rows that a fold leaves."""
+    """Refit to the training set of a fold.
+
+    Parameters
+    ----------
+    fit : ShrunkenFit
+        The fit whose options are used.
+    moments : ClassMoments
+        Class moments of the training set.
+    folds : TuningFolds
+        The folds, for the message.
+    fold : int
+        Number of the fold, for the message.
+
+    Returns
+    -------
+    ShrunkenFit
+
+    Raises
+    ------
+    CollinearError
+        A column does not vary within classes, or a class is empty.
+    """
     part = fit.refit(moments)
     if part is None:
         where, more = folds.training_rows(fold)
@@ -116,8 +156,8 @@ def shrunken_centroids(
 ) -> ShrunkenCentroidsResults:
     """Nearest shrunken centroids.
 
-    The fit takes one pass over the rows and holds two numbers for each class and column, so that the cost of
-    even thousands of columns is only that of adding them up.
+    The fit needs one pass over the rows and stores two numbers for each class and column: the cost of even
+    thousands of columns is only the cost of adding them up.
 
     Parameters
     ----------
@@ -131,18 +171,18 @@ def shrunken_centroids(
     threshold : float or "1se", optional
         How far the standardized differences between the class means and the common mean are shrunk towards
         zero. If it is not given, it is chosen by cross-validation: the threshold of smallest error and, of
-        equal errors, the larger one. "1se" takes the largest threshold whose error is within one standard
+        equal errors, the larger one. "1se" chooses the largest threshold whose error is within one standard
         error of the smallest.
     offset : float or "median"
         s_0, which is added to the standard deviation of each column within classes: a number in the units of
-        the columns, or the median of those standard deviations.
+        the columns, or the median of the standard deviations.
     folds : int, or iterable of (train, test)
         Number of folds of the choice, or splits as in scikit-learn; see the page on shared arguments.
     grid : sequence of float, optional
         Thresholds to try.
     n_thresholds : int
-        Number of thresholds to try where there is no grid. They are evenly spaced from 0 to the value at
-        which no column is left, as in R's pamr.
+        Number of thresholds to try if `grid` is None. They are evenly spaced from 0 to the value at which no
+        column is left, as in R's pamr.
     seed : int, optional
         Seed of the random assignment of rows to folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
@@ -166,7 +206,7 @@ def shrunken_centroids(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also a negative
-        threshold or offset, an empty grid, too few rows for the folds, and a class of one row where the
+        threshold or offset, an empty grid, too few rows for the folds, and a class of one row if the
         threshold is to be chosen.
     PriorError
         The prior is not a distribution over the classes.
@@ -176,13 +216,13 @@ def shrunken_centroids(
     Notes
     -----
     The offset is one number for all columns: write standardize() in the formula if their units differ.
-    `leave_one_out` holds the threshold. Folds and bootstrap samples, in `error_rates` and
-    `discrim.cross_validate`, choose it anew where it was chosen. Everything else is computed from the rows
-    that are left, also M_k, which the folds of pamr take from all rows.
+    `leave_one_out` keeps the threshold fixed. Folds and bootstrap samples, in `error_rates` and
+    `discrim.cross_validate`, choose it again if it was chosen. Everything else is computed from the remaining
+    rows, also M_k, which the folds of pamr compute from all rows.
 
     The difference d_kj = (m_kj - m_j) / (M_k (s_j + s_0)) is shrunk towards zero by the threshold. A row
     belongs to the class with the least sum_j ((x_j - m'_kj) / (s_j + s_0))^2 / 2 - ln prior_k, where m'_kj
-    are the centroids that the shrunken differences give (Tibshirani, Hastie, Narasimhan & Chu, 2002, PNAS 99,
+    are the centroids of the shrunken differences (Tibshirani, Hastie, Narasimhan & Chu, 2002, PNAS 99,
     6567-6572; 2003, Statistical Science 18, 104-117). s_j has the divisor N - K. M_k is sqrt(1/n_k - 1/N) as
     in the second paper, pamr and scikit-learn: with the plus that the first paper prints, M_k s_j would not
     be the standard error of m_kj - m_j.
@@ -262,40 +302,33 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
     @property
     def threshold(self) -> float:
-        """How far standardized differences are shrunk towards zero."""
+        """Threshold by which standardized differences are shrunk towards zero."""
         return self._fit.estimates.threshold
 
     @property
     def offset(self) -> float:
-        """The number s_0 that is added to each standard deviation.
-
-        s_0, in the units of the columns.
-        """
+        """Number s_0 that is added to each standard deviation, in the units of the columns."""
         return self._fit.estimates.added
 
     @property
     @available_if()
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Cross-validated errors of the thresholds that were tried.
+        """Cross-validated errors of the candidate thresholds.
 
-        The errors of a choice by cross-validation: threshold, error, se, genes (the number of columns that
-        survive).
+        Columns: threshold, error, se, genes (the number of columns that survive).
 
         Raises
         ------
         NotSupportedError
-            The threshold was given, or the fit was loaded.
+            The threshold was an option, or the fit was loaded.
         """
         why = "as the threshold was given, or the fit was loaded"
         return held_path(self._fit, why, "fit without threshold= to have it chosen")
 
     @property
     def overall(self) -> pd.Series:
-        """Mean of all rows, by term.
-
-        The common mean, over all rows.
-        """
+        """Common mean, over all rows, by term."""
         estimates = self._fit.estimates
         overall = estimates.moments.origin + estimates.centre / estimates.moments.scale
         return pd.Series(overall, index=self.terms, name="overall")
@@ -327,13 +360,13 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         Parameters
         ----------
         threshold : float, optional
-            A threshold other than that of the fit.
+            A threshold; by default the threshold of the fit.
 
         Returns
         -------
         DataFrame, terms by classes
-            d'_kj, the column with the largest absolute value first; columns whose differences are all zero
-            are left out.
+            d'_kj, the column with the largest absolute value first, without columns whose differences are all
+            zero.
         """
         if threshold is not None:
             reading.check_number("threshold", threshold, 0, also=", or None for that of the fit")
@@ -357,7 +390,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, threshold, offset, number of columns selected."""
         row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
         selected = int(self._fit.estimates.shrunken().any(axis=0).sum())
         return pd.DataFrame([row | {"selected": selected}])
@@ -365,7 +398,13 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
 @dataclass(frozen=True, eq=False)
 class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
-    """Nearest shrunken centroids; `search` says how the threshold is chosen."""
+    """Nearest shrunken centroids.
+
+    Parameters
+    ----------
+    search : GridSearch, optional
+        How cross-validation chooses the threshold; None if it was an option.
+    """
 
     name = "shrunken_centroids"
     title = "Nearest shrunken centroids"
@@ -383,7 +422,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
     search: GridSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return shrunken_centroids_sections, shrunken_centroids_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -393,15 +432,15 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return SHRUNKEN_CENTROIDS_PLOTS
 
     def required_moments(self, fit: FittedModel[ShrunkenFit]) -> Spread | None:
-        """Return which moments a refit needs; None if it needs the rows."""
+        """Return the kind of second moments that a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None
 
     def choice(self, fit: FittedModel[ShrunkenFit]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the threshold"
 
     def refit_to_rows(self, fit: FittedModel[ShrunkenFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows; a threshold that was chosen is chosen again."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         refit = fit.estimates.refit(reading.class_moments(rows, fit.estimates.moments.spread))
@@ -418,19 +457,19 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return True
 
     def marginal_rule(self, estimates: ShrunkenFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of some columns, the others integrated out."""
+        """Return the rule of the columns `keep`; the others are integrated out."""
         return estimates.of_columns(log_prior, keep)
 
 
 BRIEF = 10
-"""Survivors that the short form shows."""
+"""Number of surviving columns that the short summary shows."""
 
 MOST_SURVIVORS = 30
-"""Survivors that the summary shows."""
+"""Number of surviving columns that the summary shows."""
 
 
 def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Sections:
-    """Sections of nearest shrunken centroids, in their order."""
+    """Return the sections of the summary in their order."""
     parts: Sections = {"header": _header, "classes": _classes, "path": _path, "survivors": _survivors}
     if fit.path is None:
         del parts["path"]
@@ -488,6 +527,21 @@ def _path(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> S
 def _survivors(
     results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit], most: int = MOST_SURVIVORS
 ) -> Section:
+    """Section on the shrunken differences of the columns that survive.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    most : int
+        Number of columns to show.
+
+    Returns
+    -------
+    Section
+    """
     table = results.survivors()
     left = len(table) - most
     more = f" And {left} more: fit.survivors()." if left > 0 else ""
@@ -502,4 +556,4 @@ def _survivors(
 
 
 shrunken_centroids_brief: Sections = {"classes": _classes, "survivors": partial(_survivors, most=BRIEF)}
-"""The short form: classes, and the first of the survivors."""
+"""Sections of the short summary: classes, and the first surviving columns."""
