@@ -1,1 +1,1 @@
-"""The Bayes classifier of a known law."""
+"""Bayes classifier of a fully specified distribution (priors and class densities)."""

@@ -1,7 +1,8 @@
-"""The Bayes classifier of a known distribution: prior and densities are given, and nothing is estimated.
+"""Bayes classifier of a fully specified distribution: the verb `bayes`, its results and its summary.
 
-The rule that assigns x to the class of the largest posterior has the smallest error of all rules. This error
-is a property of the distribution, against which every fit can be compared.
+Prior and class densities are arguments, and nothing is estimated. The rule that assigns x to the class of the
+largest posterior has the smallest error of all rules. This error is a property of the distribution, with
+which the error of any fit can be compared.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ if TYPE_CHECKING:
 
 
 ROUNDINGS = 16
-"""Units in the last place of a log density by which two posteriors may differ and still be equal."""
+"""Tolerance for ties of posteriors, in units in the last place of the log densities."""
 
 
 def decision_table(fit: Any) -> pd.DataFrame:
-    """Decisions value by value, or interval by interval of a line; see `BayesResults.decision`."""
+    """Decisions by value of a table, or by interval of the line; see `BayesResults.decision`."""
     law = fit._known.law
     classes = fit.classes
     if isinstance(law, bayes_law.DensityLaw) and law.on_line:
@@ -84,7 +85,23 @@ def decision_table(fit: Any) -> pd.DataFrame:
 
 
 def pair_bounds(known: KnownDistribution, prior: Floats, draws: int, seed: int | None) -> pd.DataFrame:
-    """Bounds on the errors of pairs of classes, and on the whole; see `BayesResults.bounds`."""
+    """Bounds on the errors of pairs of classes, and on the overall error; see `BayesResults.bounds`.
+
+    Parameters
+    ----------
+    known : KnownDistribution
+        Class densities.
+    prior : (K,) float64
+        Prior probabilities of the classes.
+    draws : int
+        Number of random points of each class, used without a closed form.
+    seed : int, optional
+        Seed of these points.
+
+    Returns
+    -------
+    DataFrame
+    """
     classes = known.classes
     pairs = list(combinations(range(len(classes)), 2))
     bounds = []
@@ -104,17 +121,31 @@ def pair_bounds(known: KnownDistribution, prior: Floats, draws: int, seed: int |
 def _settled(
     regions: bayes_law.DecisionIntervals, scores: Callable[[Floats], Floats], costs: Floats
 ) -> bayes_law.DecisionIntervals:
-    """Regions without those far out that only the rounding of the densities tells from their neighbour.
+    """Merge decision intervals that differ from their neighbour only by rounding of the densities.
 
-    There two posteriors approach each other as 1/x, and their logarithms have no digit for it. From the
-    region of the greatest density outwards, each takes the class of the one before where that costs as much.
+    Far from the densities two posteriors may approach each other as 1/x, and their logarithms cannot
+    represent the difference. Starting from the interval with the greatest density and moving outwards, an
+    interval is assigned the class of the previous one if the expected costs of both are equal up to rounding.
+
+    Parameters
+    ----------
+    regions : DecisionIntervals
+        Intervals of the line with their classes.
+    scores : callable
+        Function of points (m,) that returns log joint densities (m, K).
+    costs : (K, K) float64
+        Cost of assigning an observation of one class (row) to another (column).
+
+    Returns
+    -------
+    DecisionIntervals
     """
     edges = regions.edges
     codes = regions.codes.copy()
     finite = edges[np.isfinite(edges)]
     if len(codes) < 3 or not len(finite):
         return regions
-    # Near either edge at every scale.
+    # Evaluate near both edges at all scales.
     steps = 2.0 ** np.arange(-70, 0)
     far = (finite[-1] - finite[0]) * np.append(steps, 2.0 ** np.arange(5))
     expected_costs = []
@@ -143,7 +174,7 @@ def _settled(
 
 
 def _shares(prior: Any, classes: pd.Index) -> Floats:
-    """The prior (K,) of a law; None stands for equal shares."""
+    """Validate a prior and return it as an array (K,); None stands for equal probabilities."""
     if prior is not None and reading.is_proportional(prior):
         raise PriorError(
             f"prior={prior!r}: a law has no rows to take proportions of.",
@@ -161,7 +192,7 @@ def _n_pairs(results: BayesResults) -> int:
 
 
 class BayesResults(Reported):
-    """The Bayes classifier of a known law. It predicts as a fit does, but it has no rows.
+    """Bayes classifier of a known distribution. It has the prediction methods of a fit but no rows.
 
     Attributes
     ----------
@@ -172,14 +203,29 @@ class BayesResults(Reported):
     columns : Index of length p
         Names of the columns of x.
     densities : DataFrame of P(x | class), or dict by class
-        The law as it was given.
+        The densities as passed to `discrim.bayes`.
     costs : DataFrame or None
-        Costs as they were given.
+        Costs of misclassification, if any.
     """
 
     def __init__(
         self, known: KnownDistribution, prior: Any, costs: Any, draws: int, seed: int | None
     ) -> None:
+        """Create the results of `discrim.bayes`.
+
+        Parameters
+        ----------
+        known : KnownDistribution
+            Class densities.
+        prior : None, "equal", mapping or sequence
+            Prior probabilities of the classes.
+        costs : DataFrame, (K, K) array or None
+            Cost of assigning an observation of one class (row) to another (column).
+        draws : int
+            Number of random points for each class.
+        seed : int, optional
+            Seed of these points.
+        """
         self._known = known
         self._draws = draws
         self._seed = seed
@@ -197,14 +243,14 @@ class BayesResults(Reported):
 
     @property
     def costs(self) -> pd.DataFrame | None:
-        """Costs of giving a row of one class the label of another, if they were given."""
+        """Costs of assigning an observation of one class (row) to another (column); None without costs."""
         if self._given_costs is None:
             return None
         return pd.DataFrame(self._given_costs, index=self.classes, columns=self.classes, copy=True)
 
     @property
     def terms(self) -> pd.Index:
-        """The columns of x; fits have them under the same name."""
+        """Names of the columns of x, under the name that they have in fits."""
         return self.columns
 
     @property
@@ -218,7 +264,7 @@ class BayesResults(Reported):
     # ---- prediction
 
     def _scores(self, x: Floats, prior: Floats) -> Floats:
-        """Scores (n, K) of points; NaN for one with a missing value."""
+        """Return log joint densities (n, K) of points x (n, p); NaN for a point with a missing value."""
         scores = np.full((len(x), len(self.classes)), np.nan)
         known = ~np.isnan(x).any(axis=1)
         law = self._known.law
@@ -231,26 +277,29 @@ class BayesResults(Reported):
         return scores
 
     def _prior_values(self, prior: Any) -> Floats:
+        """Return prior probabilities (K,); None stands for the prior of the distribution."""
         return _shares(self.prior if prior is None else prior, self.classes)
 
     def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
+        """Return the scores (n, K) of new data, and the index of its rows."""
         x, index = points_of(self._known, data)
         return self._scores(x, self._prior_values(prior)), index
 
     def predict(
         self, data: Data | None = None, prior: Prior = None, *, costs: Any = None, reject: float | None = None
     ) -> pd.Series:
-        """The class of largest posterior, or of least expected cost, of each row; of tied classes the first.
+        """Class of largest posterior, or of least expected cost, of each row; the first of tied classes.
 
         Parameters
         ----------
         data : table with the law's columns, array (n, p), or values of the only column
             Rows. Without it, all values of a table of densities.
         prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the law.
+            Prior probabilities, in any form that `discrim.bayes` accepts; by default the prior of the
+            distribution.
         costs : DataFrame or (K, K) array, optional
-            Cost of assigning an observation of one class (row) to another (column). By default those of the
-            law.
+            Cost of assigning an observation of one class (row) to another (column). By default the costs
+            passed to `discrim.bayes`.
         reject : float, optional
             Cost of leaving a row without a class, which then gets the label "rejected" (Chow's rule).
 
@@ -279,20 +328,22 @@ class BayesResults(Reported):
         data : table with the law's columns, array (n, p), or values of the only column
             Rows. Without it, all values of a table of densities.
         prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the law.
+            Prior probabilities, in any form that `discrim.bayes` accepts; by default the prior of the
+            distribution.
         """
         scores, index = self._frame(data, prior)
         return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
 
     def predict_log_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
-        """Logarithms of the posterior probabilities, which are exact even where the posterior underflows.
+        """Logarithms of the posterior probabilities, which remain exact if the posterior underflows.
 
         Parameters
         ----------
         data : table with the law's columns, array (n, p), or values of the only column
             Rows. Without it, all values of a table of densities.
         prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the law.
+            Prior probabilities, in any form that `discrim.bayes` accepts; by default the prior of the
+            distribution.
         """
         scores, index = self._frame(data, prior)
         return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
@@ -317,29 +368,29 @@ class BayesResults(Reported):
         level: float = 0.95,
         interval: Literal["wald", "profile"] = "wald",
     ) -> PriorEstimate:
-        """Shares of the classes among rows whose classes are not known; see `estimate_prior` of a fit.
+        """Class proportions among rows whose classes are unknown; see `estimate_prior` of a fit.
 
         Parameters
         ----------
         data : table with the law's columns, array (n, p), or values of the only column
             The batch of rows.
         tol : float
-            The search ends where the slope of the mean log-likelihood along each share above zero is within
-            this distance of its value at a maximum, and the slope along each share of zero is above it by no
-            more.
+            The search ends when the slope of the mean log-likelihood along each share above zero is within
+            this distance of its value at a maximum, and the slope along each share of zero exceeds it by at
+            most this distance.
         maxiter : int
             The largest number of steps: first steps of EM (Saerens, Latinne & Decaestecker, 2002, Neural
             Computation 14, 21-41), then steps of Newton's method with the bound at zero.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         interval : {"wald", "profile"}
-            "wald" is normal on the logit scale. "profile" is of the profile likelihood: it takes some
+            "wald" is normal on the logit scale. "profile" uses the profile likelihood: it needs several
             searches for each class, and has limits for shares of zero too.
 
         Notes
         -----
-        The standard errors assume independent rows from the densities of this law. Those are known, so that
-        nothing else adds to the error.
+        The standard errors assume independent rows from the densities of this distribution. The densities are
+        not estimated and do not add to the error.
         """
         if data is None:
             raise DataError("estimate_prior() needs rows whose classes are not known.", hint="Pass data=.")
@@ -356,7 +407,7 @@ class BayesResults(Reported):
     @property
     @displayed(every="share")
     def decision(self) -> pd.DataFrame:
-        """What the rule decides, for each value of a table or for each interval of a line.
+        """Decision of the rule for each value of a table or for each interval of a line.
 
         Returns
         -------
@@ -377,6 +428,7 @@ class BayesResults(Reported):
 
     @cached_property
     def _least(self) -> bayes_law.Amount:
+        """Bayes error, or least mean cost, with a bound on its numerical error."""
         law = self._known.law
         prior = self._prior_values(None)
         bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
@@ -393,16 +445,17 @@ class BayesResults(Reported):
 
     @property
     def error_rate(self) -> float:
-        """The Bayes error, which is the error of the best rule; with costs, its mean cost."""
+        """Bayes error, which is the error of the best rule; with costs, its mean cost."""
         return self._least.value
 
     @property
     def error_bound(self) -> float:
-        """Bound on the error of `error_rate`: 0 if it is exact up to rounding.
+        """Bound on the numerical error of `error_rate`: 0 if it is exact up to rounding.
 
         For a quadrature it is the sum of the last differences of its panels, and of the differences between
-        the integrals of the densities and one. For random points it is half of a 99 % interval; if fewer than
-        30 points make up the mean, it is what so few points can miss.
+        the integrals of the densities and one. For random points it is half the width of a 99 % interval; if
+        fewer than 30 points contribute to the mean, it is an upper limit for the part that so few points can
+        miss.
         """
         return self._least.bound
 
@@ -412,25 +465,25 @@ class BayesResults(Reported):
         return self._least.method
 
     def risk(self, rule: Any) -> pd.Series:
-        """The error rate of any rule under this law, and how far it is from the best.
+        """Error rate of any rule under this distribution, and its excess over the Bayes error.
 
         Parameters
         ----------
         rule : fit, Series or mapping of classes by value of a table, or callable
-            A fit, of this package or another, predicts from a table with the law's columns. A function gets
-            the same table, or a single column as a Series, and returns a label for each row.
+            A fit, of this package or another, predicts from a table with the law's columns. A function is
+            called with the same table, or with a single column as a Series, and returns a label for each row.
 
         Returns
         -------
         Series
             `error_rate`, `error_bound`, `excess` over the Bayes error, `excess_bound`. The excess is
-            integrated by itself, so that it is right even where it is small. With costs the rate is the mean
+            integrated directly and is therefore accurate even if it is small. With costs the rate is the mean
             cost.
 
         Raises
         ------
         DataError
-            The rule leaves a value out, or gives it a label that is not a class of this law.
+            The rule leaves a value out, or returns a label that is not a class of this distribution.
         """
         decide = ruled(self._known, rule)
         prior = self._prior_values(None)
@@ -452,7 +505,7 @@ class BayesResults(Reported):
 
     @displayed()
     def bounds(self) -> pd.DataFrame:
-        """Chernoff's and Bhattacharyya's bounds on the error of each pair of classes, and on the whole.
+        """Chernoff and Bhattacharyya bounds on the error of each pair of classes, and on the overall error.
 
         Returns
         -------
@@ -465,7 +518,7 @@ class BayesResults(Reported):
         Raises
         ------
         NotSupportedError
-            The law has costs, for which these bounds do not hold.
+            The distribution has costs, to which these bounds do not apply.
         """
         if self.costs is not None:
             raise NotSupportedError(
@@ -478,7 +531,7 @@ class BayesResults(Reported):
         return pair_bounds(self._known, self._prior_values(None), self._draws, self._seed)
 
     def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
-        """A random sample of the law, ready for a formula.
+        """Random sample of the distribution, as a table that a formula can be applied to.
 
         Parameters
         ----------
@@ -511,12 +564,12 @@ class BayesResults(Reported):
     # ---- tables and pictures
 
     def save(self, path: object) -> None:
-        """No file can hold a law, made of distributions and functions: this raises NotSupportedError.
+        """Raise NotSupportedError: distributions and functions are code, which is not saved to files.
 
         Parameters
         ----------
         path : str or path
-            Nothing is written there.
+            Not used.
 
         Raises
         ------
@@ -552,18 +605,18 @@ class BayesResults(Reported):
 
 
 MIN_LISTED_PROBABILITY = 1e-6
-"""Values of smaller probability are not listed in a summary."""
+"""Smallest probability of a value that a summary lists."""
 
 
 class BayesSpec(ModelSpec[Any]):
-    """The Bayes classifier of a known distribution, which is not fitted."""
+    """Bayes classifier of a fully specified distribution, which is not fitted."""
 
     name = "bayes"
     title = "Bayes classifier of a known law"
     results_class = BayesResults
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return bayes_sections, bayes_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -574,7 +627,7 @@ class BayesSpec(ModelSpec[Any]):
 
 
 def bayes_sections(results: BayesResults, known: KnownDistribution) -> Sections:
-    """Return the sections of the summary of a known distribution, in their order."""
+    """Return the sections of the summary in their order."""
     parts: Sections = {"header": _header, "classes": _classes}
     if _has_decision(results):
         parts["decision"] = _decision
@@ -586,12 +639,13 @@ def bayes_sections(results: BayesResults, known: KnownDistribution) -> Sections:
 
 
 def bayes_brief(results: BayesResults, known: KnownDistribution) -> Sections:
-    """Return the sections of the short form: the error, and the decisions if they can be listed."""
+    """Return the sections of the short summary: the error, and the decisions if they can be listed."""
     decision: Sections = {"decision": _decision} if _has_decision(results) else {}
     return {"header": _header, "classes": _classes, **decision}
 
 
 def _has_decision(results: BayesResults) -> bool:
+    """Whether the decisions can be listed by value or by interval."""
     try:
         return len(results.decision) > 0
     except NotSupportedError:
@@ -599,6 +653,7 @@ def _has_decision(results: BayesResults) -> bool:
 
 
 def _kind(law: MassLaw | DensityLaw) -> str:
+    """Describe the kind of distribution for the header."""
     if isinstance(law, MassLaw):
         return f"table of {law.mass.shape[1]} values"
     what = "discrete distributions" if law.discrete else "densities"
@@ -641,7 +696,7 @@ def _classes(results: BayesResults, known: KnownDistribution) -> Section:
 
 
 def distribution_text(given: Any) -> str:
-    """Return the text of a distribution, such as norm(0, 1)."""
+    """Return a short text for a distribution, such as "norm(0, 1)"."""
     name = getattr(getattr(given, "dist", None), "name", None)
     if name is not None:
         arguments = [f"{value:.6g}" if np.ndim(value) == 0 else "..." for value in given.args]
@@ -718,23 +773,23 @@ def bayes(
     draws: int = 65536,
     seed: int | None = 0,
 ) -> BayesResults:
-    """The Bayes classifier of a known law.
+    """Bayes classifier of a fully specified distribution.
 
     Parameters
     ----------
     prior : None, "equal", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for equal ones, because there are no rows to take
-        proportions of.
+        Prior probabilities of the classes. None stands for equal probabilities, because there is no
+        sample from which proportions could be computed.
     densities : DataFrame of P(x | class), classes by values; or dict of distributions by class
         The columns of a DataFrame are the values of x; a MultiIndex has the values of several columns.
         Distributions are frozen ones of `scipy.stats`, of one variable or several, all continuous or all
         discrete; or functions of one variable that return its density; or objects of your own, such as a
         mixture, with the methods `logpdf(x)`, for rows (m, p), and `rvs(size, random_state)`. Their order is
-        that of the classes.
+        the order of the classes.
     columns : sequence of str, optional
-        Names of the columns of x. By default those of the table, or else "x", or "x1", "x2", ...
+        Names of the columns of x. By default the names in the table, or else "x", or "x1", "x2", ...
     response : str, optional
-        Name of the class in samples. By default that of the table's index, or else "y".
+        Name of the class in samples. By default the name of the table's index, or else "y".
     costs : DataFrame or (K, K) array, optional
         Cost of assigning an observation of one class (row) to another (column). `error_rate` is then the mean
         cost.
@@ -757,8 +812,8 @@ def bayes(
 
     Notes
     -----
-    No rule has a smaller error, if the law is true (Devroye, Gyorfi & Lugosi, 1996, A Probabilistic Theory of
-    Pattern Recognition, ch. 2).
+    No rule has a smaller error under this distribution (Devroye, Gyorfi & Lugosi, 1996, A Probabilistic
+    Theory of Pattern Recognition, ch. 2).
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""A known distribution: what a table of probabilities or distributions by class describe, and points of it.
+"""Validation of a distribution that the user specifies, its points and the rules that are compared with it.
 
-Used by the verb `bayes` and its plots. The integrals are in `core.distributions.bayes_law`.
+The verb `bayes` and its plots use this module. The integrals are in `core.distributions.bayes_law`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class KnownDistribution:
     law : MassLaw or DensityLaw
         Probabilities of values, or densities by class.
     classes : Index (K,)
+        Class labels.
     columns : Index (p,)
+        Names of the columns of x.
     values : Index (V,) or None
         Values of x of a table of probabilities.
     densities : dict
@@ -48,7 +50,26 @@ class KnownDistribution:
 def known_distribution(
     densities: Any, columns: Sequence[str] | None, response: str | None
 ) -> KnownDistribution:
-    """Validate a table of probabilities, or distributions by class, and name its classes and columns."""
+    """Validate a table of probabilities, or distributions by class, and name its classes and columns.
+
+    Parameters
+    ----------
+    densities : DataFrame of P(x | class), or mapping or Series of distributions by class
+        The class densities.
+    columns : sequence of str, optional
+        Names of the columns of x.
+    response : str, optional
+        Name of the class.
+
+    Returns
+    -------
+    KnownDistribution
+
+    Raises
+    ------
+    DataError
+        A density or a name is invalid, or densities cannot be combined.
+    """
     _refuse_names(columns, response)
     if isinstance(densities, pd.DataFrame):
         return _table_law(densities, columns, response)
@@ -72,7 +93,7 @@ def known_distribution(
         except DiscrimError as error:
             raise error.with_message(f"Class {label!r}: {error.message}", classes=(label,)) from error
         except Exception as error:
-            # What stands for a distribution is code of the user's.
+            # A distribution may be the user's own code, which can raise any exception.
             raise DataError(
                 f"Class {label!r}: its distribution raised {type(error).__name__}: {error}.",
                 hint="Correct it, or give a frozen distribution of scipy.stats.",
@@ -98,6 +119,26 @@ def known_distribution(
 
 
 def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str | None) -> KnownDistribution:
+    """Validate a table of probabilities.
+
+    Parameters
+    ----------
+    table : DataFrame
+        P(x | class), classes by values of x.
+    columns : sequence of str, optional
+        Names of the columns of x; by default the names in the table.
+    response : str, optional
+        Name of the class; by default the name of the index.
+
+    Returns
+    -------
+    KnownDistribution
+
+    Raises
+    ------
+    DataError
+        A value is duplicated, a probability is invalid, or the probabilities of a class do not sum to one.
+    """
     classes = _class_index(table.index.tolist(), str(response or table.index.name or "y"))
     values = table.columns
     if not len(values):
@@ -147,7 +188,7 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
 
 
 def _refuse_names(columns: Any, response: Any) -> None:
-    """Raise a DataError for names that are none."""
+    """Raise DataError if `columns` or `response` cannot be a name."""
     if not (columns is None or isinstance(columns, str | Iterable)):
         raise DataError(
             f"columns={reading.told(columns)} is not valid.",
@@ -160,6 +201,7 @@ def _refuse_names(columns: Any, response: Any) -> None:
 
 
 def _class_index(labels: list[Any], name: str) -> pd.Index:
+    """Validate class labels and return them as an Index with a name."""
     if any(pd.isna(label) for label in labels if np.ndim(label) == 0):
         raise DataError("A class has a missing name.", hint="Name every class.")
     tuples = [label for label in labels if isinstance(label, tuple)]
@@ -183,6 +225,26 @@ def _class_index(labels: list[Any], name: str) -> pd.Index:
 
 
 def _column_index(columns: Sequence[str] | None, default: list[Any], response: Any) -> pd.Index:
+    """Return the names of the columns of x.
+
+    Parameters
+    ----------
+    columns : sequence of str, optional
+        Names that the user passed.
+    default : list
+        Names that are used otherwise; their number is p.
+    response : object
+        Name of the class, which must differ.
+
+    Returns
+    -------
+    Index (p,)
+
+    Raises
+    ------
+    DataError
+        The number of names is wrong, or a name is duplicated.
+    """
     names = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
     if len(names) != len(default):
         raise DataError(
@@ -202,7 +264,27 @@ def _column_index(columns: Sequence[str] | None, default: list[Any], response: A
 
 
 def points_of(known: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
-    """Rows x (n, p) of new data, or positions (n, 1) among a table's values; missing ones are NaN."""
+    """Read new data as points.
+
+    Parameters
+    ----------
+    known : KnownDistribution
+        The distribution.
+    data : table, array, values or None
+        New data; None stands for all values of a table of probabilities.
+
+    Returns
+    -------
+    x : (n, p) or (n, 1) float64
+        The points, or for a table of probabilities their positions among its values. Missing values are NaN.
+    index : Index
+        Index of the rows.
+
+    Raises
+    ------
+    DataError
+        A value is infinite, not a number, or not in the table of probabilities.
+    """
     if known.values is None:
         return _numbers(known, data)
     if data is None:
@@ -234,10 +316,12 @@ def points_of(known: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
 
 
 def _is_table(data: Any) -> bool:
+    """Whether data is a table with named columns."""
     return isinstance(data, (pd.DataFrame, dict)) or (hasattr(data, "columns") and not hasattr(data, "name"))
 
 
 def _numbers(known: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
+    """Read new data as numbers (n, p), with the index of the rows; see `points_of`."""
     if data is None:
         raise DataError("This law has no rows of its own.", hint="Pass data, a table or values of x.")
     p = len(known.columns)
@@ -276,7 +360,7 @@ def _numbers(known: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
 
 
 def _columns(known: KnownDistribution, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
-    """Columns of values, and the index of the rows."""
+    """Read new data as p columns of objects (n,), with the index of the rows."""
     p = len(known.columns)
     if _is_table(data):
         table = Table(data)
@@ -299,18 +383,44 @@ def _columns(known: KnownDistribution, data: Any) -> tuple[list[NDArray[Any]], p
 
 
 def law_frame(known: KnownDistribution, x: Floats) -> pd.DataFrame:
-    """Points (m, p), or positions (m, 1) among a table's values, as a table with the law's columns."""
+    """Return points as a table with the columns of the distribution.
+
+    Parameters
+    ----------
+    known : KnownDistribution
+        The distribution.
+    x : (m, p) or (m, 1) float64
+        Points, or positions among the values of a table of probabilities.
+
+    Returns
+    -------
+    DataFrame
+    """
     if known.values is None:
         return pd.DataFrame(x, columns=known.columns)
     taken = known.values[x[:, 0].astype(np.intp)]
     return pd.DataFrame(taken.to_frame(index=False))
 
 
-# ---- rules of others
+# ---- rules that are compared with the best one
 
 
 def ruled(known: KnownDistribution, rule: Any) -> Callable[[Floats], Codes]:
-    """The classes that a rule calls at points of the law, as codes; a function gets x as `predict` does."""
+    """Convert a rule to a function of points that returns class codes.
+
+    Parameters
+    ----------
+    known : KnownDistribution
+        The distribution.
+    rule : object
+        A fit with `predict`, a function of a table (or of a Series if there is one column), or a Series or
+        mapping of classes by value.
+
+    Returns
+    -------
+    callable
+        From points (m, p) to class codes (m,).
+    """
     if isinstance(rule, (pd.Series, Mapping)):
         return _by_value(known, pd.Series(rule))
     if hasattr(rule, "predict"):
@@ -329,6 +439,7 @@ def ruled(known: KnownDistribution, rule: Any) -> Callable[[Floats], Codes]:
 
 
 def _by_value(known: KnownDistribution, rule: pd.Series) -> Callable[[Floats], Codes]:
+    """Convert a Series of classes by value of a table to a function of positions; see `ruled`."""
     if known.values is None:
         raise NotSupportedError("A rule by value is one of a table.", hint="Give a function of x, or a fit.")
     if rule.index.has_duplicates:
@@ -344,7 +455,26 @@ def _by_value(known: KnownDistribution, rule: pd.Series) -> Callable[[Floats], C
 
 
 def codes_of_labels(known: KnownDistribution, x: Floats, labels: Any) -> Codes:
-    """Positions of labels among the classes."""
+    """Return the positions of predicted labels among the classes.
+
+    Parameters
+    ----------
+    known : KnownDistribution
+        The distribution.
+    x : (m, p) float64
+        Points at which the labels were predicted, for the message.
+    labels : (m,) array-like
+        Predicted labels.
+
+    Returns
+    -------
+    (m,) int
+
+    Raises
+    ------
+    DataError
+        The number of labels is wrong, or a label is not a class.
+    """
     values = np.asarray(labels, dtype=object)
     if values.shape != (len(x),):
         raise DataError(

@@ -1,4 +1,4 @@
-"""Plots of the Bayes rule of known distributions."""
+"""Plots of the Bayes classifier of a fully specified distribution."""
 
 from __future__ import annotations
 
@@ -25,16 +25,31 @@ if TYPE_CHECKING:
 
 
 SAMPLE = 400
-"""Rows of the sample that lies over the regions of two columns."""
+"""Number of sampled rows that are drawn over the regions of two columns."""
 
 
 @plot("densities", "prior times density of one variable, or of the values of a table", data=False)
 def densities(results: Any, known: KnownDistribution, options: PictureOptions) -> Axes:
-    """Prior times density over one variable, or over the values of a table."""
+    """Plot prior times density over one variable, or over the values of a table.
+
+    Parameters
+    ----------
+    results : BayesResults
+        The classifier.
+    known : KnownDistribution
+        Its distribution.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     law = known.law
     prior = results._prior_values(None)
     if isinstance(law, DensityLaw) and law.on_line:
-        # Points of the line where the density of some class is visible.
+        # Restrict the line to points at which the density of some class is visible.
         marks = [density.landmarks for density in law.densities if hasattr(density, "landmarks")]
         grid = np.unique(np.concatenate([np.linspace(m[:-1], m[1:], 40).ravel() for m in marks]))
         on_grid = np.exp(law.log_densities(grid[:, None])) * prior
@@ -69,7 +84,25 @@ def densities(results: Any, known: KnownDistribution, options: PictureOptions) -
     default_if=reads_two_columns,
 )
 def regions(results: Any, known: KnownDistribution, options: PictureOptions) -> Axes:
-    """Regions of two columns, by default the pair of a sample's largest F, with its rows; others are held."""
+    """Plot the decision regions in the plane of two columns, with rows of a sample.
+
+    By default the columns are the pair with the largest F statistic in the sample. Other columns are fixed at
+    their sample means.
+
+    Parameters
+    ----------
+    results : BayesResults
+        The classifier.
+    known : KnownDistribution
+        Its distribution.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     law = known.law
     every = results.columns.tolist()
     if isinstance(law, MassLaw) or law.dim < 2:
@@ -118,13 +151,29 @@ def regions(results: Any, known: KnownDistribution, options: PictureOptions) -> 
 
 
 LABEL_CHARACTERS = 40
-"""What goes side by side under a picture, of the names of values."""
+"""Number of characters that fit side by side below a plot, for names of values."""
 
 
 def draw_joint_densities(
     joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS
 ) -> Axes:
-    """Prior times density, points by classes, as lines over the regions of the decisions."""
+    """Draw prior times density of each class as lines over the decision regions.
+
+    Parameters
+    ----------
+    joint : DataFrame
+        Prior times density, points by classes.
+    regions : DataFrame
+        Intervals of the line: low, high, decision.
+    ax : Axes, optional
+        The axes to draw into.
+    signs : Signs
+        Colours and line styles of the classes.
+
+    Returns
+    -------
+    Axes
+    """
     at = joint.index.to_numpy(dtype=np.float64)
     classes = joint.columns.tolist()
     values = joint.to_numpy(dtype=np.float64)
@@ -137,7 +186,8 @@ def draw_joint_densities(
     axes = draw_line(*place, title="The law, and the regions of the best rule")
     wrong = values.sum(axis=1) - np.where(called < 0, 0.0, values[np.arange(len(at)), called])
     axes.fill_between(at, 0.0, wrong, color=faint(0.3), alpha=0.35, linewidth=0, label="error")
-    # A pole would flatten all the rest; the points are dense there, and so do not tell how wide it is.
+    # A pole of a density would flatten the rest of the plot. Its points are dense, so quantiles are taken
+    # over evenly spaced points.
     highest = np.nan_to_num(values, nan=0.0).max(axis=1)
     evenly = np.interp(np.linspace(at[0], at[-1], 401), at, highest)
     axes.set_ylim(0.0, 1.05 * min(highest.max(), 6 * float(np.quantile(evenly, 0.9)) or highest.max()))
@@ -147,7 +197,23 @@ def draw_joint_densities(
 def draw_joint_masses(
     joint: pd.DataFrame, called: NDArray[np.intp], ax: Axes | None = None, signs: Signs = SIGNS
 ) -> Axes:
-    """Joint probabilities, values by classes, as bars; those of the class called (V,) are filled."""
+    """Draw joint probabilities as bars; the bar of the predicted class is filled.
+
+    Parameters
+    ----------
+    joint : DataFrame
+        Joint probabilities, values by classes.
+    called : (V,) int
+        Class that the rule predicts for each value.
+    ax : Axes, optional
+        The axes to draw into.
+    signs : Signs
+        Colours of the classes.
+
+    Returns
+    -------
+    Axes
+    """
     axes, is_new = new_axes(ax)
     places = np.arange(len(joint))
     k_classes = joint.shape[1]

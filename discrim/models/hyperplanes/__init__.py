@@ -1,1 +1,1 @@
-"""Planes between classes: the perceptron and the separating hyperplane."""
+"""Linear classifiers by separation of the rows: the perceptron and the optimal separating hyperplane."""

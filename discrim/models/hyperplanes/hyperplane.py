@@ -1,7 +1,7 @@
-"""The optimal separating hyperplane: of all planes between two classes the one farthest from both.
+"""Optimal separating hyperplane: the verb `hyperplane`, its results and certificates of separation.
 
-Where there is none a certificate proves it, under the names of rows, columns and classes; logistic regression
-has it too.
+Of all planes between two classes it is the one farthest from both. If the classes overlap, the error contains
+a certificate with labels of rows, columns and classes. Logistic regression uses certificates too.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ SAID = {
 
 @shown_briefly
 class Certificate(NamedTuple):
-    """Whether a hyperplane lies between classes, with the proof of it.
+    """Whether a hyperplane separates classes, with a proof.
 
     Attributes
     ----------
     kind : {"overlap", "quasi", "complete"}
-        "complete" where every row lies on its own side, "quasi" where some rows lie on the plane, and
-        "overlap" where there is no such plane.
+        "complete" if every row lies on the side of its class, "quasi" if some rows lie on the plane, and
+        "overlap" if such a plane does not exist.
     direction : DataFrame, "constant" and terms by classes
-        Linear functions of the columns. No class has a larger function at a row than the row's own class.
-        They are zero under overlap.
+        Linear functions of the columns. At every row the function of the row's class is at least as large as
+        the functions of the other classes. They are zero under overlap.
     margin : float
         The smallest difference at a row between the function of its own class and the largest other one.
     on_plane : Index
         Rows that lie on the plane between two classes, which are then only partly separated.
     weights : DataFrame, rows by classes, or None
         The proof of overlap: positive weights of the difference of each row from each other class, with which
-        the differences cancel. A function that no row contradicts is therefore the same for all classes.
+        the differences cancel. A function that separates weakly is therefore the same for all classes.
     mixture : Series by row, or None
         The same proof for two classes, by few rows: weights that sum to one in each class, with which the
         rows of both classes have the same mean.
     message : str
-        The same in words.
+        A description of the result.
     """
 
     kind: str
@@ -98,7 +98,23 @@ class Certificate(NamedTuple):
 def labelled_certificate(
     proof: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows
 ) -> Certificate:
-    """A proof with labels; `to_data` (p + 1, r + 1) takes its coefficients to those of the data."""
+    """Label a proof of separation or overlap with rows, columns and classes.
+
+    Parameters
+    ----------
+    proof : Separation
+        The proof in standard units.
+    to_data : (p + 1, r + 1) float64
+        Matrix that transforms coefficients in standard units to the units of the data.
+    blocks : Blocks
+        The rows, for labels.
+    rows : GatheredRows
+        The rows that were used, with their positions.
+
+    Returns
+    -------
+    Certificate
+    """
     index = blocks.table.index[rows.positions]
     classes = pd.Index(list(blocks.design.levels), name=blocks.design.response)
     names = pd.Index(["constant", *blocks.terms], name="term")
@@ -110,7 +126,15 @@ def labelled_certificate(
 
 
 class ClassPair(NamedTuple):
-    """Two classes between which a hyperplane lies, and the rows of theirs that lie on it."""
+    """Two classes that a hyperplane separates.
+
+    Attributes
+    ----------
+    first, second : int
+        Class codes.
+    touching : (m,) int
+        Rows of the two classes that lie on the hyperplane.
+    """
 
     first: int
     second: int
@@ -118,10 +142,23 @@ class ClassPair(NamedTuple):
 
 
 def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[ClassPair]:
-    """Pairs of classes of which no row lies on the other's side, and some off the plane.
+    """Pairs of classes without rows on the wrong side and with some rows off the plane.
 
-    A linear program leaves rows on the wrong side by a slack in units of its own: what the certificate leaves
-    to any row is on the plane.
+    A linear program satisfies its constraints only up to its tolerance. Rows within the largest violation of
+    the certificate therefore count as on the plane.
+
+    Parameters
+    ----------
+    proof : Separation
+        The certificate.
+    columns : (p + 1, n) float64
+        Rows in standard units, with a constant.
+    codes : (n,) int
+        Classes.
+
+    Returns
+    -------
+    list of ClassPair
     """
     eta = proof.coef.T @ columns
     leads = eta[codes, np.arange(len(codes))] - eta
@@ -138,10 +175,10 @@ def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[Cl
 
 
 MOST_PRODUCTS = 2e10
-"""Up to which leave-one-out is computed: a refit, of as many rounds, for each support point."""
+"""Largest number of products of a leave-one-out, which needs a refit for each support point."""
 
 NEAR = 1e-6
-"""How far beyond the margin a row may lie, relative to it, and yet be refitted without."""
+"""Relative distance outside the margin within which a row counts as a support point in leave-one-out."""
 
 
 @with_keyword_hints
@@ -153,7 +190,7 @@ def hyperplane(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> HyperplaneResults:
-    """The optimal separating hyperplane of two classes.
+    """Optimal separating hyperplane of two classes.
 
     Among the planes between the classes it is the one whose distance to the nearest row is largest. It
     minimizes ``|b|^2/2`` under ``y (x'b + b_0) >= 1`` for every row, where y is 1 for the second class and -1
@@ -165,7 +202,7 @@ def hyperplane(
         Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table
         Table in memory; sources that are read in chunks are refused. Distances are in the units of the
-        columns: other units give another plane.
+        columns: other units lead to another plane.
     levels : sequence, optional
         The classes in order; by default that of the categories, or sorted.
     na_action : {"drop", "raise"}
@@ -185,7 +222,7 @@ def hyperplane(
         A column is unknown, a value is infinite, no row is left, or the classes are not two.
     SeparationError
         No plane separates the classes. The message names rows of both classes with a weighted mean in common,
-        and the error's `certificate`, a `planes.hyperplane.Certificate`, holds the weights.
+        and the error's `certificate`, a `planes.hyperplane.Certificate`, contains the weights.
 
     Notes
     -----
@@ -218,6 +255,17 @@ def hyperplane(
 
 
 def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
+    """Raise SeparationError with a certificate that the classes overlap or that the margin is rounding error.
+
+    Parameters
+    ----------
+    common : CommonPoint
+        Rows of both classes whose weighted means coincide up to rounding.
+    rows : GatheredRows
+        The rows of the fit.
+    blocks : Blocks
+        The rows, for labels.
+    """
     levels = blocks.design.levels
     codes = rows.codes[common.rows]
     space = standard(rows.x)
@@ -269,7 +317,7 @@ class HyperplaneResults(SeparatingLines):
 
     @property
     def coef(self) -> pd.Series:
-        """Coefficients of the plane, scaled so that the nearest rows have the values 1 and -1.
+        """Coefficients of the plane, scaled to values of 1 and -1 at the nearest rows.
 
         Indexed by term.
         """
@@ -290,10 +338,7 @@ class HyperplaneResults(SeparatingLines):
     @property
     @available_if(needs_rows("support"))
     def support(self) -> pd.Index:
-        """Labels of the support points.
-
-        Labels, in the index of the table, of the support points: the rows that determine the plane.
-        """
+        """Labels of the support points, the rows that determine the plane, in the index of the table."""
         return self._fit.rows("support").table.index[self._support_positions()]
 
     def _support_positions(self) -> Codes:
@@ -304,9 +349,9 @@ class HyperplaneResults(SeparatingLines):
     @property
     @available_if(needs_rows("multipliers"))
     def multipliers(self) -> pd.Series:
-        """Multipliers of the support points, by support point.
+        """Lagrange multipliers of the support points, by support point.
 
-        Positive numbers; coef is the sum of y multiplier x over the support points.
+        They are positive; coef is the sum of y times multiplier times x over the support points.
         """
         values = self._fit.estimates.plane.multipliers
         if not (np.isfinite(values) & (values > 0)).all():
@@ -326,9 +371,7 @@ class HyperplaneResults(SeparatingLines):
         data : table, optional
             New observations. By default the data of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
         Returns
         -------
@@ -339,10 +382,7 @@ class HyperplaneResults(SeparatingLines):
 
     @property
     def kkt(self) -> float:
-        """Largest relative violation of the optimality conditions.
-
-        Largest relative violation of the conditions of Karush, Kuhn and Tucker.
-        """
+        """Largest relative violation of the Karush-Kuhn-Tucker conditions of optimality."""
         return self._fit.estimates.plane.residual
 
     @displayed()
@@ -353,7 +393,7 @@ class HyperplaneResults(SeparatingLines):
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, margin, number of support points, kkt."""
         support = len(self._fit.estimates.plane.support)
         return pd.DataFrame([self._sizes() | {"margin": self.margin, "support": support, "kkt": self.kkt}])
 
@@ -367,7 +407,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
     constructor = HyperplaneFit
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return hyperplane_sections, hyperplane_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -377,9 +417,9 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         return HYPERPLANE_PLOTS
 
     def leave_one_out(self, fit: FittedModel[HyperplaneFit]) -> LeftOut:
-        """Return the scores of rows outside the margin, any of which the plane does without.
+        """Return the scores of rows outside the margin, on which the plane does not depend.
 
-        The scores of support points are missing, so that each is left out by a refit.
+        The scores of support points are missing: each of them is left out by a refit.
         """
         points = len(fit.estimates.plane.support)
         columns = min(len(fit.terms), int(fit.nobs))
@@ -399,13 +439,13 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         return scores
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file."""
+        """Return the shapes of the arrays stored in a file."""
         rows = dict.fromkeys(("plane.support", "plane.multipliers"), (-1,))
         return {"origin": (p,), "plane.coef": (p,), **rows}
 
 
 MOST_SUPPORT = 30
-"""Support points that a summary prints."""
+"""Largest number of support points that a summary shows."""
 
 
 def _classes(results: HyperplaneResults, fit: FittedModel[Any]) -> Section:
@@ -454,10 +494,10 @@ def _support(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Sec
 
 
 hyperplane_brief: Sections = {"classes": _classes, "coefficients": _coefficients}
-"""The short form: the plane."""
+"""Sections of the short summary: classes and coefficients of the plane."""
 
 
 def hyperplane_sections(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Sections:
-    """Sections of a separating hyperplane, in their order."""
+    """Return the sections of the summary in their order."""
     support: Sections = {"support": _support} if fit.has_rows else {}
     return {"header": _header, **hyperplane_brief, **support}

@@ -1,4 +1,4 @@
-"""Rosenblatt's perceptron: a line that separates, found by its mistakes."""
+"""Rosenblatt's perceptron: the verb `perceptron`, its results and its summary."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 LARGEST = 1e150
-"""Size of a column up to which products of rows with coefficients, which are sums of rows, are doubles."""
+"""Largest absolute value of a column for which products of rows and coefficients do not overflow."""
 
 MOST_PASSES = 10**9
-"""More passes over the rows of any table take longer than anybody waits for."""
+"""Largest number of passes over the rows; more would take too long to be useful."""
 
 MOST_CLASSES = 1000
-"""Planes that are sought: each takes passes over all rows, so that the time grows by the square."""
+"""Largest number of classes. Each has a plane and passes over all rows: the time grows with the square."""
 
 SOLE = 1e-6
-"""Share of a column's sum of squares up to which the other rows may be one value."""
+"""Without a row whose share of a column's sum of squares exceeds 1 - SOLE, the column may be constant."""
 
 
 @with_keyword_hints
@@ -58,12 +58,11 @@ def perceptron(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> PerceptronResults:
-    """Rosenblatt's perceptron: rows are visited in turn, and each one on the wrong side moves the plane.
+    """Rosenblatt's perceptron: rows are visited in turn, and each row on the wrong side moves the plane.
 
-    The coefficients start from zero, unless `start` gives others. A row x on the wrong side adds step * (1,
-    x) to them if it is of the second class, and subtracts it if it is of the first. With more than two
-    classes there is a plane for each class against the rest, and a row is assigned to the class whose plane
-    has the largest value.
+    The coefficients start from zero or from `start`. If a row x is on the wrong side, step * (1, x) is added
+    to them for the second class, and subtracted for the first. With more than two classes there is a plane
+    for each class against the rest, and a row is assigned to the class whose plane has the largest value.
 
     Parameters
     ----------
@@ -74,13 +73,12 @@ def perceptron(
         matter: with columns far from zero the search takes very long, and `standardize()` in the formula
         helps.
     step : float
-        Factor of what a row adds to the coefficients. If they start from zero, it scales them and changes
-        nothing else; with `start`, a small step makes many moves.
+        Factor of the rows that are added to the coefficients. If they start from zero, it only scales them;
+        with `start`, a small step makes many moves.
     maxiter : int, optional
-        The largest number of passes over the rows; by default 1,000 if the classes can be separated and 100
-        if they cannot.
+        The largest number of passes over the rows; by default 1,000 for separable and 100 for other classes.
     seed : int, optional
-        Seed that shuffles the rows anew for each pass. Without it the rows keep the order of the table.
+        Seed that shuffles the rows before each pass. Without it the rows keep the order of the table.
     start : sequence, Series or dict, optional
         Coefficients to begin with, by default zeros. For two classes: a sequence with the constant first and
         then a number for each column, in the order of `terms`, or a Series or dict of them by name, with
@@ -110,15 +108,15 @@ def perceptron(
     -----
     DiscrimWarning
         The classes cannot be separated, which a linear program finds beforehand, or there were too few
-        passes. The answer is then that of the pocket algorithm (Gallant, 1990): the plane with the fewest
+        passes. The answer is then found by the pocket algorithm (Gallant, 1990): the plane with the fewest
         errors on the way. With more than 500 rows the errors are counted only for the planes at the ends of
-        passes and for those that are right for more consecutive rows than the plane kept so far.
+        passes and for planes that are right for more consecutive rows than the plane kept so far.
 
     Notes
     -----
-    The algorithm is that of Rosenblatt (1958), Psychological Review 65, 386-408. Novikoff (1962) bounds the
-    number of moves by (R/m)^2, where R is the length of the longest row (1, x) and m is the largest margin of
-    a plane through the origin for these. A start of length b adds 2 b / (step m) to the bound.
+    The algorithm is due to Rosenblatt (1958), Psychological Review 65, 386-408. Novikoff (1962) bounds the
+    number of moves by (R/m)^2, with the length R of the longest row (1, x) and the largest margin m of a
+    plane through the origin for these. A start of length b adds 2 b / (step m) to the bound.
 
     Examples
     --------
@@ -169,6 +167,7 @@ def perceptron(
 
 
 def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
+    """Warn if classes cannot be separated, or if the passes did not suffice to separate them."""
     planes = results.planes
     overlapping = planes[~planes["separable"]]
     if len(overlapping):
@@ -195,7 +194,22 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
 
 
 def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
-    """Coefficients (p + 1, P) of the planes at the beginning; None where none are given."""
+    """Validate `start=`.
+
+    Parameters
+    ----------
+    start : object
+        Coefficients of one plane, or of a plane for each class; None for zeros.
+    blocks : Blocks
+        The rows, for names.
+    step : float
+        The option; the start may be at most `LARGEST` steps long.
+
+    Returns
+    -------
+    (p + 1, P) float64 or None
+        Coefficients of the planes, the constant first; None for zeros.
+    """
     if start is None:
         return None
     classes = list(blocks.design.levels)
@@ -225,7 +239,7 @@ def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
 
 
 def _plane_of(plane: Any, names: list[str]) -> Floats:
-    """Coefficients (p + 1,) of one plane, by the names of the constant and the columns or in this order."""
+    """Validate the coefficients (p + 1,) of one plane, by name or in the order of `names`."""
     if isinstance(plane, Mapping | pd.Series):
         by_name = dict(plane.items())
         if len(by_name) != len(plane) or sorted(map(str, by_name)) != sorted(names):
@@ -246,7 +260,7 @@ def _plane_of(plane: Any, names: list[str]) -> Floats:
 
 
 def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
-    """What planes separate, in words."""
+    """Describe the classes that planes separate."""
     if len(fit.classes) == 2:
         first, second = fit.classes.tolist()
         return f"{first!r} from {second!r}"
@@ -274,20 +288,17 @@ class PerceptronResults(SeparatingLines):
 
     @property
     def intercept(self) -> pd.Series:
-        """Values of the planes at zero.
-
-        Indexed by plane.
-        """
+        """Values of the planes at zero, indexed by plane."""
         return pd.Series(self._fit.estimates.coef[0], index=self._planes, name="intercept", copy=True)
 
     @property
     @displayed()
     def planes(self) -> pd.DataFrame:
-        """How each plane was found, with its errors and its margin.
+        """Separability, convergence, errors and margin of each plane.
 
-        Indexed by plane. separable, converged, passes, updates, bound (Novikoff's, missing where there is
-        none), errors (the number of rows on the wrong side), and margin (the smallest distance of a row,
-        negative for a row on the wrong side).
+        Indexed by plane. Columns: separable, converged, passes, updates, bound (Novikoff's bound, missing if
+        the classes are not separable), errors (the number of rows on the wrong side), and margin (the
+        smallest distance of a row, negative for a row on the wrong side).
         """
         names = ["separable", "converged", "passes", "updates", "errors", "margin"]
         table = pd.DataFrame(self._fit.estimates.planes[:, :6], index=self._planes, columns=names)
@@ -299,15 +310,12 @@ class PerceptronResults(SeparatingLines):
 
     @property
     def converged(self) -> bool:
-        """Whether every plane stopped moving.
-
-        Whether some pass over the rows moved no plane.
-        """
+        """Whether every plane had a pass over the rows that did not move it."""
         return bool(self.planes["converged"].all())
 
     @property
     def separable(self) -> bool:
-        """Whether the two sides of each plane can be separated, as a linear program found."""
+        """Whether the two sides of each plane can be separated, determined by a linear program."""
         return bool(self.planes["separable"].all())
 
     @property
@@ -317,11 +325,11 @@ class PerceptronResults(SeparatingLines):
 
     @property
     def history(self) -> pd.DataFrame:
-        """Moves, errors and loss, pass by pass.
+        """Moves, errors and loss by pass.
 
         Indexed by (plane, pass). The updates in each pass, and at its end the errors and the loss:
-        Rosenblatt's criterion, the sum of the sizes of the values of the rows on the wrong side. The loss is
-        missing in a file of a release that did not compute it.
+        Rosenblatt's criterion, the sum of the absolute values of the plane at the rows on the wrong side. The
+        loss is missing in a file of a release that did not compute it.
         """
         numbers = self._fit.estimates.history.astype(np.int64)
         arrays = [self._planes[numbers[:, 0]], numbers[:, 1]]
@@ -331,7 +339,7 @@ class PerceptronResults(SeparatingLines):
 
     @property
     def start(self) -> pd.DataFrame | None:
-        """Coefficients at the beginning, the constant first; None where they were zeros."""
+        """Coefficients of the start, the constant first; None for zeros."""
         begin = self._fit.estimates.start
         if begin is None:
             return None
@@ -346,14 +354,14 @@ class PerceptronResults(SeparatingLines):
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, separable, converged, updates, passes, step."""
         row = self._sizes() | {"separable": self.separable, "converged": self.converged}
         row |= {"updates": self.updates, "passes": self.planes["passes"].max()}
         return pd.DataFrame([row | {"step": self._fit.estimates.step}])
 
 
 class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
-    """The perceptron."""
+    """Perceptron: how it is refitted, left out row by row and saved."""
 
     name = "perceptron"
     title = "Perceptron"
@@ -362,7 +370,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
     constructor = PerceptronFit
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return perceptron_sections, perceptron_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -372,7 +380,11 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         return PERCEPTRON_PLOTS
 
     def leave_one_out(self, fit: FittedModel[PerceptronFit]) -> Floats:
-        """Return the scores of rows by runs without each; missing if columns would be left out as well."""
+        """Return the scores of each row by runs without it.
+
+        The scores are missing for rows without which a column might be constant, a level or a class missing:
+        they are left out by a refit.
+        """
         super().leave_one_out(fit)
         blocks = fit.rows("leave_one_out()")
         rows = gathered_rows(blocks)
@@ -381,7 +393,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         is_used = np.zeros(blocks.table.nrows, dtype=bool)
         is_used[rows.positions] = True
         has_unique_level = unique_level_mask(blocks.design, blocks.table, is_used, blocks.functions)
-        # Without such a row a column has one value, or may have.
+        # Without such a row a column is, or may be, constant.
         squares = (rows.x - rows.x.mean(axis=0)) ** 2
         n = len(rows.x)
         is_sole = (squares * n / (n - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1)
@@ -390,14 +402,14 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         return scores
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file."""
+        """Return the shapes of the arrays stored in a file."""
         planes = k - (k == 2)
         coefficients = dict.fromkeys(("coef", "start"), (p + 1, planes))
         return {**coefficients, "planes": (planes, 7), "history": (-1, 4), "losses": (-1,)}
 
 
 MOST_STARTED = 6
-"""Numbers of a start that a summary prints."""
+"""Largest number of coefficients of a start that a summary shows."""
 
 
 def _header(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pairs:
@@ -461,7 +473,7 @@ def _coefficients(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -
 
 
 perceptron_brief: Sections = {"planes": _planes, "coefficients": _coefficients}
-"""The short form: how the planes were found, and their coefficients."""
+"""Sections of the short summary: the search for the planes, and their coefficients."""
 
 
 perceptron_sections: Sections = {"header": _header, "classes": _classes, **perceptron_brief}

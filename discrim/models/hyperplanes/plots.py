@@ -21,14 +21,31 @@ if TYPE_CHECKING:
 
 
 MOST_MOVES = 4
-"""Of which the last is that of the row ringed in the third panel."""
+"""Number of moves that `updates` draws; the last one is due to the row ringed in the third panel."""
 
 
 @plot("distances", "signed distances of the rows of two classes")
 def distances(
     results: Any, fit: FittedModel[Any], options: PictureOptions, margin: float | None = None
 ) -> Axes:
-    """Signed distances of the rows of two classes to the plane between them."""
+    """Plot the signed distances of the rows of two classes to the plane between them.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+    margin : float, optional
+        Margin to draw on both sides of the plane.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     if len(fit.classes) > 2:
         raise NotSupportedError(
             f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}.",
@@ -44,7 +61,22 @@ def distances(
 
 @plot("distances", "signed distances of the rows, with the margin")
 def margin_distances(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Signed distances of the rows, with the margin."""
+    """Plot the signed distances of the rows, with the margin.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     return distances(results, fit, options, margin=results.margin)
 
 
@@ -55,7 +87,22 @@ def margin_distances(results: Any, fit: FittedModel[Any], options: PictureOption
     default_if=reads_two_columns,
 )
 def margin(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """The plane of two columns with the line, its margin, and the support points."""
+    """Plot the separating line, its margin and the support points in the plane of two columns.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     ground = ground_of(fit, options)
     if len(ground.columns) != 2:
         return regions(results, fit, options)
@@ -74,8 +121,23 @@ def margin(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
 
 @plot("history", "errors of the perceptron after each pass", data=False)
 def history(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Errors of a perceptron after each pass."""
-    # Labels that are booleans would choose rows.
+    """Plot the errors of a perceptron after each pass.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
+    # Use reindex, because indexing with boolean labels would select rows.
     errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
     fewest = results.planes["errors"].tolist()
     classes = list(results.classes)
@@ -93,7 +155,22 @@ def history(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     data=False,
 )
 def updates(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
+    """Plot the first lines of a perceptron of two classes and two columns, and the line that is kept.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     if len(fit.classes) > 2 or len(fit.terms) != 2:
         raise NotSupportedError(
             "kind='updates' draws lines between two classes in the plane of two columns; this fit has "

@@ -1,1 +1,1 @@
-"""Nearest neighbours."""
+"""Nearest neighbours and kernel density discriminant analysis."""

@@ -1,4 +1,7 @@
-"""Discriminant analysis by kernel densities: a row is of the class whose rows lie most densely about it."""
+"""Kernel density discriminant analysis: the verb `kernel_density`, its results and its summary.
+
+The bandwidth is an option, follows the normal rule, or is chosen by leaving rows out.
+"""
 
 from __future__ import annotations
 
@@ -35,19 +38,39 @@ from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 TRIED = np.geomspace(0.15, 6.0, 30)
-"""Bandwidths that are tried unless others are given, over the normal one."""
+"""Default candidate bandwidths, relative to the bandwidth for normal classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class BandwidthSearch:
-    """How a bandwidth is chosen; no grid stands for 30 about the normal one, in typical deviations."""
+    """How a bandwidth is chosen.
+
+    Attributes
+    ----------
+    grid : tuple of float or None
+        Candidate bandwidths; None stands for `TRIED` times the bandwidth for normal classes.
+    select : {"likelihood", "error"}
+        Criterion of the choice.
+    """
 
     grid: tuple[float, ...] | None
     select: Literal["likelihood", "error"]
 
 
 def _refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
-    """Raise a CollinearError for columns by whose spread nothing can be measured."""
+    """Raise CollinearError if the covariance of the metric is singular.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Class moments with the second moments of the metric.
+    blocks : Blocks
+        The rows, for names.
+    metric : str
+        The option `metric`.
+    common : bool
+        Whether all classes have a common covariance.
+    """
     classes = core.singular(moments, metric, common)
     if not classes:
         return
@@ -72,7 +95,17 @@ def _refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, commo
 
 
 def _refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSearch) -> None:
-    """Refuse classes of one row, or of equal ones, where the likelihood of rows left out is to choose."""
+    """Raise DataError if the likelihood is to choose but a class has only one row or equal rows.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Class moments.
+    blocks : Blocks
+        The rows, for labels.
+    search : BandwidthSearch
+        Criterion of the choice.
+    """
     lone = np.flatnonzero((moments.counts <= 1) | ~(moments.squares > 0).any(axis=1))
     if search.select == "likelihood" and len(lone):
         k = int(lone[0])
@@ -87,7 +120,17 @@ def _refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSe
 
 
 def _refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
-    """Raise a DataError for bandwidths (K, t) by class that rounding does not tell from zero."""
+    """Raise DataError if a bandwidth is below the rounding error of the distances.
+
+    Parameters
+    ----------
+    fit : KernelDensityFit
+        The fit, whose rows determine the rounding error.
+    blocks : Blocks
+        The rows, for labels.
+    radii : (K, t) float64
+        Bandwidths of each class.
+    """
     least = fit.resolution()
     fine = np.argwhere(radii < least[:, None])
     if len(fine):
@@ -103,9 +146,31 @@ def _refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
 def _choose_bandwidth(
     fit: KernelDensityFit, rows: tuple[Floats, Codes, Floats | None], search: BandwidthSearch
 ) -> tuple[KernelDensityFit, pd.DataFrame]:
-    """The fit with the bandwidth of most likelihood or least error of rows left out, and the path of all.
+    """Choose the bandwidth with the largest likelihood or least error of left-out rows.
 
     Rows that are equal are left out together.
+
+    Parameters
+    ----------
+    fit : KernelDensityFit
+        A fit to the rows; its bandwidth is not used.
+    rows : tuple of (n, p) float64, (n,) int, (n,) float64 or None
+        Rows, classes and weights.
+    search : BandwidthSearch
+        Candidates and criterion.
+
+    Returns
+    -------
+    fit : KernelDensityFit
+        The fit with the chosen bandwidth.
+    path : DataFrame
+        A row for each candidate: bandwidth, error, se, llf. `attrs["equal_rows"]` is the weight of rows that
+        equal another row.
+
+    Raises
+    ------
+    DataError
+        The likelihood is zero at all candidates.
     """
     x, codes, weights = rows
     typical = float(np.exp(np.log(fit.normal_radii()).mean())) * fit.typical_deviation()
@@ -116,7 +181,7 @@ def _choose_bandwidth(
     llf = np.zeros(len(grid))
     log_prior = logs_of_prior(fit.prior)
     member = np.equal(codes[:, None], np.arange(k)) * w[:, None]
-    # Equal rows share a number; None if all differ and none counts twice.
+    # Equal rows are in one group; None if all rows differ and have weights of at most one.
     _, numbers = np.unique(x, axis=0, return_inverse=True)
     all_differ = numbers.max(initial=-1) + 1 == len(x) and (weights is None or bool((weights <= 1).all()))
     groups = None if all_differ else numbers.reshape(-1)
@@ -124,7 +189,7 @@ def _choose_bandwidth(
     chosen = fit.with_radii(radii[0], "chosen")
     with Progress(len(x), "choice of a bandwidth") as progress:
         for part, scores in core.left_out_kernel_scores(chosen, radii, log_prior, x, codes, groups):
-            # A row that no kernel reaches has no class, and is wrong.
+            # A row outside the reach of all kernels is unclassified and counts as an error.
             labels = best_class(scores.reshape(-1, k)).reshape(len(grid), -1)
             wrong += (labels != codes[part]) @ member[part]
             own = scores[:, np.arange(len(part)), codes[part]]
@@ -150,7 +215,22 @@ def _choose_bandwidth(
 def _refitted_rule(
     fit: FittedModel[KernelDensityFit], blocks: Blocks, search: BandwidthSearch | None = None
 ) -> KernelRule | None:
-    """The rule of other rows, with the bandwidth of the fit or chosen anew."""
+    """Refit to other rows and return the rule.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    blocks : Blocks
+        The rows.
+    search : BandwidthSearch, optional
+        Candidates to choose from again; None keeps the bandwidth of the fit.
+
+    Returns
+    -------
+    KernelRule or None
+        None if the rows do not allow a fit.
+    """
     rows = weighted_rows(blocks)
     refit = fit.estimates.refit(*rows)
     if refit is not None and search is not None:
@@ -182,30 +262,30 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def kernel(self) -> str:
-        """Shape of the kernels."""
+        """Shape of the kernels, an option of `discrim.kernel_density`."""
         return self._fit.estimates.kernel
 
     @property
     def metric(self) -> str:
-        """How distances are measured."""
+        """Metric of the distances, an option of `discrim.kernel_density`."""
         return self._fit.estimates.metric
 
     @property
     @available_if()
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Error of the rows left out, and their log-likelihood given the classes, by bandwidth.
+        """Error of left-out rows, and their log-likelihood given the classes, by bandwidth.
 
-        The errors of a choice by leave-one-out: bandwidth, error, se, llf.
+        Columns: bandwidth, error, se, llf.
 
-        Rows that are equal in all columns are left out together, as in the choice, so that the error is that
-        of `error_rates(["loo"])` only if all rows differ. The number of rows, or their weight, that equal
+        Rows that are equal in all columns are left out together, as in the choice; the error equals
+        `error_rates(["loo"])` only if all rows differ. The number of rows, or their weight, that equal
         another one is in `attrs["equal_rows"]`.
 
         Raises
         ------
         NotSupportedError
-            The bandwidth was given, or the fit was loaded.
+            The bandwidth was an option, or the fit was loaded.
         """
         why = "as the bandwidth was given, or the fit was loaded"
         return held_path(self._fit, why, "fit without bandwidth= to have it chosen")
@@ -246,7 +326,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, kernel, metric, covariance, bandwidth."""
         radii = self._fit.estimates.radii
         row = {
             "kernel": self.kernel,
@@ -276,8 +356,8 @@ def kernel_density(
 ) -> KernelDensityResults:
     """Discriminant analysis by kernel densities of all columns together.
 
-    The density of a class is the mean of kernels centred at its observations, so that it may have any shape.
-    With more than a few columns the observations are too far apart for the method to work well.
+    The density of a class is the mean of kernels centred at its observations and may have any shape. With
+    more than a few columns the observations are too far apart for the method to work well.
 
     Parameters
     ----------
@@ -287,7 +367,7 @@ def kernel_density(
         Table in memory; sources that are read in chunks are refused.
     bandwidth : float, dict, or "normal", optional
         Radius r of the kernels in the metric, R= of SAS's DISCRIM: one number, or a dict by class. "normal"
-        is the best radius for normal classes. If it is not given, it is chosen by leaving rows out.
+        is the best radius for normal classes. By default it is chosen by leaving rows out.
     kernel : {"normal", "epanechnikov", "biweight", "triweight", "uniform"}
         Shape of the kernels, a function of the squared distance over the squared radius. All but "normal" end
         at the radius. "uniform" counts the rows within it.
@@ -343,23 +423,23 @@ def kernel_density(
 
     and the posteriors follow by Bayes' theorem (Parzen, 1962, Annals of Mathematical Statistics 33,
     1065-1076; Silverman, 1986, Density Estimation for Statistics and Data Analysis, ch. 4; SAS/STAT User's
-    Guide, The DISCRIM Procedure). A row that no kernel reaches has no class and no posterior, SAS's "Other":
-    its prediction is missing. The normal kernel reaches every row whose density does not underflow.
+    Guide, The DISCRIM Procedure). The label and the posteriors of a row that no kernel reaches are missing
+    (SAS's "Other"). The normal kernel reaches every row whose density does not underflow.
 
     "normal" is the bandwidth of least asymptotic mean integrated squared error for normal classes, computed
-    for each class from its rows. For one column it is that of SAS's documentation; for several columns SAS
+    for each class from its rows. For one column it agrees with SAS's documentation; for several columns SAS
     has another constant.
 
-    Values that are rounded or repeated give rows that are equal. If a row were judged with its copies still
-    there, kernels of radius zero would have the largest likelihood, and the smallest bandwidth would be
-    chosen. So a choice of the bandwidth leaves out all rows that equal the row, of any class, and a frequency
-    weight as a whole. `error_rates(["loo"])` leaves out one row.
+    Rounded or repeated values lead to equal rows. If a row were predicted from its copies, kernels of radius
+    zero would have the largest likelihood, and the smallest bandwidth would be chosen. Therefore a choice of
+    the bandwidth leaves out all rows that equal the row, of any class, and a frequency weight as a whole.
+    `error_rates(["loo"])` leaves out one row.
 
     Columns of normal kernels can be integrated out: ``missing="integrate"`` of `predict`.
 
     Leave-one-out is in closed form. It removes the row's own kernel, and the row from the covariance of the
-    metric. It holds the bandwidth, given or chosen, and the prior. Folds and bootstrap samples are fitted
-    anew, and choose anew what was chosen.
+    metric. The bandwidth and the prior are fixed. Folds and bootstrap samples are fitted again, and choose
+    the bandwidth again if it was chosen.
 
     Examples
     --------
@@ -407,13 +487,20 @@ def kernel_density(
 
 
 def _radius(value: Any) -> float:
+    """Validate a bandwidth."""
     also = ', a dict of them by class, "normal", or None to have it chosen'
     return reading.check_number("bandwidth", value, 0, ends="()", also=also)
 
 
 @dataclass(frozen=True, eq=False)
 class KernelDensitySpec(ModelSpec[KernelDensityFit]):
-    """Kernel density discriminant analysis; `search` says how the bandwidth is chosen."""
+    """Kernel density discriminant analysis.
+
+    Parameters
+    ----------
+    search : BandwidthSearch, optional
+        How the bandwidth is chosen; None if it was an option.
+    """
 
     name = "kernel_density"
     title = "Kernel density discriminant analysis"
@@ -434,7 +521,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
     search: BandwidthSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return kernel_density_sections, kernel_density_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -451,11 +538,11 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[KernelDensityFit]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the bandwidth"
 
     def refit_to_rows(self, fit: FittedModel[KernelDensityFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows; a bandwidth that was chosen is chosen again."""
         return _refitted_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KernelDensityFit], rows: Blocks) -> Rule | None:
@@ -463,7 +550,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return _refitted_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KernelDensityFit]) -> Floats:
-        """Return the scores of rows under the rule without each of them."""
+        """Return the scores of each row by the rule fitted without it."""
         x, codes, _ = weighted_rows(fit.rows("leave_one_out()"))
         return fit.estimates.left_out(fit.log_prior(), x, codes)
 
@@ -472,7 +559,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return fit.estimates.kernel == "normal"
 
     def marginal_rule(self, estimates: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of some columns, the others integrated out."""
+        """Return the rule of the columns `keep`; the others are integrated out."""
         return core.kernel_marginal(estimates, log_prior, method, keep)
 
 
@@ -480,7 +567,7 @@ METRICS = {"mahalanobis": "covariance", "diagonal": "variances", "euclidean": "n
 
 
 def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Sections:
-    """Sections of kernel densities, in their order."""
+    """Return the sections of the summary in their order."""
     parts: Sections = {"header": _header, "classes": _classes}
     return parts if fit.path is None else parts | {"path": _path_section}
 
@@ -534,4 +621,4 @@ def _path_section(results: KernelDensityResults, fit: FittedModel[KernelDensityF
 
 
 kernel_density_brief: Sections = {"classes": _classes}
-"""The short form, below what the bandwidths were chosen by."""
+"""Sections of the short summary, which follow the header."""

@@ -1,4 +1,7 @@
-"""k nearest neighbours: a row is of the class that most of the rows near it are of."""
+"""k nearest neighbours: the verb `knn`, its results and its summary.
+
+k is an option or is chosen by leave-one-out.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,26 @@ from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 MOST_NEIGHBOURS = 50
-"""The largest k that is tried, unless a grid says otherwise."""
+"""Largest k to try by default."""
 
 
 def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
-    """The moments of a pooled covariance; a CollinearError where it is singular."""
+    """Moments with the pooled scatter matrix; CollinearError if the pooled covariance is singular.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    moments : ClassMoments
+        Diagonal class moments.
+
+    Returns
+    -------
+    ClassMoments
+    """
     terms = blocks.terms
     if moments.total - moments.n_classes < len(terms):
-        # Said before any product is formed.
+        # Check before the scatter matrix is computed.
         raise CollinearError(
             f"{moments.total:g} rows in {moments.n_classes} classes are too few for the covariance of "
             f"{len(terms)} columns.",
@@ -62,7 +77,19 @@ def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
 
 
 def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: Blocks) -> None:
-    """Raise a DataError for a row, with its coordinates in points, to which a metric gives no distance."""
+    """Raise DataError if the metric is not defined for a row.
+
+    Parameters
+    ----------
+    metric : str
+        The option `metric`.
+    rows : GatheredRows
+        Rows of the fit.
+    points : (n, p) float64
+        Their coordinates in the metric's space.
+    blocks : Blocks
+        The rows, for names.
+    """
     if metric in ZERO_ONE:
         other = np.argwhere((rows.x != 0) & (rows.x != 1))
         if len(other):
@@ -86,7 +113,7 @@ def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: B
 
 
 def _refuse_zero(prior: Floats, classes: Any) -> None:
-    """Raise a PriorError for a class without a prior."""
+    """Raise PriorError if the prior (K,) of a class is zero."""
     if not (prior > 0).all():
         raise PriorError(
             f"The prior of class {shown(classes[int(np.argmin(prior))])} is 0: where all neighbours are "
@@ -98,7 +125,11 @@ def _refuse_zero(prior: Floats, classes: Any) -> None:
 
 COPIED = 0.75
 SHARED = 0.05
-"""Least share of rows with a copy that is told of, and largest of places that two classes have in common."""
+"""Thresholds of the warning on duplicated rows.
+
+`COPIED` is the smallest share of rows with a copy, and `SHARED` the largest share of distinct rows that occur
+in several classes.
+"""
 
 
 @reading.with_keyword_hints
@@ -125,8 +156,8 @@ def knn(
         Table in memory; sources that are read in chunks are refused. There are no weights: repeat rows
         instead.
     k : int, optional
-        Number of nearest observations that vote; those as near as the k-th also vote. By default
-        leave-one-out chooses k, and takes the largest k of equal errors.
+        Number of nearest observations that vote; observations as near as the k-th also vote. By default
+        leave-one-out chooses k, the largest one if errors are equal.
     metric : str
         "euclidean"; "mahalanobis", with the pooled covariance within classes (divisor N - K), for which
         `scale` makes no difference; or another metric of scipy's `cdist`: "cityblock", "chebyshev",
@@ -136,7 +167,7 @@ def knn(
     scale : bool
         Whether each column is divided by its overall standard deviation (divisor N - 1).
     grid : sequence of int, optional
-        The k to choose from where k is not given; by default 1 to 50, or to the number of rows less one.
+        The k to choose from if `k` is None; by default 1 to 50, or to the number of rows less one.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes; by default the class proportions. Each probability must be above
         zero.
@@ -157,8 +188,8 @@ def knn(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also a k that is not
-        from 1 to the number of rows, both a k and a grid, and a metric that is not known or gives no distance
-        between some rows.
+        from 1 to the number of rows, both a k and a grid, and a metric that is unknown or undefined for some
+        rows.
     PriorError
         The prior is not a distribution over the classes, or one of its probabilities is zero.
     CollinearError
@@ -168,40 +199,40 @@ def knn(
 
     Notes
     -----
-    The rule is that of Fix & Hodges (1951, USAF School of Aviation Medicine, report 4) and Cover & Hart
-    (1967, IEEE Transactions on Information Theory 13, 21-27).
+    The rule is due to Fix & Hodges (1951, USAF School of Aviation Medicine, report 4) and Cover & Hart (1967,
+    IEEE Transactions on Information Theory 13, 21-27).
 
     Let class g have k_g of the votes, the share s_g of the rows and the prior pi_g. Its posterior is
     proportional to pi_g k_g / s_g, because k_g / n_g estimates the density of the class. By default pi_g =
     s_g, and the posteriors are shares of votes.
 
-    `discrim.kernel_density` with kernel="uniform" counts all rows within a radius, its bandwidth, in place of
+    `discrim.kernel_density` with kernel="uniform" counts all rows within a radius, its bandwidth, instead of
     the k nearest.
 
     Nothing is random. Distances that differ by no more than the rounding of the table's numbers are tied, and
     all rows as near as the k-th vote; R's class::knn does so with use.all=TRUE, and ties distances up to a
-    ten-thousandth of their square. Where posteriors tie, class::knn decides at random and scikit-learn by the
-    order of the levels; here the row gets the class with the nearest neighbour, then the one with the larger
-    prior, then the first of the levels.
+    ten-thousandth of their square. If posteriors tie, class::knn decides at random and scikit-learn by the
+    order of the levels; here the row is assigned to the class with the nearest neighbour, then to the class
+    with the larger prior, then to the first of the levels.
 
     The rule for ties suits rows that are a sample. It does not suit a table with one row for each cell and
-    class, such as a table of frequencies: the row that is left out was the only one of its class in its cell,
-    so that its nearest neighbours are all of other classes, and leave-one-out has more errors than guessing
-    under any rule for ties, and most under this one. Repeat each row as often as its frequency says. All of
-    the many rows that are then equally near vote, as in class::knn, while scikit-learn takes the first k of
-    them in the order of the table.
+    class, such as a table of frequencies: the row that is left out was the only one of its class in its cell.
+    Its nearest neighbours are all of other classes, and leave-one-out has more errors than guessing under any
+    rule for ties, and most under this one. Repeat each row according to its frequency. All of the many rows
+    that are then equally near vote, as in class::knn, while scikit-learn uses the first k of them in the
+    order of the table.
 
     Leave-one-out leaves out one row, and not the rows that are equal to it. If observations were entered more
-    than once, the nearest neighbour of every row is its copy, and the chosen k is too small. A warning says
-    so if three quarters of the rows have a copy and the rows that differ would choose another k.
+    than once, the nearest neighbour of every row is its copy, and the chosen k is too small. A warning is
+    issued if three quarters of the rows have a copy and the distinct rows would choose another k.
 
-    A saved fit holds its rows, in the coordinates in which distances are taken, with their classes.
+    A saved fit contains its rows, in the coordinates in which distances are computed, with their classes.
 
-    Leave-one-out takes one search for all k. The row that is left out also leaves the covariance of
-    "mahalanobis", by a rank-one update, and the class proportions that break ties. The standard deviations of
-    `scale` are held: they are those of all rows and do not depend on the classes. A prior that was given is
-    held too, with its weights of votes pi_g / s_g. Folds are fitted anew, with their own standard deviations,
-    and choose k anew.
+    Leave-one-out needs one search for all k. The row that is left out is also removed from the covariance of
+    "mahalanobis", by a rank-one update, and from the class proportions that break ties. The standard
+    deviations of `scale` are fixed: they are computed from all rows and do not depend on the classes. A prior
+    passed by the user is fixed too, with its weights of votes pi_g / s_g. Folds are fitted again, with their
+    own standard deviations, and choose k again.
 
     Examples
     --------
@@ -250,7 +281,21 @@ def knn(
 
 
 def _neighbours_to_try(k: int | None, grid: Sequence[int] | None, n: int) -> list[int]:
-    """The k that is given, or those to choose from, in increasing order."""
+    """Validate `k` and `grid`; return the candidates for k in increasing order.
+
+    Parameters
+    ----------
+    k : int or None
+        The option; if it is not None, it is the only candidate.
+    grid : sequence of int or None
+        Candidates of the user.
+    n : int
+        Number of rows.
+
+    Returns
+    -------
+    list of int
+    """
     if k is not None:
         if not (reading.is_whole(k) and 1 <= k <= n):
             raise DataError(
@@ -270,7 +315,19 @@ def _neighbours_to_try(k: int | None, grid: Sequence[int] | None, n: int) -> lis
 
 
 def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
-    """Say so where k was chosen by rows whose copies are there to vote for them, and would be another one."""
+    """Warn if many rows have a copy and the distinct rows would choose another k.
+
+    A copy of a left-out row votes for its class, which favours a small k.
+
+    Parameters
+    ----------
+    fit : KNNFit
+        The fit with the chosen k.
+    x : (n, p) float64
+        Rows of the fit.
+    grid : list of int
+        The candidates for k.
+    """
     codes = fit.search.codes
     n = len(x)
     places = len(np.unique(x, axis=0))
@@ -278,7 +335,7 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
         return
     _, first, times = np.unique(np.column_stack([x, codes]), axis=0, return_index=True, return_counts=True)
     copied = int(times[times > 1].sum())
-    # Where classes share places, the columns have few values, and equal rows are observations of their own.
+    # If classes have rows in common, columns have few values, and equal rows are different observations.
     if copied < COPIED * n or len(first) - places > SHARED * len(first):
         return
     distinct = fit.with_k(1).refit(x[np.sort(first)], codes[np.sort(first)])
@@ -296,7 +353,7 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
 
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
-    """Leave-one-out error by k, as of `error_rates(["loo"])`: k, error, se."""
+    """Leave-one-out error by k, equal to `error_rates(["loo"])`: k, error, se."""
     with Progress(len(fit.search.points), "choice of k") as progress:
         wrong = fit.wrong_by_class(grid, fit.prior, progress)
     return error_path("k", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
@@ -305,12 +362,27 @@ def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
 def _refitted_rule(
     fit: FittedModel[KNNFit], blocks: Blocks, tried: Sequence[int] = ()
 ) -> NeighbourRule | None:
-    """The rule of other rows, with the k of the fit, or the best here of those that were tried."""
+    """Refit to other rows and return the rule.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    blocks : Blocks
+        The rows.
+    tried : sequence of int
+        Candidates for k to choose from again; if empty, the k of the fit is used.
+
+    Returns
+    -------
+    NeighbourRule or None
+        None if the rows do not allow a fit.
+    """
     parts = [repeated(x, codes, times) for _, x, codes, times in used_rows(blocks)]
     if not parts:
         return None
     x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
-    # The k of all rows may be more than there are here.
+    # The k of the fit may be larger than the number of these rows.
     refit = (fit.estimates.with_k(min(tried)) if tried else fit.estimates).refit(x, codes)
     if refit is not None and tried:
         grid = [k for k in tried if k < refit.moments.rows.sum()]
@@ -325,29 +397,26 @@ class KNNResults(ClassifierResults):
 
     @property
     def k(self) -> int:
-        """How many of the nearest rows vote."""
+        """Number of nearest rows that vote."""
         return self._fit.estimates.k
 
     @property
     def metric(self) -> str:
-        """How distances are measured.
-
-        As it was given.
-        """
+        """Metric of the distances, an option of `discrim.knn`."""
         return self._fit.estimates.metric
 
     @property
     @available_if()
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Leave-one-out errors of the values of k that were tried.
+        """Leave-one-out errors of the candidate values of k.
 
-        The errors of a choice by leave-one-out: k, error, se.
+        Columns: k, error, se.
 
         Raises
         ------
         NotSupportedError
-            k was given, or the fit was loaded.
+            k was an option, or the fit was loaded.
         """
         why = "as k was given, or the fit was loaded"
         return held_path(self._fit, why, "fit without k= to have it chosen")
@@ -360,15 +429,15 @@ class KNNResults(ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            New rows. Without it, the rows of the fit, each of which votes for itself.
+            New rows. By default the rows of the fit, each of which votes for itself.
         unseen : {"raise", "missing"}, optional
             Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
         Returns
         -------
         DataFrame
-            Whole numbers that sum to k, or to more where several rows are as near as the k-th. They are
-            missing where the row has a missing value.
+            Whole numbers that sum to k, or to more if several rows are as near as the k-th. They are missing
+            if the row has a missing value.
 
         Examples
         --------
@@ -399,14 +468,20 @@ class KNNResults(ClassifierResults):
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, k, metric, scale."""
         row = self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.estimates.scale}
         return pd.DataFrame([row])
 
 
 @dataclass(frozen=True, eq=False)
 class KNNSpec(ModelSpec[KNNFit]):
-    """k nearest neighbours; `search` has the candidates for k."""
+    """k nearest neighbours.
+
+    Parameters
+    ----------
+    search : tuple of int
+        The candidates for k; empty if k was an option.
+    """
 
     name = "knn"
     title = "k nearest neighbours"
@@ -424,7 +499,7 @@ class KNNSpec(ModelSpec[KNNFit]):
     search: tuple[int, ...] = ()
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return knn_sections, knn_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -438,32 +513,32 @@ class KNNSpec(ModelSpec[KNNFit]):
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[KNNFit]) -> PriorInRefits:
-        """Return what refits do with class proportions that are the prior."""
+        """Return how refits treat a prior that was estimated by the class proportions."""
         return "refitted"
 
     def rule(
         self, fit: FittedModel[KNNFit], prior: Floats, method: str, convention: str | None
     ) -> NeighbourRule:
-        """Return the rule under a prior."""
+        """Return the rule under a prior (K,)."""
         return fit.estimates.rule_under(prior, method)
 
     def decision(self, fit: FittedModel[KNNFit], scores: Floats) -> Floats:
-        """Return log posteriors, which `decision_function` shows."""
+        """Return log posteriors (n, K), the values of `decision_function`."""
         return log_posteriors(scores)
 
     def check_prior(self, prior: Floats, classes: pd.Index) -> None:
-        """Raise if a class has no prior."""
+        """Raise PriorError if the prior (K,) of a class is zero."""
         _refuse_zero(prior, classes)
 
     def required_moments(self, fit: FittedModel[KNNFit]) -> None:
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[KNNFit]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the parameter that was chosen from the rows; empty if none was."""
         return "k" if self.search else ""
 
     def refit_to_rows(self, fit: FittedModel[KNNFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows; a k that was chosen is chosen again."""
         return _refitted_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KNNFit], rows: Blocks) -> Rule | None:
@@ -471,22 +546,22 @@ class KNNSpec(ModelSpec[KNNFit]):
         return _refitted_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KNNFit]) -> Floats:
-        """Return the scores of rows under the rule without each of them."""
+        """Return the scores of each row by the rule fitted without it."""
         with Progress(len(fit.estimates.search.points), "rows left out") as progress:
             return fit.estimates.left_out_scores(fit.prior_values(), progress)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file."""
+        """Return the shapes of the arrays stored in a file."""
         space = {"space.origin": (p,), "space.unit": (p,), "space.within": (p, p)}
         return {"points": (-1, p), "codes": (-1,), **space}
 
 
 MOST_STEPS = 20
-"""Numbers of neighbours whose error the summary shows."""
+"""Largest number of candidates for k that the summary shows."""
 
 
 def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
-    """Sections of nearest neighbours, in their order."""
+    """Return the sections of the summary in their order."""
     parts: Sections = {"header": _header, "classes": _classes}
     return parts if fit.path is None else parts | {"path": _path_section}
 
@@ -542,4 +617,4 @@ def _path_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
 
 
 knn_brief: Sections = {"classes": _classes}
-"""The short form, below how many neighbours and by which metric."""
+"""Sections of the short summary, which follow the header."""

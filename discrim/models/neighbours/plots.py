@@ -18,8 +18,23 @@ if TYPE_CHECKING:
 
 @plot("path", "leave-one-out error by k", data=False, colors=False, default_if=was_chosen)
 def knn_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Leave-one-out error by number of neighbours, with its standard error."""
-    # Where there is no path, no figure is made.
+    """Plot the leave-one-out error by number of neighbours, with its standard error.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
+    # Read the path first: it raises an error before a figure is created.
     k, error, se = numbers(results.path[["k", "error", "se"]]).T
     axes, _ = new_axes(options.ax)
     label = f"k = {results.k}, chosen"
@@ -34,7 +49,19 @@ def knn_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
 
 
 def _draw_left_out(axes: Axes, at: Any, error: Any, se: Any, **style: Any) -> None:
-    """Errors of rows left out along what was tried, with their standard errors."""
+    """Draw errors of left-out rows, with standard errors, against a tuning parameter.
+
+    Parameters
+    ----------
+    axes : Axes
+        The axes to draw into.
+    at : (m,) float64
+        Values of the tuning parameter.
+    error, se : (m,) float64
+        Errors and their standard errors.
+    **style
+        Further options of the line.
+    """
     axes.fill_between(at, error - se, error + se, color=SIGNS.colour(0), alpha=0.2, linewidth=0)
     axes.plot(at, error, color=SIGNS.colour(0), marker="o", markersize=3, **style)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
@@ -43,7 +70,22 @@ def _draw_left_out(axes: Axes, at: Any, error: Any, se: Any, **style: Any) -> No
 
 @plot("path", "leave-one-out error and likelihood by bandwidth", data=False, colors=False)
 def bandwidth_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Leave-one-out error by bandwidth with its standard error, and the likelihood on an axis of its own."""
+    """Plot the leave-one-out error by bandwidth with its standard error, and the likelihood on a second axis.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     chosen = float(results.bandwidth.iloc[0])
     axes, _ = new_axes(options.ax)
     radius, error, se, llf = numbers(results.path[["bandwidth", "error", "se", "llf"]]).T
