@@ -1,4 +1,8 @@
-"""Flexible discriminant analysis: optimal scoring with any regression, of the user's own, as its engine."""
+"""Flexible discriminant analysis: the verb `fda`, its results and its summary.
+
+Optimal scoring with any regression of the user as its engine. `VariateResults` and the sections on variates
+are shared with kernel discriminant analysis.
+"""
 
 from __future__ import annotations
 
@@ -40,17 +44,17 @@ from discrim.report.grid import Pairs, Section, clean, shorten
 from discrim.report.tables import Sections
 
 MOST = 1.0 - 1e-12
-"""Squared canonical correlation from which the scores count as predicted without error."""
+"""Squared canonical correlation at which the scores count as predicted without error."""
 
 
 class Engine(Protocol):
-    """A regression of several responses: fitted to rows (n, p) and scores (n, K - 1), it predicts scores."""
+    """A regression with several responses, as required by `fda`."""
 
     def fit(self, rows: Any, scores: Any, /) -> Any:
-        """Fit."""
+        """Fit the regression to rows (n, p) and scores (n, K - 1), or (n,) for two classes."""
 
     def predict(self, rows: Any, /) -> Any:
-        """Fitted values of rows (m, p)."""
+        """Return fitted scores (m, K - 1), or (m,), of rows (m, p)."""
 
 
 def _regressed(
@@ -62,7 +66,36 @@ def _regressed(
     ncomp: int | None,
     estimated_prior: bool,
 ) -> tuple[FlexibleFit, Any]:
-    """The flexible fit of a copy of the engine, and that copy; other arguments are as of `fit_flexible`."""
+    """Fit a copy of the engine to the class scores and compute the flexible fit.
+
+    Parameters
+    ----------
+    engine : object
+        The regression.
+    blocks : Blocks
+        The rows; weights have to be whole numbers.
+    moments : ClassMoments
+        Diagonal class moments of the rows.
+    prior : (K,) float64
+        Prior probabilities of the classes.
+    ncomp : int or None
+        Largest number of axes.
+    estimated_prior : bool
+        Whether the prior was estimated by the class proportions.
+
+    Returns
+    -------
+    fit : FlexibleFit
+    engine : object
+        The fitted copy.
+
+    Raises
+    ------
+    DataError
+        The engine fails, or predicts the scores without error or not at all.
+    NotSupportedError
+        A weight is not a whole number.
+    """
     copy = _copy_of(engine)
     width = moments.n_classes - 1
     times = moments.total if blocks.weights is not None else 0
@@ -106,10 +139,25 @@ def _regressed(
 
 
 def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -> None:
+    """Fit a copy of the engine; raise DataError if it fails.
+
+    Parameters
+    ----------
+    copy : object
+        The copy to fit.
+    x : (n, p) float64
+        The rows.
+    scores : (n, K - 1) or (n,) float64
+        Scores of the classes of the rows.
+    engine : object
+        The user's engine, for the message.
+    width : int
+        Number of responses, for the message.
+    """
     try:
         copy.fit(x, scores)
     except Exception as error:
-        # An engine is the user's own code, which may raise anything.
+        # An engine is the user's own code, which can raise any exception.
         raise DataError(
             f"engine={text_of(engine)} cannot be fitted to {len(x)} rows with {width} "
             f"response{'s' if width > 1 else ''}: {error}.",
@@ -121,7 +169,7 @@ def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -
 
 
 def _copy_of(engine: Any) -> Any:
-    """A copy, as scikit-learn's `clone` makes it where there is `get_params`, else a deep one."""
+    """Return an unfitted copy of the engine; raise DataError if it is not a regression or not copyable."""
     if engine is None:
         raise DataError(
             "fda() was given no engine=.",
@@ -147,7 +195,15 @@ def _copy_of(engine: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Regression:
-    """What a fitted engine predicts, as finite numbers (m, width)."""
+    """Predictions of a fitted engine, checked to be finite arrays (m, width).
+
+    Attributes
+    ----------
+    engine : object
+        The fitted engine.
+    width : int
+        Number of responses.
+    """
 
     engine: Any
     width: int
@@ -195,18 +251,18 @@ def fda(
     formula : str
         Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table
-        A DataFrame of pandas, or any other table in memory that narwhals knows, such as one of polars or
-        Arrow. The engine is given all rows, so that a source that is read part by part, such as a file
-        or a DataFrame of Dask, is refused: pass a sample of its rows as a DataFrame.
+        A DataFrame of pandas, or any other table in memory that narwhals supports, such as one of polars or
+        Arrow. The engine needs all rows at once; sources that are read in chunks, such as a file or a
+        DataFrame of Dask, are refused: pass a sample of the rows as a DataFrame.
     engine : object with `fit(X, Y)` and `predict(X)`
-        A regression, such as those of scikit-learn. A copy of it is fitted to the columns (n, p) and to K - 1
-        scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit is that of
+        A regression, for example from scikit-learn. A copy of it is fitted to the columns (n, p) and to K - 1
+        scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit equals
         `lda(method="mle")`.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes; by default the class proportions.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. They must be whole numbers here: the
-        engine sees a row as often as its weight says.
+        Frequency weights: a weight of 3 stands for three identical rows. They must be whole numbers here:
+        each row is repeated by its weight for the engine.
     ncomp : int, optional
         Number of axes to keep; by default K - 1.
     levels : sequence, optional
@@ -235,10 +291,10 @@ def fda(
 
     Notes
     -----
-    The method is that of Hastie, Tibshirani & Buja (1994, JASA 89, 1255-1270), as in R's mda::fda. The
-    variates have unit variance within classes (divisor N) where the engine is a projection, as least squares
-    on any functions of the columns is. The posteriors assume that the variates are normal within classes with
-    one covariance. The apparent error of an engine that adapts to the rows is too small: see
+    The method is due to Hastie, Tibshirani & Buja (1994, JASA 89, 1255-1270); R has it as mda::fda. The
+    variates have unit variance within classes (divisor N) if the engine is a projection, such as least
+    squares on any functions of the columns. The posteriors assume that the variates are normal within classes
+    with one covariance. The apparent error of an engine that adapts to the rows is too small: see
     `error_rates(["cv"])`.
 
     Examples
@@ -273,7 +329,7 @@ def _refuse(what: str) -> NoReturn:
 
 
 class VariateResults(ClassMeans, ClassifierResults):
-    """What all fits by optimal scoring have in common: scores, centroids and variates."""
+    """Scores, centroids and variates, which all fits by optimal scoring have."""
 
     _fit: FittedModel[Any]
 
@@ -288,17 +344,17 @@ class VariateResults(ClassMeans, ClassifierResults):
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Centroids of the classes among the variates."""
+        """Class means of the variates."""
         return pd.DataFrame(self._fit.estimates.centroids, index=self.classes, columns=self._names, copy=True)
 
     @property
     def values(self) -> pd.Series:
-        """Squared canonical correlations."""
+        """Squared canonical correlations, by LD1, LD2, ..."""
         return pd.Series(self._fit.estimates.values, index=self._names, name="value", copy=True)
 
     @property
     def explained(self) -> pd.Series:
-        """Share of each axis in the differences between classes, relative to all axes that there are."""
+        """Share of each axis in the differences between classes, relative to all axes."""
         every = np.maximum(self._fit.estimates.every_value, 0.0)
         ratio = every / (1 - every)
         return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
@@ -356,27 +412,27 @@ class FDAResults(VariateResults):
         super().__init__(fit)
         self.engine = engine
 
-    # ---- what an engine does not have
+    # ---- methods of other results that are not defined with an engine
 
     @property
     @available_if()
     def llf(self) -> float:
-        """A fit with any engine has no likelihood: this raises NotSupportedError."""
+        """Raise NotSupportedError: the likelihood is undefined, because the engine may be any regression."""
         _refuse("A likelihood")
 
     @property
     @available_if()
     def df_model(self) -> int:
-        """A fit with any engine has no number of free parameters: this raises NotSupportedError."""
+        """Raise NotSupportedError: the number of free parameters of an engine is unknown."""
         _refuse("A number of free parameters")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """No file can hold the engine, an object of your own: this raises NotSupportedError.
+        """Raise NotSupportedError: files cannot contain the engine, which is an object of the user.
 
         Parameters
         ----------
         path : str or path
-            Nothing is written there.
+            Not used.
         """
         raise NotSupportedError(
             f"The fit holds {text_of(self.engine)}, and files of this package hold no objects.",
@@ -387,7 +443,7 @@ class FDAResults(VariateResults):
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, number of axes, engine."""
         return pd.DataFrame([self._sizes() | {"axes": len(self._names), "engine": text_of(self.engine)}])
 
 
@@ -398,9 +454,9 @@ class FDASpec(ModelSpec[FlexibleFit]):
     Parameters
     ----------
     search : None
-        The rows choose nothing.
+        Not used: no parameter is chosen from the rows.
     engine : object, optional
-        The engine that was fitted.
+        The fitted engine.
     """
 
     name = "fda"
@@ -410,7 +466,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
     engine: Any = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return fda_sections, fda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -424,7 +480,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return "none"
 
     def rule(self, fit: FittedModel[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:
-        """Return the rule under a prior."""
+        """Return the rule under a prior (K,); only `method="plugin"` is supported."""
         if method != "plugin":
             _refuse(f'method="{method}"')
         return super().rule(fit, prior, method, convention)
@@ -446,7 +502,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[FlexibleFit]) -> LeftOut:
-        """Return missing scores, so that each row is left out by a refit."""
+        """Return missing scores: each row is then left out by a refit."""
         return scores_by_refits(fit, "takes a fit of the engine a row")
 
 
@@ -465,26 +521,26 @@ def _header(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:
 
 
 def variate_classes(results: VariateResults, fit: FittedModel[Any]) -> Section:
-    """The classes with prior and rows."""
+    """Section on the classes with prior and number of rows."""
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts}).rename_axis(index=None)
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
 def variate_axes(results: VariateResults, fit: FittedModel[Any]) -> Section:
-    """The axes with their correlations and shares."""
+    """Section on the axes with squared canonical correlations and shares."""
     table = pd.DataFrame({"squared correlation": results.values, "share": results.explained})
     formats: dict[Any, Any] = {"squared correlation": "share", "share": "share"}
     return Section("Axes", table, formats, source="fit.values, fit.explained")
 
 
 def variate_scores(results: VariateResults, fit: FittedModel[Any]) -> Section:
-    """Optimal scores of the classes."""
+    """Section on the optimal scores of the classes."""
     scores = results.scores.rename_axis(index=None)
     return Section("Optimal scores of the classes", scores, source="fit.scores")
 
 
 def variate_centroids(results: VariateResults, fit: FittedModel[Any]) -> Section:
-    """Centroids of the classes."""
+    """Section on the class means of the variates."""
     centroids = results.centroids.rename_axis(index=None)
     return Section("Centroids among the variates", centroids, source="fit.centroids")
 
@@ -500,4 +556,4 @@ fda_sections: Sections = {
 
 
 fda_brief: Sections = {"classes": variate_classes, "axes": variate_axes, "centroids": variate_centroids}
-"""The short form: classes, axes and centroids."""
+"""Sections of the short summary: classes, axes and centroids."""

@@ -1,4 +1,8 @@
-"""Regression of class indicators: least squares of zeros and ones, and the class of largest fitted value."""
+"""Linear regression of class indicators: the verb `indicator`, its results and its summary.
+
+A row is assigned to the class with the largest fitted indicator. `OptimalScoring` relates the fit to linear
+discriminant analysis.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class OptimalScoring(Shown):
-    """Optimal scores: the numbers for the classes that least squares on the columns predicts best.
+    """Optimal scores of the classes, those with the least squared error of their regression on the columns.
 
     Hastie, Tibshirani & Buja (1994), JASA 89, 1255-1270.
     """
@@ -52,17 +56,13 @@ class OptimalScoring(Shown):
     def scores(self) -> pd.DataFrame:
         """Scores of the classes, classes by LD1, LD2, ...
 
-        Scores of the classes, with mean zero and mean square one over the rows, and uncorrelated between
-        axes.
+        The scores have mean zero and mean square one over the rows, and are uncorrelated between axes.
         """
         return pd.DataFrame(self._scoring.scores, index=self._classes, columns=self._names)
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients of the regressions of the scores, terms by LD1, LD2, ...
-
-        Coefficients of the least squares of the scores on the columns.
-        """
+        """Coefficients of the regressions of the scores on the columns, terms by LD1, LD2, ..."""
         return pd.DataFrame(self._scoring.coef, index=self._terms, columns=self._names)
 
     @property
@@ -79,13 +79,13 @@ class OptimalScoring(Shown):
     def scaling(self) -> pd.DataFrame:
         """Discriminants, terms by LD1, LD2, ...
 
-        Discriminants with unit variance within classes, divisor N - K, which are those of `discrim.lda`.
+        The discriminants of `discrim.lda`, with unit variance within classes, divisor N - K.
 
         Raises
         ------
         CollinearError
-            A column is constant within classes, or a combination of others there, so that a score is
-            predicted without error.
+            A column is constant within classes, or a combination of others there; a score is then predicted
+            without error.
         """
         scoring = self._scoring
         moments = self._fit.moments
@@ -106,7 +106,7 @@ class OptimalScoring(Shown):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order, or "all"; by default all.
+            Keys of the sections in the order of the summary, or "all"; by default all.
         """
         table = pd.DataFrame({"correlation": self.correlations, "average squared residual": self.residuals})
         scores = self.scores.rename_axis(index=None)
@@ -132,9 +132,9 @@ def indicator(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> IndicatorResults:
-    """Least squares of the indicators of the classes; the largest fitted value of a row gives its class.
+    """Least squares of the class indicators; a row is assigned to the class with the largest fitted value.
 
-    The fit takes the same single pass over the rows as `discrim.lda`; the indicators are never formed.
+    Like `discrim.lda` the fit needs a single pass over the rows; the indicators are never formed.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def indicator(
         Frequency weights: a weight of 3 stands for three identical rows.
     collinear : {"raise", "drop"}
         Whether columns that others determine over all rows are refused, or the later ones dropped with a
-        warning, as R's lm does. With more columns than rows, the columns that are left fit every row.
+        warning, like R's lm. With more columns than rows, the remaining columns fit every row.
     levels : sequence, optional
         The classes in order; by default that of the categories, or sorted.
     na_action : {"drop", "raise"}
@@ -167,8 +167,8 @@ def indicator(
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left.
     CollinearError
-        There are no more rows than columns, or others determine a column over all rows; the message names the
-        columns. A column may be constant within classes, which `discrim.lda` refuses.
+        There are at most as many rows as columns, or others determine a column over all rows; the message
+        names the columns. A column may be constant within classes, which `discrim.lda` refuses.
 
     Notes
     -----
@@ -217,6 +217,7 @@ def indicator(
 
 
 def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
+    """Raise CollinearError if there are at most as many rows as columns."""
     if 0 < rows <= len(terms):
         raise CollinearError(
             f"Least squares of {len(terms)} columns ({reading.listed(terms)}) and a constant takes more "
@@ -236,23 +237,17 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients.
-
-        Shape: terms by classes. They sum to zero over the classes.
-        """
+        """Coefficients, terms by classes. They sum to zero over the classes."""
         return pd.DataFrame(self._fit.estimates.functions()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
-        """Fitted values at zero, by class.
-
-        Constants: x'coef + intercept is the fitted value. They sum to one over the classes.
-        """
+        """Constants by class: x'coef + intercept is the fitted value. They sum to one over the classes."""
         return pd.Series(self._fit.estimates.functions()[1], index=self.classes, name="constant")
 
     @property
     def df_model(self) -> int:
-        """Number of free coefficients; those of the last class follow from the others."""
+        """Number of free coefficients; the coefficients of the last class follow from the others."""
         return (len(self.terms) + 1) * (len(self.classes) - 1)
 
     @property
@@ -272,7 +267,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         Returns
         -------
         DataFrame by (class, term)
-            coef, se, t, p, low, high, as R's `lm` has them. They assume normal errors of one variance, which
+            coef, se, t, p, low, high, like R's `lm`. They assume normal errors of equal variance, which
             indicators do not have. For two classes the t of a column is still exact under normal classes with
             one covariance.
         """
@@ -288,7 +283,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
 
     def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Fitted values of new rows or of those of the fit; they sum to one in each row.
+        """Fitted values of new rows or of the rows of the fit; they sum to one in each row.
 
         Parameters
         ----------
@@ -306,21 +301,18 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
     @property
     @available_if(needs_rows("fitted"))
     def fitted(self) -> pd.DataFrame:
-        """Fitted values of the rows of the fit.
-
-        Shape: rows by classes.
-        """
+        """Fitted values of the rows of the fit, rows by classes."""
         return self._values(None)
 
     @property
     @available_if(needs_rows("masked"))
     def masked(self) -> pd.Index:
-        """Classes to which no row of the fit is assigned; a class with only a few is not among them.
+        """Classes to which none of the rows of the fit is assigned; nearly masked classes are not included.
 
         Raises
         ------
         NotSupportedError
-            The fit was loaded and has no rows.
+            The fit was loaded without its rows.
         """
         self._fit.rows("masked")
         predicted = self.confusion().to_numpy().sum(axis=0)
@@ -337,7 +329,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         return pd.Series(out, index=blocks.table.index, name="hat")
 
     def optimal_scoring(self) -> OptimalScoring:
-        """Scores of the classes that the columns predict best, which also give the variates of LDA.
+        """Optimal scores of the classes, which also define the variates of LDA.
 
         Examples
         --------
@@ -365,17 +357,17 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes and degrees of freedom."""
         return pd.DataFrame([self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}])
 
     def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
-        """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
+        """Return the table with predicted labels (`.fitted`) and fitted values (`.score.<class>`)."""
         rows = self._fit.new_rows(data, gaps)
         return self._fit.augmented(rows, self._values(rows), "score")
 
 
 class IndicatorSpec(ModelSpec[IndicatorFit]):
-    """Regression of class indicators, which has no prior and no posteriors."""
+    """Regression of class indicators, a model without prior and posteriors."""
 
     name = "indicator"
     title = "Regression of class indicators"
@@ -385,7 +377,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     allows_singular = True
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return indicator_sections, indicator_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -399,11 +391,11 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[IndicatorFit]) -> PriorInRefits:
-        """Return "none": the model has no prior."""
+        """Return "none", because the model does not use a prior."""
         return "none"
 
     def posteriors_hint(self, fit: FittedModel[IndicatorFit]) -> str:
-        """Return what to use instead of posteriors."""
+        """Suggest an alternative to posteriors."""
         return "its fitted values may be negative or above one, see fitted and decision_function()"
 
     def shows_log_posteriors(self, fit: FittedModel[IndicatorFit]) -> bool:
@@ -416,7 +408,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
 
 
 FITTED = 0.0001
-"""How far a fitted value by printed coefficients may be from the fit's."""
+"""Largest error of a fitted value that is computed from printed coefficients."""
 
 
 def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
@@ -448,6 +440,7 @@ def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
 
 
 def _own_rows_won(results: IndicatorResults) -> pd.Series:
+    """Number of rows of each class that are assigned to it."""
     return pd.Series(np.diagonal(results.confusion()), index=results.classes)
 
 
@@ -510,10 +503,10 @@ indicator_sections: Sections = {
 
 
 def _counted_classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
-    """The classes, without what passes over a source of tables."""
+    """Section on the classes; for a source of tables without counts that need another pass over the rows."""
     read_anew = fit.has_rows and fit.design_rows.rows.read_from
     return (headers.classes_section if read_anew else _classes)(results, fit)
 
 
 indicator_brief: Sections = {"classes": _counted_classes, "coefficients": _coefficients}
-"""The short form: classes and coefficients."""
+"""Sections of the short summary: classes and coefficients."""

@@ -1,4 +1,7 @@
-"""Logistic regression: log odds that are linear in the row, and nothing said of the row itself."""
+"""Logistic regression: the verb `logistic`.
+
+It validates the options and fits by maximum likelihood (`logistic_search`) or with a penalty (`penalized`).
+"""
 
 from __future__ import annotations
 
@@ -86,11 +89,11 @@ def logistic(
     data : table or source of tables
         Table, or source of tables that can be read more than once; see the page on shared arguments.
     reference : label, optional
-        Class in the denominator of the odds. It is the first class by default, so that of two classes the
-        second is the event.
+        Class in the denominator of the odds. By default it is the first class; of two classes the second is
+        then the event.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes; by default the class proportions. Another prior shifts the log
-        odds of predictions by those of this prior against the class proportions.
+        odds of predictions by its own log odds relative to the class proportions.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
@@ -99,24 +102,25 @@ def logistic(
         Whether rows with a missing value are dropped and counted, or are an error.
     bias_reduction : bool
         Whether the likelihood is maximized with Jeffreys' penalty (Firth, 1993). This removes the bias of
-        first order, and the estimates are finite even where a hyperplane separates classes.
+        first order, and the estimates are finite even if a hyperplane separates classes.
     separation : {"raise", "warn"}
-        What to do if a hyperplane separates classes, completely or with some rows on it (quasi-completely;
-        Albert & Anderson, 1984, Biometrika 71, 1-10), so that there is no maximum: raise an error, or give a
-        warning and return the point at which the search stopped. The `separation` of that fit holds the
+        Action if a hyperplane separates classes, completely or with some rows on it (quasi-completely; Albert
+        & Anderson, 1984, Biometrika 71, 1-10), and the likelihood has no maximum: raise an error, or issue a
+        warning and return the point at which the search stopped. The `separation` of that fit contains the
         certified direction.
     collinear : {"raise", "drop"}
         Whether columns that are linear combinations of others are an error, or the later ones are dropped
-        with a warning, as R's glm does. With at least as many columns as rows, the columns that are left
-        separate the classes.
+        with a warning, like R's glm. With at least as many columns as rows, the remaining columns separate
+        the classes.
     tol : float
         Distance to the maximum, in standard errors, at which the search ends, after one more step of Newton's
-        method; a value below rounding error stands for rounding error. Separation is judged to 1e-7 standard
-        deviations of a column whatever `tol` is. With a penalty, `tol` is how far the conditions of a minimum
-        may be violated, as a share of the strength, where rounding stops the search before its end.
+        method; a value below rounding error stands for rounding error. Separation is determined to 1e-7
+        standard deviations of a column for any `tol`. With a penalty, `tol` is the largest violation of the
+        conditions of a minimum, relative to the strength, that is accepted if rounding stops the search
+        before its end.
     maxiter : int
         The largest number of steps. Steps in between that reuse the information matrix are not counted. Bias
-        reduction, whose steps are slower, takes 20 times as many.
+        reduction, whose steps are slower, may use 20 times as many.
     penalty : {"ridge", "lasso", "elastic_net"} or specification of `discrim.penalty`, optional
         Penalty on the coefficients, such as `discrim.penalty.Lasso(0.05)`; a word stands for the
         specification whose strength is chosen by cross-validation. Separated classes, collinear columns and
@@ -128,7 +132,7 @@ def logistic(
     Returns
     -------
     LogisticResults
-        With a penalty, PenalizedLogisticResults, which have no standard errors.
+        With a penalty, PenalizedLogisticResults, without standard errors.
 
     Raises
     ------
@@ -142,8 +146,8 @@ def logistic(
     CollinearError
         A column is a combination of others; the message names them.
     SeparationError
-        A hyperplane separates classes, so that there is no maximum; the message names classes, terms and
-        rows. With `bias_reduction=True` or a penalty there is one.
+        A hyperplane separates classes, and the likelihood has no maximum; the message names classes, terms
+        and rows. With `bias_reduction=True` or a penalty a maximum exists.
 
     Examples
     --------
@@ -204,7 +208,25 @@ def logistic(
 def _prior_and_reference(
     prior: Any, reference: Any, blocks: Blocks, moments: ClassMoments
 ) -> tuple[Floats, int]:
-    """The prior (K,), and the code of the class against which the log odds are taken."""
+    """Validate the prior and the reference class.
+
+    Parameters
+    ----------
+    prior : object
+        The option.
+    reference : label or None
+        Class in the denominator of the odds; None for the first class.
+    blocks : Blocks
+        The rows, for the classes.
+    moments : ClassMoments
+        Class moments with the counts.
+
+    Returns
+    -------
+    prior : (K,) float64
+    reference : int
+        Code of the reference class.
+    """
     classes = pd.Index(list(blocks.design.levels))
     shares = reading.prior_vector(prior, classes, moments.counts)
     return shares, 0 if reference is None else class_code(reference, classes)

@@ -1,4 +1,4 @@
-"""Residuals and influence of the rows of a logistic regression."""
+"""Residuals and influence of the rows of a logistic regression: `RowInfluence`, a base of its results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from discrim.models.results.results import ClassifierResults
 
 
 def has_maximum_of_rows(what: str) -> Callable[[Any], None]:
-    """Return a check of `available_if` for what needs finite estimates and the rows of the fit."""
+    """Return a check of `available_if` for methods that need finite estimates and the rows of the fit."""
 
     def check(results: Any) -> None:
         logistic_search.refuse_no_maximum(results._fit, what)
@@ -37,7 +37,7 @@ def has_maximum_of_rows(what: str) -> Callable[[Any], None]:
 
 
 class RowInfluence(ClassifierResults):
-    """Residuals of the rows of a logistic regression, and what each row does to the estimates."""
+    """Residuals of the rows of a logistic regression, and the influence of each row on the estimates."""
 
     _fit: FittedModel[LogisticFit]
     _columns: pd.Index
@@ -54,30 +54,31 @@ class RowInfluence(ClassifierResults):
         Parameters
         ----------
         kind : {"deviance", "pearson", "response", "working"}
-            "response" is 1 for the row's own class and 0 for others, less the fitted probabilities. "pearson"
-            divides these by their standard deviation. "deviance" is the root of the row's part of the
-            deviance. "working" are those of the last step of weighted least squares, in units of log odds.
+            "response" is 1 for the row's own class and 0 for others, minus the fitted probabilities.
+            "pearson" divides these by their standard deviation. "deviance" is the square root of the row's
+            contribution to the deviance. "working" are the residuals of the last step of weighted least
+            squares, in units of log odds.
 
         Returns
         -------
         Series for two classes, else DataFrame
-            For two classes they are those of the class that is not the reference, as R's glm has them. For
-            more classes there is a column for each; "working" has none for the reference, and "deviance" is a
-            Series without signs. Rows that the fit did not use are missing. Probabilities are those of the
-            model, whatever prior was given.
+            For two classes the residuals of the class that is not the reference, like R's glm. For more
+            classes there is a column for each; "working" has no column for the reference, and "deviance" is a
+            Series without signs. Rows that the fit did not use are missing. Probabilities follow from the
+            model with the class proportions, for any prior.
 
         Raises
         ------
         DataError
-            The kind is another one.
+            The kind is unknown.
         NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
+            The fit was loaded without its rows, or classes are separated.
 
         Notes
         -----
-        A row of weight w stands for w equal rows: its "pearson" and "deviance" residuals are those of one
-        such row times the root of w, as in R's glm. Rows are not grouped, so that the deviance is not a test
-        of fit.
+        A row of weight w stands for w equal rows: its "pearson" and "deviance" residuals are the residuals of
+        one such row times the square root of w, as in R's glm. Rows are not grouped; the deviance is
+        therefore not a test of fit.
 
         Examples
         --------
@@ -103,7 +104,7 @@ class RowInfluence(ClassifierResults):
         Raises
         ------
         NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
+            The fit was loaded without its rows, or classes are separated.
 
         Examples
         --------
@@ -117,21 +118,21 @@ class RowInfluence(ClassifierResults):
     @available_if(has_maximum_of_rows("influence()"))
     @displayed(every="share")
     def influence(self) -> pd.DataFrame:
-        """What each row does to the estimates, by one step of Newton's method without it.
+        """Influence of each row on the estimates, approximated by one step of Newton's method without it.
 
         Returns
         -------
         DataFrame on the index of the table
-            leverage, as in `leverage`. cooks_distance says how far all coefficients move together: in the
-            metric of the information, divided by their number. studentized_pearson and, for two classes,
-            studentized_deviance are residuals divided by sqrt(1 - leverage), which have variance one (R's
-            `rstandard`). For more classes the first is the root of a quadratic form in the row's residuals
-            and has no sign. Rows that the fit did not use are missing.
+            leverage; see `leverage`. cooks_distance is the distance that all coefficients move together, in
+            the metric of the information matrix, divided by their number. studentized_pearson and, for two
+            classes, studentized_deviance are residuals divided by sqrt(1 - leverage), which have variance one
+            (R's `rstandard`). For more classes the former is the square root of a quadratic form in the row's
+            residuals, without a sign. Rows that the fit did not use are missing.
 
         Raises
         ------
         NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
+            The fit was loaded without its rows, or classes are separated.
 
         Examples
         --------
@@ -145,14 +146,15 @@ class RowInfluence(ClassifierResults):
 
     @available_if(has_maximum_of_rows("dfbetas()"))
     def dfbetas(self, *, scaled: bool = True) -> pd.DataFrame:
-        """How much each coefficient changes without a row, by one step of Newton's method.
+        """Change of each coefficient without a row, by one step of Newton's method.
 
         Parameters
         ----------
         scaled : bool
-            Whether the changes are in standard errors, those of `bse` (Pregibon, 1981; SAS and statsmodels),
-            or in units of the coefficients. R's `dfbeta` of a glm uses deviance residuals in place of
-            Pearson's, and its `dfbetas` also divides by an estimate of the dispersion, which is one here.
+            Whether the changes are divided by the standard errors `bse` (Pregibon, 1981; SAS and
+            statsmodels), or in units of the coefficients. R's `dfbeta` of a glm uses deviance residuals
+            instead of Pearson residuals, and its `dfbetas` also divides by an estimate of the dispersion,
+            which is one here.
 
         Returns
         -------
@@ -161,7 +163,7 @@ class RowInfluence(ClassifierResults):
         Raises
         ------
         NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
+            The fit was loaded without its rows, or classes are separated.
 
         Examples
         --------
@@ -178,7 +180,7 @@ class RowInfluence(ClassifierResults):
         bse = self.bse.to_numpy()
         what = f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients"
         refuse_beyond_memory(float(n) * p1 * q, what, "Ask for influence()")
-        # Class by class, before anything is multiplied: units whose squares are no doubles cancel here.
+        # Divide by standard errors first: extreme units cancel before any product could overflow.
         lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
         out = np.full((n, q * p1), np.nan)
         for rows, part, _ in _influence_by_piece(self._fit, blocks, moves=True):
@@ -191,7 +193,7 @@ class RowInfluence(ClassifierResults):
 
 
 def _residuals(fit: FittedModel[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
-    """Residuals of the rows; see `RowInfluence.residuals`."""
+    """Compute residuals of the rows; see `RowInfluence.residuals` for `kind` and the result."""
     check_word("kind", kind, ("deviance", "pearson", "response", "working"))
     blocks = logistic_search.rows_with_maximum(fit, "residuals()")
     estimates = fit.estimates
@@ -211,7 +213,7 @@ def _residuals(fit: FittedModel[LogisticFit], kind: str) -> pd.Series | pd.DataF
 
 
 def _influence(fit: FittedModel[LogisticFit], what: str = "influence()") -> pd.DataFrame:
-    """Influence of the rows; see `RowInfluence.influence`."""
+    """Compute the influence of the rows; see `RowInfluence.influence` for the result."""
     blocks = logistic_search.rows_with_maximum(fit, what)
     two = len(fit.classes) == 2
     names = ("leverage", "cooks_distance", "studentized_pearson")
@@ -230,7 +232,26 @@ def _influence(fit: FittedModel[LogisticFit], what: str = "influence()") -> pd.D
 def _influence_by_piece(
     fit: FittedModel[LogisticFit], blocks: Blocks, *, moves: bool
 ) -> Iterator[tuple[Any, Influence, Floats]]:
-    """Positions in the table, influence, and the sign of the residual of some rows after others."""
+    """Iterate over the influence of the rows, in pieces that fit in memory.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    blocks : Blocks
+        The rows.
+    moves : bool
+        Whether to compute the changes of the coefficients.
+
+    Yields
+    ------
+    positions : slice or (m,) int
+        Positions of the rows in the table.
+    influence : Influence
+        Influence of the rows.
+    sign : (m,) float64
+        -1 for rows of the reference class, else 1: for two classes the sign of the residual.
+    """
     of_block = row_diagnostics.row_influence(fit.estimates, moves=moves)
     with Progress(blocks.table.nrows, "influence of the rows") as progress:
         for rows, x, codes, weights in used_rows(blocks):

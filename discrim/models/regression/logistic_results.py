@@ -1,4 +1,8 @@
-"""Results of a logistic regression: log odds with standard errors, tests and marginal effects."""
+"""Results of a logistic regression: log odds with standard errors, tests, marginal effects and summary.
+
+`LogisticSpec` defines how fits are refitted, scored and saved. The computations are in the other modules of
+this package.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +48,12 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     Attributes
     ----------
     llf, llnull : float
-        Log-likelihood of the classes given the rows, and that of the class proportions alone.
+        Log-likelihood of the classes conditional on the rows, and log-likelihood of a model with only
+        constants.
     df_model : int
         Number of free parameters.
     reference : label
-        The class against which the log odds are taken.
+        The class in the denominator of the odds.
     """
 
     _fit: FittedModel[LogisticFit]
@@ -61,9 +66,10 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     @property
     @available_if(lambda self: "separation" in self._fit.cache or needs_rows("separation")(self))
     def separation(self) -> Certificate:
-        """Whether a hyperplane lies between classes, with the proof of it.
+        """Whether a hyperplane separates classes, with a proof.
 
-        A maximum that was found is itself the proof of overlap; for a penalized fit a linear program decides.
+        If the likelihood has a maximum, its fitted probabilities prove that the classes overlap; for a fit
+        with bias reduction a linear program decides.
         """
         if "separation" not in self._fit.cache:
             blocks = self._fit.rows("separation")
@@ -77,20 +83,21 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     # ---- estimates
 
     def _frame(self, values: Floats) -> pd.DataFrame:
+        """Label an array (p + 1, K - 1) with terms and classes."""
         return pd.DataFrame(values, index=self._columns, columns=self.classes[self._fit.estimates.others])
 
     @property
     def params(self) -> pd.DataFrame:
         """Log odds of each class against the reference.
 
-        Shape: "constant" and terms by the classes but the reference.
+        Shape: "constant" and terms by the classes except the reference.
         """
         return self._frame(self._fit.estimates.params())
 
     @property
     @available_if()
     def bse(self) -> pd.DataFrame:
-        """Standard errors, "constant" and terms by the classes but the reference."""
+        """Standard errors, "constant" and terms by the classes except the reference."""
         if "se" not in self._fit.cache:
             self._fit.cache["se"] = self._fit.estimates.standard_errors()
         errors: Floats = self._fit.cache["se"]
@@ -101,7 +108,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     def zvalues(self) -> pd.DataFrame:
         """Estimates divided by their standard errors.
 
-        Shape: "constant" and terms by the classes but the reference.
+        Shape: "constant" and terms by the classes except the reference.
         """
         return self.params / self.bse
 
@@ -109,16 +116,16 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     @available_if()
     @displayed(every="tail")
     def pvalues(self) -> pd.DataFrame:
-        """Two-sided p-values of Wald's test, "constant" and terms by the classes but the reference."""
+        """Two-sided p-values of Wald's test, "constant" and terms by the classes except the reference."""
         return self._frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
 
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of the estimates, by (class, term).
+        """Covariance matrix of the estimates, by (class, term).
 
         Warns
         -----
         DiscrimWarning
-            The units of a column make a variance too large or too small for a double.
+            The units of a column make a variance too large or too small for double precision.
         """
         logs = 2 * np.log2(self.bse.to_numpy())
         wild = ((logs >= 1023) | (logs < -1022)).any(axis=1)
@@ -133,6 +140,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)
 
     def _covariance(self) -> Floats:
+        """Return the covariance matrix of the estimates as a cached array."""
         if "covariance" not in self._fit.cache:
             self._fit.cache["covariance"] = self._fit.estimates.cov_params()
         covariance: Floats = self._fit.cache["covariance"]
@@ -140,7 +148,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     @displayed()
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
-        """Estimates by (class, term): coef, se, z, p, low, high, as in `LDAResults.log_odds`.
+        """Estimates by (class, term): coef, se, z, p, low, high; compare `LDAResults.log_odds`.
 
         Parameters
         ----------
@@ -165,8 +173,8 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         method : {"wald", "profile"}
-            "wald" takes the estimate and its standard error. "profile" takes the values that a likelihood
-            ratio does not reject (Venzon & Moolgavkar, 1988); for a penalized fit it is the ratio of the
+            "wald" uses the estimate and its standard error. "profile" contains the values that a likelihood
+            ratio test does not reject (Venzon & Moolgavkar, 1988); for a penalized fit it is the ratio of the
             penalized likelihood (Heinze & Schemper, 2002).
 
         Returns
@@ -177,9 +185,9 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         Raises
         ------
         DataError
-            The method is another one, or a bound of a profile is not found.
+            The method is unknown, or a bound of a profile is not found.
         NotSupportedError
-            A profile is asked of a fit that was loaded and has no rows, or with robust standard errors.
+            A profile is requested for a fit that was loaded without its rows, or with robust standard errors.
 
         Examples
         --------
@@ -217,7 +225,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     @property
     def llnull(self) -> float:
-        """Log-likelihood of the class proportions alone."""
+        """Log-likelihood of a model with only constants, whose probabilities are the class proportions."""
         return self._fit.estimates.llnull()
 
     @property
@@ -239,15 +247,15 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         ----------
         by : None or "term"
             None tests the whole model against the constants alone. "term" tests each term of the formula,
-            with all its columns, by leaving it out of a model. For a penalized fit these are penalized
-            likelihood ratios: the coefficients are held at zero in the penalized likelihood of the whole
-            model.
+            with all its columns, by leaving it out of a model. For a fit with bias reduction these are
+            penalized likelihood ratios: the coefficients are fixed at zero in the penalized likelihood of the
+            whole model.
         type : {1, 2, 3}
-            Which model a term is left out of. 1 tests each term after those before it, terms of fewer factors
-            first, and 2 after all terms that do not contain it, as `a:b` contains `a`. 3 tests it after all
+            Type of the test. Type 1 tests each term after the terms before it, terms of fewer factors first,
+            and type 2 after all terms that do not contain it (`a:b` contains `a`). Type 3 tests it after all
             others: the effects of a factor are averaged with equal weight over the levels of the other
-            factors, and covariates that it is multiplied by are zero, so that the test of such a term changes
-            if a covariate is measured from another origin. Without interactions 2 and 3 are the same.
+            factors, and covariates that it is multiplied by are zero; the test of such a term therefore
+            depends on the origin of a covariate. Without interactions 2 and 3 are the same.
 
         Returns
         -------
@@ -257,15 +265,15 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         Raises
         ------
         DataError
-            `by` or `type` is not one of those named, or the search without a term does not converge.
+            `by` or `type` is unknown, or the search without a term does not converge.
         NotSupportedError
-            by="term" is asked of a fit that was loaded and has no rows; or type III, but columns of the
+            by="term" is requested for a fit that was loaded without its rows; or type III, but columns of the
             formula were left out.
 
         Notes
         -----
-        Types II and III are those of R's `car::Anova`, III with contrasts that sum to zero (Fox, 2016,
-        Applied Regression Analysis and Generalized Linear Models, ch. 15).
+        Types II and III agree with R's `car::Anova`, III with contrasts that sum to zero (Fox, 2016, Applied
+        Regression Analysis and Generalized Linear Models, ch. 15).
 
         Examples
         --------
@@ -288,18 +296,18 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     @available_if(lambda self: logistic_search.check_statsmodels(self._fit))
     def to_statsmodels(self) -> Any:
-        """The results object of statsmodels at these estimates, for what this package does not compute.
+        """The results object of statsmodels at these estimates, for methods that this package does not have.
 
         Returns
         -------
         LogitResults (two classes) or MultinomialResults of statsmodels
-            Nothing is fitted again: parameters and covariance are those of this fit. The constant comes
-            first, and so does the reference class; a prior plays no part.
+            Nothing is fitted again: parameters and covariance are copied from this fit. The constant comes
+            first, and so does the reference class; a prior is ignored.
 
         Raises
         ------
         NotSupportedError
-            The fit has weights, which statsmodels' models do not take, is penalized, or was loaded.
+            The fit has weights, which statsmodels' models do not support, is penalized, or was loaded.
 
         Examples
         --------
@@ -315,35 +323,35 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     @property
     def deviance(self) -> float:
-        """Minus twice the log-likelihood, of rows that are not grouped."""
+        """Minus twice the log-likelihood of the rows, which are not grouped."""
         return -2 * float(self.llf)
 
     @property
     def null_deviance(self) -> float:
-        """Minus twice the log-likelihood of the class proportions alone."""
+        """Minus twice the log-likelihood of a model with only constants."""
         return -2 * float(self.llnull)
 
     @available_if(has_maximum_of_rows("drop1()"))
     @displayed(deviance="z", LRT="z")
     def drop1(self) -> pd.DataFrame:
-        """Each term of the formula removed in turn, as R's `drop1(test="Chisq")` does.
+        """Remove each term of the formula in turn, like R's `drop1(test="Chisq")`.
 
-        A term that another one contains, such as `a` where there is `a:b`, is not removed.
+        A term that another one contains, such as `a` in a formula with `a:b`, is not removed.
 
         Returns
         -------
         DataFrame by term
             deviance and aic of the fit without the term, the likelihood ratio against the whole model (LRT),
             df and p. The first row, `<none>`, is the whole model; terms of fewer factors come first. For a
-            penalized fit, deviance and aic are those of the penalized fit without the term, and LRT is the
-            penalized likelihood ratio of `lr_test(by="term")`, which is not their difference.
+            fit with bias reduction, deviance and aic belong to the fit without the term, and LRT is the
+            penalized likelihood ratio of `lr_test(by="term")`, which is not the difference of the deviances.
 
         Raises
         ------
         DataError
             The fit without some term has not converged.
         NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
+            The fit was loaded without its rows, or classes are separated.
 
         Examples
         --------
@@ -377,19 +385,20 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         Parameters
         ----------
         hypothesis : str, list of str, array, DataFrame, or (array, value)
-            A term of the formula or a column of the design says that its coefficients are zero, in all
-            classes. Equations are written as statsmodels takes them, "a = b, 2 * c = 1", with names of
-            columns and "constant"; for more than two classes they hold for each class, or name coefficients
-            as "class:column". A matrix has a column for each coefficient in the order of `cov_params`; a
-            DataFrame may name some, by (class, term).
+            The name of a term of the formula or of a column of the design stands for the hypothesis that its
+            coefficients are zero, in all classes. Equations are written as in statsmodels, "a = b, 2 * c =
+            1", with names of columns and "constant"; for more than two classes they apply to each class, or
+            name coefficients as "class:column". A matrix has a column for each coefficient in the order of
+            `cov_params`; a DataFrame may name some, by (class, term).
         value : float or sequence, optional
-            Right side of the equations, in place of their own; by default zero.
+            Right side of the equations, which replaces their own; by default zero.
         by : None or "term"
-            "term" tests each term of the formula, and then there is no hypothesis. A hypothesis that names a
-            term is on the coefficients of the whole model; where another term contains it, as `a:b` contains
-            `a`, these are its effects where the other factor is at its reference or at zero.
+            "term" tests each term of the formula, without a hypothesis. A hypothesis that names a term is on
+            the coefficients of the whole model; if another term contains it (`a:b` contains `a`), these are
+            its effects at the reference level, or at zero, of the other factor.
         type : {1, 2, 3}
-            With by="term", what else may differ from zero where a term is tested: see `lr_test`.
+            With by="term", type of the test, which determines the terms that a term is adjusted for: see
+            `lr_test`.
 
         Returns
         -------
@@ -399,8 +408,8 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         Raises
         ------
         DataError
-            A hypothesis has the wrong shape, or follows from the others; there is none, or one with by=; or
-            `type` is another number.
+            A hypothesis has the wrong shape, or follows from the others; it is missing, or combined with by=;
+            or `type` is unknown.
         FormulaError
             The equations cannot be read.
         NotSupportedError
@@ -426,12 +435,12 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     @property
     def cov_type(self) -> str:
-        """How the standard errors are computed: "nonrobust", "HC0", "HC1" or "cluster"; see `robust`."""
+        """Kind of the standard errors: "nonrobust", "HC0", "HC1" or "cluster"; see `robust`."""
         robust = self._fit.estimates.robust
         return "nonrobust" if robust is None else str(robust.kind)
 
     def _clustered_by(self) -> str | None:
-        """Return the column by whose groups standard errors are robust; None if they are not."""
+        """Return the name of the grouping column of robust standard errors; None if they are not by group."""
         robust = self._fit.estimates.robust
         return None if robust is None else robust.grouped_by or None
 
@@ -443,7 +452,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         *,
         convention: Literal["statsmodels"] | None = None,
     ) -> Self:
-        """The same fit with standard errors that are robust, or of groups of rows.
+        """Return a copy of the fit with robust standard errors, by row or by group of rows.
 
         Parameters
         ----------
@@ -455,29 +464,30 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         groups : str or vector, optional
             For "cluster": a column of the table, or a value for each of its rows.
         convention : {None, "statsmodels"}
-            Factors for small samples. None stands for those above, which R's sandwich has (and Stata, for
-            groups). "statsmodels" stands for those of its `Logit` and `MNLogit`: none for "HC1", and for
-            "cluster" also (n - 1)/(n - k).
+            Factors for small samples. None stands for the factors above, which R's sandwich uses (and Stata,
+            for groups). "statsmodels" stands for the factors of its `Logit` and `MNLogit`: none for "HC1",
+            and for "cluster" also (n - 1)/(n - k).
 
         Returns
         -------
         LogisticResults
-            Estimates, predictions and likelihood are those of this fit. Standard errors, z, p, intervals,
+            Estimates, predictions and likelihood do not change. Standard errors, z, p, intervals,
             `cov_params`, `wald_test`, `marginal_effects` and intervals of posteriors use the new covariance,
-            and the summary says which it is. A weight stands for so many equal rows.
+            which the summary names. A weight stands for so many equal rows.
 
         Raises
         ------
         DataError
-            A word is not known; groups are given without "cluster", or not given with it; a row of the fit
-            has no group; or there is only one group.
+            An option is unknown; groups are combined with another word than "cluster", or missing with it; a
+            row of the fit has a missing group; or there is only one group.
         NotSupportedError
-            The fit was loaded and has no rows, or classes are separated; or "HC1" is asked for with no more
-            rows than coefficients.
+            The fit was loaded without its rows, or classes are separated; or "HC1" is requested with at most
+            as many rows as coefficients.
 
         Notes
         -----
-        For a fit with bias reduction the scores are those of the likelihood, at its estimates.
+        For a fit with bias reduction the scores are derivatives of the likelihood without penalty, at its
+        estimates.
 
         Examples
         --------
@@ -500,17 +510,17 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         level: float = 0.95,
         unseen: Unseen | None = None,
     ) -> pd.DataFrame:
-        """How much the probabilities of the classes change when a column of the table does.
+        """Change of the class probabilities when a column of the table changes.
 
         Parameters
         ----------
         at : {"overall", "mean"}, or mapping or Series of column to value
             "overall" is the mean of the effects over the rows. "mean" is the effect on one row whose columns
             of numbers are at their means, and whose categories are in the proportions of the rows. Values of
-            some columns, as ``{"island": "Dream"}``, stand in every row in the place of its own, and the
-            effects are averaged over what the other columns are.
+            some columns, such as ``{"island": "Dream"}``, replace the values in every row, and the effects
+            are averaged over the other columns.
         data : table, optional
-            Rows to average over, each counted once. By default those of the fit, with their weights.
+            Rows to average over, each counted once. By default the rows of the fit, with their weights.
         columns : str or list of str, optional
             Columns of the table that the formula reads; by default all.
         dummy : bool
@@ -527,17 +537,17 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         DataFrame by (class, column, change)
             estimate, se by the delta method, z, p, low, high. A column of numbers has the change "dy/dx": the
             derivative of the probability through all terms that contain the column. With two classes only the
-            one that is not the reference is shown. Probabilities are those of `predict_proba`, under the
-            fit's prior; standard errors use the covariance that the fit has, see `robust`.
+            one that is not the reference is shown. Probabilities are computed like `predict_proba`, under the
+            fit's prior; standard errors use the covariance of the fit, see `robust`.
 
         Raises
         ------
         DataError
-            A word is not known; the formula does not read a column; or the data have no complete row.
+            An option is unknown; the formula does not use a column; or all rows of the data are incomplete.
         NotSupportedError
             A column is within a function of your own, or its category is computed in the formula; the fit was
-            loaded and no data are given; classes are separated; or the formula makes columns of a table that
-            is read part by part.
+            loaded and `data` is None; classes are separated; or the formula computes columns of a table that
+            is read in chunks.
 
         Examples
         --------
@@ -553,7 +563,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row a class and term, in broom's names.
+        """One row for each class and term, under broom's names.
 
         Parameters
         ----------
@@ -564,12 +574,12 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, criteria, llnull and prsquared."""
         return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])
 
 
 class LogisticSpec(ModelSpec[Any]):
-    """Logistic regression."""
+    """Logistic regression: how it is refitted, scored and saved."""
 
     name = "logistic"
     title = "Logistic regression"
@@ -577,7 +587,7 @@ class LogisticSpec(ModelSpec[Any]):
     constructor: ClassVar[Callable[..., Any]] = staticmethod(logistic_of_search)
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return logistic_sections, logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -591,7 +601,7 @@ class LogisticSpec(ModelSpec[Any]):
         return "class given row"
 
     def prior_in_refits(self, fit: FittedModel[Any]) -> PriorInRefits:
-        """Return what refits do with class proportions that are the prior."""
+        """Return how refits treat a prior that was estimated by the class proportions."""
         return "refitted"
 
     def shows_log_posteriors(self, fit: FittedModel[Any]) -> bool:
@@ -599,7 +609,21 @@ class LogisticSpec(ModelSpec[Any]):
         return False
 
     def decision(self, fit: FittedModel[Any], scores: Floats) -> Floats:
-        """Return log odds against the reference, or the first class with a prior; of two classes scores."""
+        """Return the values of `decision_function`.
+
+        Parameters
+        ----------
+        fit : FittedModel
+            The fitted model.
+        scores : (n, K) float64
+            Scores of the rule.
+
+        Returns
+        -------
+        (n, K) float64
+            For two classes the scores; else log odds against the reference, or against the first class with a
+            positive prior if the prior of the reference is zero.
+        """
         if scores.shape[1] == 2:
             return scores
         prior = fit.prior_values()
@@ -610,12 +634,12 @@ class LogisticSpec(ModelSpec[Any]):
         """Return None: a refit needs the rows."""
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows; None if there is no rule."""
+        """Return the rule of a refit to rows; None if the likelihood has no maximum."""
         refit = logistic_search.refitted_terms(fit.estimates, tuple(fit.terms), rows)
         return None if refit is None else refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeftOut:
-        """Return missing scores, so that each row is left out by a refit."""
+        """Return missing scores: each row is then left out by a refit."""
         return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
 
     def drops_columns(self, fit: FittedModel[Any]) -> bool:
@@ -623,7 +647,7 @@ class LogisticSpec(ModelSpec[Any]):
         return bool(fit.options["collinear"] == "drop")
 
     def to_arrays(self, estimates: Any) -> StoredEstimates:
-        """Return what a file stores, if the search has found estimates."""
+        """Return the estimates as stored in a file; raise NotSupportedError for separated classes."""
         if isinstance(estimates, LogisticFit) and not estimates.newton.converged:
             raise NotSupportedError(
                 "A fit of separated classes has no estimates that could be saved.", hint="Leave out columns."
@@ -631,25 +655,25 @@ class LogisticSpec(ModelSpec[Any]):
         return super().to_arrays(estimates)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file."""
+        """Return the shapes of the arrays stored in a file."""
         size = (k - 1) * (p + 1)
         squares = dict.fromkeys(("newton.information", "robust.root"), (size, size))
         return {"newton.coef": (p + 1, k - 1), **squares}
 
 
 MOST_TESTED = 12
-"""Terms up to which a summary tests each of them."""
+"""Largest number of terms for which a summary contains tests by term."""
 
 
 def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sections:
-    """Sections of a logistic regression, in their order."""
+    """Return the sections of the summary in their order."""
     parts: Sections = {
         "header": _header,
         "classes": headers.classes_section,
         "log_odds": _log_odds,
         "odds_ratios": _odds_ratios,
     }
-    # One term has the test of the whole model, in the header; each of many takes a search of its own.
+    # For one term the test of the whole model is in the header; many terms need too many searches.
     if fit.has_rows and fit.estimates.newton.converged and 1 < len(parts_of(fit.design_rows)) <= MOST_TESTED:
         parts["lr_terms"] = _lr_terms
     return parts
@@ -662,7 +686,7 @@ def _params(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
 
 
 logistic_brief: Sections = {"classes": headers.classes_section, "params": _params}
-"""The short form: classes and coefficients."""
+"""Sections of the short summary: classes and coefficients."""
 
 
 def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
@@ -721,7 +745,7 @@ def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
     try:
         table = results.lr_test(by="term")
     except DataError as error:
-        # One test that was not found is no reason to show nothing of the fit.
+        # If a test fails, the summary still shows the rest of the fit.
         table = pd.DataFrame(columns=list(formats))
         note = f"Not tested. {error}"
     return Section("Likelihood ratio by term", table, formats, note=note, source='fit.lr_test(by="term")')

@@ -1,8 +1,9 @@
-"""The search for the maximum of a logistic regression's likelihood, and what is said where there is none.
+"""Search for the maximum of the likelihood of a logistic regression, and checks around it.
 
-Designs are refused before or after a first pass over the rows. Where a hyperplane separates classes there is
-no maximum: a certificate proves it, and the message names classes, columns and rows. What needs a maximum is
-here too: profiles of the likelihood, and the results object of statsmodels.
+`logistic`, refits and the results use it. Designs are checked before or after a first pass over the rows. If
+a hyperplane separates classes, the maximum does not exist: a certificate proves it, and the message names
+classes, columns and rows. Computations that need a maximum are here too: profile likelihoods and the results
+object of statsmodels.
 """
 
 from __future__ import annotations
@@ -49,35 +50,55 @@ from discrim.models.hyperplanes.hyperplane import (
 OVER_ALL = "over all rows"
 
 WRITTEN = 2**23
-"""Numbers that a formula makes up to which they are kept: to make them takes longer than their products."""
+"""Largest number of values of computed columns that are kept, because computing them again is slow."""
 
 COPIES = 3
-"""Times that the information is in memory: as it is, factorised, and inverted."""
+"""Number of copies of the information matrix in memory: the matrix, its factor and its inverse."""
 
 MOST_COEFFICIENTS = 10_000
-"""Coefficients whose information is formed: each step over it takes their cube, some minutes here."""
+"""Largest number of coefficients; the time of a step grows with its cube, to minutes at this size."""
 
 MOST_CODED = 2000
-"""Coefficients of categories up to which they are fitted: their information grows by the square."""
+"""Largest number of coefficients of categorical predictors; their information grows with the square."""
 
 
 def cached_rows(blocks: Blocks, most: int) -> RowBlocks:
-    """The rows as they are, or copied where they are few, so that no pass makes them again.
+    """Return the rows, copied into memory if they are few, to avoid computing them again in each pass.
 
-    Rows that workers have stay there. Few are no more than `most` numbers, or than `WRITTEN` where a formula
-    makes the columns.
+    Rows on workers stay there.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    most : int
+        Largest number of values to copy; `WRITTEN` if it is larger and a formula computes the columns.
+
+    Returns
+    -------
+    RowBlocks
     """
     return blocks.rows.copied(blocks, most if blocks.design.plain else max(most, WRITTEN))
 
 
 def check_search(tol: Any, maxiter: Any) -> None:
-    """Raise a DataError for a tolerance or a number of steps that is none."""
+    """Raise DataError if the tolerance or the number of steps is invalid."""
     reading.check_whole("maxiter", maxiter, 1, what="a whole number of steps")
     reading.check_number("tol", tol, 0, 1, ends="()")
 
 
 def refuse_no_freedom_left(rows: int, terms: tuple[str, ...], *, bias_reduction: bool) -> None:
-    """Raise where there are too few rows for a constant and the columns."""
+    """Raise CollinearError if there are too few rows for a constant and the columns.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows.
+    terms : tuple of str
+        Names of the columns.
+    bias_reduction : bool
+        Option of the fit, for the hint.
+    """
     p = len(terms)
     if 0 < rows <= p:
         penalty = "pass penalty='ridge'" + (" and leave out bias_reduction=" if bias_reduction else "")
@@ -92,7 +113,19 @@ def refuse_no_freedom_left(rows: int, terms: tuple[str, ...], *, bias_reduction:
 
 
 def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: str) -> None:
-    """Raise, before any is formed, where the matrix of second derivatives would be too large."""
+    """Raise an error, before it is computed, if the information matrix would be too large.
+
+    Parameters
+    ----------
+    count : int
+        Number of coefficients.
+    columns : int
+        Number of columns, for the message.
+    n_classes : int
+        Number of classes, for the message.
+    others : str
+        Alternatives, for the hint.
+    """
     what = f"The information of {count:,} coefficients ({columns:,} columns, {n_classes:,} classes)"
     hint = f"Merge rare classes or name fewer columns, or {others}."
     refuse_beyond_memory(COPIES * float(count) ** 2, what, hint)
@@ -105,7 +138,7 @@ def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: s
 
 
 def refuse_many_levels(blocks: Blocks) -> None:
-    """Raise, before a product of columns is formed, where there are too many coefficients."""
+    """Raise DataError, before columns are multiplied, if categorical predictors have too many levels."""
     spec = blocks.design.spec
     n_classes = len(blocks.design.levels)
     count = (len(blocks.terms) + 1) * max(n_classes - 1, 1)
@@ -131,7 +164,25 @@ def refuse_many_levels(blocks: Blocks) -> None:
 def without_collinear(
     blocks: Blocks, moments: ClassMoments, *, drop: bool, instead: str = ""
 ) -> tuple[Blocks, ClassMoments]:
-    """Blocks and moments without columns that are constant over all rows, or combinations of others."""
+    """Drop or refuse columns that are constant over all rows or combinations of others.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    moments : ClassMoments
+        Their moments with pooled scatter.
+    drop : bool
+        Whether to drop such columns with a warning; else they raise CollinearError.
+    instead : str
+        Alternative for the hint.
+
+    Returns
+    -------
+    blocks : Blocks
+    moments : ClassMoments
+        Both without the dropped columns.
+    """
     collinear = dependencies(moments.as_one())
     if not collinear:
         return blocks, moments
@@ -143,11 +194,11 @@ def without_collinear(
 
 
 FEW = 2**20
-"""Numbers of a table up to which its rows stay in memory for the many passes of several searches."""
+"""Largest number of values of a table that is kept in memory for several searches."""
 
 
 def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
-    """The formula's terms, each with the positions of its columns in the rows."""
+    """Return the terms of the formula, each with the positions of its columns in the rows."""
     kept = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
     position = {column: j for j, column in enumerate(kept)}
     parts = {
@@ -158,9 +209,26 @@ def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
 
 
 def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Index) -> pd.DataFrame:
-    """Intervals by the profile of each coefficient; see `LogisticResults.conf_int`.
+    """Profile likelihood intervals of the coefficients; see `LogisticResults.conf_int`.
 
-    The index is that of its rows, (class, term).
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    level : float
+        Level of the intervals.
+    index : Index
+        (class, term) of the rows of the result.
+
+    Returns
+    -------
+    DataFrame
+        Columns low and high.
+
+    Raises
+    ------
+    DataError
+        The bound of a profile is not found.
     """
     check_level(level)
     blocks = rows_with_maximum(fit, 'method="profile"')
@@ -177,7 +245,7 @@ def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Ind
 
 
 def refuse_no_maximum(fit: FittedModel[LogisticFit], what: str) -> None:
-    """Raise where the search did not end at a maximum."""
+    """Raise NotSupportedError if the search did not end at a maximum; `what` names the method."""
     if not fit.estimates.newton.converged:
         raise NotSupportedError(
             f"{what} needs finite estimates, and there are none where a hyperplane separates classes.",
@@ -187,13 +255,13 @@ def refuse_no_maximum(fit: FittedModel[LogisticFit], what: str) -> None:
 
 
 def rows_with_maximum(fit: FittedModel[LogisticFit], what: str) -> Blocks:
-    """The rows of a fit whose search ended at a maximum."""
+    """Return the rows of a fit whose search ended at a maximum; else raise NotSupportedError."""
     refuse_no_maximum(fit, what)
     return fit.rows(what)
 
 
 def check_statsmodels(fit: FittedModel[LogisticFit]) -> None:
-    """Raise NotSupportedError if statsmodels has no such model, or the fit has no estimates or rows."""
+    """Raise NotSupportedError if statsmodels does not have the model, or the fit lacks estimates or rows."""
     if fit.estimates.bias_reduction:
         raise NotSupportedError(
             "statsmodels has no logistic regression with Firth's penalty.",
@@ -207,7 +275,7 @@ def check_statsmodels(fit: FittedModel[LogisticFit]) -> None:
 
 
 def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
-    """Results of statsmodels at the estimates; see `LogisticResults.to_statsmodels`."""
+    """Return results of statsmodels at the estimates; see `LogisticResults.to_statsmodels`."""
     blocks = rows_with_maximum(fit, "to_statsmodels()")
     from statsmodels.base.model import LikelihoodModelResults
     from statsmodels.discrete import discrete_model
@@ -231,7 +299,7 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
         results = discrete_model.MultinomialResults
         wrapper = discrete_model.MultinomialResultsWrapper
         params = estimates.params()
-    # Its own search would begin again from raw columns, whose offsets and units cost digits.
+    # statsmodels' own search would start from raw columns, whose offsets and units lose precision.
     kind = "nonrobust" if estimates.robust is None else estimates.robust.kind
     ended = LikelihoodModelResults(model, params, estimates.cov_params(), scale=1.0)
     ended.cov_type = kind
@@ -241,7 +309,7 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
 
 
 def _design(fit: FittedModel[LogisticFit], blocks: Blocks) -> tuple[pd.DataFrame, Codes]:
-    """The design of the rows of a fit, the constant first, and their classes."""
+    """Return the design matrix of the rows of a fit, the constant first, and their class codes."""
     rows = gathered_rows(blocks)
     values = np.column_stack([np.ones(len(rows.x)), rows.x])
     index = blocks.table.index[rows.positions]
@@ -251,21 +319,21 @@ def _design(fit: FittedModel[LogisticFit], blocks: Blocks) -> tuple[pd.DataFrame
 PASSES = "logistic regression, passes over the rows"
 
 FAR = 1e3
-"""How many times the middle distance of rows from their median a row is away that is far."""
+"""A row is an outlier if its distance from the median of the rows exceeds FAR times the median distance."""
 
 ANY = 1e-20
-"""Share of the information at the class proportions that is enough beside far rows."""
+"""Smallest share of the information at the class proportions that is accepted if there are outliers."""
 
 NOT_FINITE = 2**14
-"""Numbers of a table up to which its rows stay in memory for a search."""
+"""Largest number of values of a table that is kept in memory for one search."""
 
 OVERLAP = "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
 
 
 def refuse_empty_cells(blocks: Blocks) -> None:
-    """Raise where a category has rows, but none of some class: the indicator of the category separates.
+    """Raise SeparationError if a category has rows but none of some class: its indicator separates.
 
-    A pass over the labels shows it, before any product of columns is formed.
+    A pass over the labels finds this before columns are multiplied.
     """
     classes = blocks.design.levels
     said = []
@@ -293,7 +361,7 @@ def refuse_empty_cells(blocks: Blocks) -> None:
 
 
 def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
-    """The certificate by linear programming."""
+    """Return a certificate of separation or overlap, found by linear programming."""
     rows = gathered_rows(blocks)
     columns = fit.frame.columns(rows.x)
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
@@ -312,7 +380,24 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
 
 
 def _overlap_of_far_rows(proof: Separation, rows: GatheredRows, n_classes: int) -> Separation:
-    """A separation in part, or that there is none where all but a few far rows seemed to lie on the plane."""
+    """Repeat the test for partial separation with outliers scaled down.
+
+    A few outliers can make all other rows appear to lie on the plane.
+
+    Parameters
+    ----------
+    proof : Separation
+        Partial separation that a linear program found.
+    rows : GatheredRows
+        The rows.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    Separation
+        `proof`, or a proof of overlap by the scaled rows.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         even = evened_rows(rows.x) if np.isfinite(np.ptp(rows.x, axis=0)).all() else None
     if even is None or not FAR < even.size.max() < np.inf:
@@ -326,7 +411,22 @@ def _overlap_of_far_rows(proof: Separation, rows: GatheredRows, n_classes: int) 
 
 
 def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> LogisticFit | None:
-    """The fit of such terms to other weights of the rows, or other columns; None where it has no maximum."""
+    """Refit to rows with other weights or other columns.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+        The estimates from which the search starts.
+    terms : tuple of str
+        Columns of the fit.
+    blocks : Blocks
+        The rows.
+
+    Returns
+    -------
+    LogisticFit or None
+        None if the likelihood has no maximum.
+    """
     codes = used_codes(blocks)
     weights = None if blocks.weights is None else blocks.weights[codes >= 0]
     counts = np.bincount(codes[codes >= 0], weights, len(blocks.design.levels)).astype(np.float64)
@@ -338,13 +438,16 @@ def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> 
     with np.errstate(over="ignore", invalid="ignore"):
         if not evened_rows(x).size.max() > FAR:
             return refit
-    # Far rows have most of the information of the columns of all rows, so that the others seem to have none.
+    # Outliers dominate the information matrix, and the other rows seem to have none: lower the threshold.
     begun = fit.of_columns(reading.class_moments(blocks, "pooled"))
     return begun.refit(cached_rows(blocks, 0), counts, ANY)
 
 
 def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
-    """The certificate that a maximum is: at a score of zero the probabilities are the weights."""
+    """Return the certificate of overlap that a maximum implies.
+
+    At a score of zero the fitted probabilities are weights with which the differences of rows cancel.
+    """
     rule = fit.rule(np.log(fit.counts / fit.counts.sum()))
     rows = gathered_rows(blocks)
     weights = posteriors(rule.scores(rows.x))
@@ -357,12 +460,27 @@ def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
 
 
 def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certificate | None:
-    """What becomes of a search that did not converge: a warning or an error; None where classes overlap."""
+    """Raise an error or warn if the search did not converge because classes are separated.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+        The last estimates of the search.
+    blocks : Blocks
+        The rows.
+    warn : bool
+        Whether to warn instead of raising SeparationError.
+
+    Returns
+    -------
+    Certificate or None
+        None if the classes overlap.
+    """
     certificate = certify(fit, blocks)
     if certificate.kind == "overlap":
         return None
     if not warn:
-        # The covariance of many columns takes shrinkage.
+        # With many columns LDA needs a shrunk covariance.
         moments = fit.moments
         wide = moments.n_columns > moments.rows.sum() - moments.n_classes
         other = 'lda(covariance="shrunk")' if wide else "lda()"
@@ -382,7 +500,7 @@ def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certif
 
 
 def _refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
-    """Raise a DataError where classes overlap and the search has not found the maximum."""
+    """Raise DataError if the search has not found the maximum, although the classes overlap."""
     steps = fit.newton.steps
     if fit.newton.converged:
         return
@@ -413,7 +531,40 @@ def searched(
     bias_reduction: bool,
     warn: bool,
 ) -> tuple[LogisticFit, Certificate | None]:
-    """The fit, as of `regression.logistic.fit_logistic`, and the certificate where classes are separated."""
+    """Maximize the likelihood, and find out whether classes are separated if the search does not converge.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    moments : ClassMoments
+        Class moments of the rows.
+    prior : (K,) float64
+        Prior probabilities of the classes.
+    reference : int
+        Code of the reference class.
+    estimated_prior : bool
+        Whether the prior was estimated by the class proportions.
+    tol, maxiter : float, int
+        Tolerance and largest number of steps.
+    bias_reduction : bool
+        Whether to use Firth's penalty.
+    warn : bool
+        Whether separated classes cause a warning instead of an error.
+
+    Returns
+    -------
+    fit : LogisticFit
+    certificate : Certificate or None
+        A certificate of separation; None if the classes overlap.
+
+    Raises
+    ------
+    SeparationError
+        Classes are separated, and `warn` is False.
+    DataError
+        The classes overlap, but the search does not converge.
+    """
     table = cached_rows(blocks, NOT_FINITE)
     with Progress(0, PASSES) as progress:
         rows = CountedPasses(table, progress)
@@ -439,6 +590,7 @@ def searched(
 
 
 def _unfinished_penalized(fit: LogisticFit, maxiter: int) -> DataError:
+    """Return the error of a search with bias reduction that did not converge, with the likely cause."""
     steps = fit.newton.steps
     message = f"The penalized likelihood has not converged in {steps} step{'s' * (steps != 1)}"
     if steps >= PENALIZED_STEPS * maxiter:
@@ -460,7 +612,22 @@ def _unfinished_penalized(fit: LogisticFit, maxiter: int) -> DataError:
 def _separation_message(
     proof: Separation, pairs: list[ClassPair], fit: LogisticFit, blocks: Blocks, positions: Codes
 ) -> str:
-    # Slopes of columns of unit variance over all rows say which columns the hyperplane uses.
+    # Slopes of columns with unit variance show which columns the hyperplane uses.
+    """Describe which classes are separated, by which columns, and which rows lie on the plane.
+
+    Parameters
+    ----------
+    proof : Separation
+        The proof, with coefficients in standard units.
+    pairs : list of ClassPair
+        The separated pairs of classes.
+    fit : LogisticFit
+        The last estimates, for units of the columns.
+    blocks : Blocks
+        The rows, for labels.
+    positions : (n,) int
+        Positions of the rows in the table.
+    """
     slopes = fit.frame.covariance.unwhiten(proof.coef[1:]) * fit.frame.covariance.sd[:, None]
     weight = np.abs(slopes - slopes.mean(axis=1, keepdims=True)).max(axis=1)
     order = [j for j in np.argsort(-weight) if weight[j] > 1e-6 * weight.max()]
@@ -483,6 +650,7 @@ def _separation_message(
 
 
 def _who(pairs: list[ClassPair], blocks: Blocks) -> str:
+    """Describe pairs of classes."""
     levels = blocks.design.levels
     said = " and ".join(f"{levels[pair.first]!r} from {levels[pair.second]!r}" for pair in pairs[:3])
     more = len(pairs) - 3

@@ -1,18 +1,20 @@
-"""Tests of the coefficients of a logistic regression: of hypotheses, of terms, and of nested fits.
+"""Tests of the coefficients of a logistic regression: Wald tests, tests of terms, and of nested fits.
 
-The covariance of the estimates is that of the model, robust, or of groups of rows.
+The results of `logistic`, `stepwise` and comparisons use it. The covariance of the estimates is the inverse
+information, or robust, by row or by group of rows.
 
-Theory. A test of a term says that some combinations L of the coefficients are zero where some others, M, are
-zero already. Of type I, M has the columns of the terms after it; of type II those of the terms that contain
-it, as `a:b` contains `a`; of type III none. Of types I and II, L has the term's own columns. What they test
-depends neither on the coding of factors nor, but for the terms that contain a covariate, on its origin.
+Theory. The test of a term states that some combinations L of the coefficients are zero in a model in which
+other combinations, M, are zero already. For type I, M contains the columns of the terms after it; for type II
+the columns of the terms that contain it (`a:b` contains `a`); for type III M is empty. For types I and II, L
+contains the term's own columns. The tests depend neither on the coding of factors nor on the origin of a
+covariate, except for terms that contain the covariate. For type III, L is the matrix of the term's columns if
+the contrasts of each factor summed to zero: the effects of the term, averaged with equal weight over the
+levels of all other factors, with covariates at zero.
 
-Of type III, L is what the term's columns would be if each factor's contrasts summed to zero: the effects of
-the term, averaged with equal weight over the levels of all other factors, where covariates are zero.
-
-With D(L) the fall of twice the log-likelihood from its maximum to that on L b = 0, the likelihood ratio is
-D(L, M) - D(M) (Fox, 2016, Applied Regression Analysis and Generalized Linear Models, ch. 15). Wald's
-statistic is the same difference of its quadratic approximation at the maximum.
+With D(L) the decrease of twice the log-likelihood from its maximum to the maximum under L b = 0, the
+likelihood ratio is D(L, M) - D(M) (Fox, 2016, Applied Regression Analysis and Generalized Linear Models, ch.
+15). Wald's statistic is the same difference of the quadratic approximation of the log-likelihood at the
+maximum.
 """
 
 from __future__ import annotations
@@ -55,7 +57,24 @@ CovType = Literal["nonrobust", "HC0", "HC1", "cluster"]
 def with_covariance(
     fit: FittedModel[LogisticFit], cov_type: str, groups: Any, convention: str | None
 ) -> FittedModel[LogisticFit]:
-    """The fit with another covariance of its estimates; see `LogisticResults.robust`."""
+    """Return the fit with another covariance of its estimates; see `LogisticResults.robust`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    cov_type : {"HC0", "HC1", "cluster", "nonrobust"}
+        Kind of covariance.
+    groups : str, (n,) array-like or None
+        Group of each row of the table, or the column that contains it.
+    convention : {None, "statsmodels"}
+        Factors for small samples.
+
+    Returns
+    -------
+    FittedModel
+        A copy that shares the rows.
+    """
     check_word("cov_type", cov_type, CovType)
     check_word("convention", convention, ("statsmodels",), optional=True)
     if (cov_type == "cluster") != (groups is not None):
@@ -109,7 +128,27 @@ def with_covariance(
 
 
 def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) -> Floats:
-    """Sums (G, r) of the scores of the groups that have rows in the fit, by the groups (n,) of all rows."""
+    """Sum the scores of the rows by group.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    blocks : Blocks
+        The rows.
+    codes : (n,) int
+        Group of each row of the table; negative for missing groups.
+
+    Returns
+    -------
+    (G, r) float64
+        Sums of the r scores for the groups that have rows in the fit.
+
+    Raises
+    ------
+    DataError
+        A row of the fit has a missing group, or there is only one group.
+    """
     n_groups = int(codes.max(initial=-1)) + 1
     estimates = fit.estimates
     ended = estimates.newton
@@ -145,7 +184,7 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) 
 
 
 def estimator_note(robust: Sandwich | None) -> str:
-    """What the covariance of the estimates is, for a header."""
+    """Describe the covariance of the estimates, for a header."""
     if robust is None:
         return "inverse information"
     if robust.kind == "cluster":
@@ -158,7 +197,21 @@ Hypothesis = tuple[Floats, Floats]
 
 
 def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
-    """Wald's test; see `LogisticResults.wald_test`."""
+    """Wald's test of a hypothesis; see `LogisticResults.wald_test`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    hypothesis : object
+        Names, equations or a matrix.
+    value : float, (r,) array-like or None
+        Right side of the equations; None for their own.
+
+    Returns
+    -------
+    TestResult
+    """
     estimates = fit.estimates
     logistic_search.refuse_no_maximum(fit, "wald_test()")
     index = by_class_and_term(fit.classes[estimates.others], pd.Index(["constant", *fit.terms]))
@@ -192,7 +245,24 @@ def _refuse_singular(numbers: LogisticFit, equations: int) -> NoReturn:
 
 
 def _read(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypothesis:
-    """Contrasts (r, q (p + 1)) in the order of `cov_params`, and the right side (r,)."""
+    """Read a hypothesis as contrasts and right sides.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    hypothesis : object
+        Names, equations or a matrix, or a pair (hypothesis, value).
+    index : MultiIndex
+        (class, term) of the coefficients.
+
+    Returns
+    -------
+    contrasts : (r, q (p + 1)) float64
+        In the order of `cov_params`.
+    values : (r,) float64
+        Right sides.
+    """
     if isinstance(hypothesis, tuple) and len(hypothesis) == 2 and not isinstance(hypothesis[0], str):
         contrasts, _ = _read(fit, hypothesis[0], index)
         return contrasts, _values(hypothesis[1], len(contrasts))
@@ -222,7 +292,21 @@ def _read(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.MultiIndex) 
 
 
 def _labelled(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
-    """A matrix whose columns are named (class, term), or by the term where there are two classes."""
+    """Read a matrix with columns (class, term), or only term for two classes, as contrasts.
+
+    Parameters
+    ----------
+    matrix : DataFrame
+        Contrasts; coefficients without a column have zeros.
+    index : MultiIndex
+        (class, term) of the coefficients.
+
+    Returns
+    -------
+    contrasts : (r, q (p + 1)) float64
+    values : (r,) float64
+        Right sides, which are zero.
+    """
     names = index if matrix.columns.nlevels == 2 else index.get_level_values("term")
     if not names.is_unique or not matrix.columns.is_unique:
         raise DataError(
@@ -238,6 +322,7 @@ def _labelled(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
 
 
 def _of_matrix(values: Floats) -> Hypothesis:
+    """Return finite contrasts (r, q (p + 1)) with right sides zero (r,), or raise DataError."""
     if not np.isfinite(values).all():
         raise DataError(
             "The matrix of the hypothesis has a value that is missing or infinite.", hint="Give numbers."
@@ -246,7 +331,22 @@ def _of_matrix(values: Floats) -> Hypothesis:
 
 
 def _text(fit: FittedModel[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
-    """A term of the formula, or equations in coefficients, which hold for each class where none is named."""
+    """Read a term of the formula, a column, or equations in coefficients.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    text : str
+        The hypothesis. Equations that do not name classes apply to each class.
+    index : MultiIndex
+        (class, term) of the coefficients.
+
+    Returns
+    -------
+    contrasts : (r, q (p + 1)) float64
+    values : (r,) float64
+    """
     columns = ["constant", *fit.terms]
     q = len(fit.estimates.others)
     parts = logistic_search.parts_of(fit.design_rows)
@@ -274,12 +374,12 @@ def _text(fit: FittedModel[LogisticFit], text: str, index: pd.MultiIndex) -> Hyp
 
 
 def _for_each(q: int, rows: Floats) -> Floats:
-    """Contrasts (r, p + 1) for each class."""
+    """Repeat contrasts (r, p + 1) for each of q classes, as a matrix (q r, q (p + 1))."""
     return np.asarray(np.kron(np.eye(q), rows), dtype=np.float64)
 
 
 def _values(value: Any, count: int) -> Floats:
-    """The right side (r,) of equations; one number is that of all."""
+    """Validate the right side of `count` equations; return it as (count,). One number applies to all."""
     try:
         values = np.atleast_1d(np.asarray(value, dtype=np.float64)).ravel()
     except (TypeError, ValueError):
@@ -295,6 +395,7 @@ def _values(value: Any, count: int) -> Floats:
 
 
 def _refuse_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
+    """Raise DataError if an equation is empty or follows from the equations before it."""
     row = dependent_row(contrasts)
     if row is None:
         return
@@ -309,9 +410,12 @@ def _refuse_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
 
 
 class Margins:
-    """Which terms others contain, as `a` is contained in `a:b`.
+    """Marginality of terms: `a` is marginal to `a:b`, which contains it.
 
-    `terms` are those of the formula in R's order, those of fewer factors first, each with its factors.
+    Attributes
+    ----------
+    terms : dict of str to frozenset of str
+        Factors of each term, in R's order (terms of fewer factors first).
     """
 
     def __init__(self, design: Design, terms: Collection[str]) -> None:
@@ -319,12 +423,12 @@ class Margins:
         self.terms = {label: factors[label] for label in sorted(terms, key=lambda label: len(factors[label]))}
 
     def removable(self, chosen: Collection[str], include: Collection[str] = ()) -> list[str]:
-        """Chosen terms that no other chosen term contains, but for those that stay, in R's order."""
+        """Return chosen terms that no other chosen term contains, except terms of `include`, in R's order."""
         inside = {a for a in chosen for b in chosen if self.terms[a] < self.terms[b]}
         return [a for a in self.terms if a in chosen and a not in inside and a not in include]
 
     def addable(self, chosen: Collection[str]) -> list[str]:
-        """Terms that are not chosen, of which all terms are that they contain, in R's order."""
+        """Return terms that are not chosen but whose marginal terms all are, in R's order."""
 
         def is_addable(a: str) -> bool:
             return all(b in chosen for b, factors in self.terms.items() if factors < self.terms[a])
@@ -333,6 +437,7 @@ class Margins:
 
 
 def _factors(design: Design, text: str) -> frozenset[str]:
+    """Return the factors of a term of a design."""
     if design.spec is None:
         return frozenset({text})
     for product in design.spec.products:
@@ -343,7 +448,17 @@ def _factors(design: Design, text: str) -> frozenset[str]:
 
 
 class TermFit(NamedTuple):
-    """A fit to some terms; the deviance is without a penalty, and the numbers of no term are None."""
+    """A fit to some of the terms.
+
+    Attributes
+    ----------
+    deviance : float
+        Minus twice the log-likelihood, without a penalty.
+    parameters : int
+        Number of free parameters.
+    numbers : LogisticFit or None
+        The estimates; None for a model with only constants.
+    """
 
     deviance: float
     parameters: int
@@ -351,7 +466,7 @@ class TermFit(NamedTuple):
 
 
 class TermFits:
-    """Fits to some terms of a formula, to the rows that are complete in all; no column is collinear."""
+    """Cached fits to subsets of the terms of a formula, to the rows that are complete in all terms."""
 
     def __init__(
         self,
@@ -363,6 +478,23 @@ class TermFits:
         tol: float = logistic.TOLERANCE,
         maxiter: int = logistic.MOST_STEPS,
     ) -> None:
+        """Prepare fits to the rows; columns must not be collinear.
+
+        Parameters
+        ----------
+        blocks : Blocks
+            The rows.
+        moments : ClassMoments
+            Class moments of the rows.
+        reference : int
+            Code of the reference class.
+        bias_reduction : bool
+            Whether to use Firth's penalty.
+        tol : float
+            Tolerance of the search.
+        maxiter : int
+            Largest number of steps.
+        """
         self.parts = logistic_search.parts_of(blocks)
         self.margins = Margins(blocks.design, self.parts)
         self._blocks = blocks
@@ -373,24 +505,24 @@ class TermFits:
         self._known: dict[frozenset[str], TermFit] = {}
 
     def columns(self, terms: Collection[str]) -> list[int]:
-        """Positions of the columns of terms."""
+        """Return the positions of the columns of terms."""
         chosen = set(terms)
         return sorted(j for label, columns in self.parts.items() if label in chosen for j in columns)
 
     def rows(self, terms: Collection[str]) -> RowBlocks:
-        """The rows of the columns of terms."""
+        """Return the rows with only the columns of terms."""
         keep = self.columns(terms)
         if self._rows is self._blocks:
             return self._blocks.columns(keep)
         return ColumnBlocks(self._rows, keep)
 
     def fit(self, terms: Collection[str]) -> TermFit:
-        """The fit to some terms.
+        """Fit to some terms, or return the cached fit.
 
         Raises
         ------
         DataError
-            The search did not converge, as where the classes are separated.
+            The search did not converge, for example because the classes are separated.
         """
         key = frozenset(terms)
         if key in self._known:
@@ -416,7 +548,7 @@ class TermFits:
 
 
 def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
-    """Each term removed; see `LogisticResults.drop1`."""
+    """Remove each term in turn; see `LogisticResults.drop1`."""
     blocks = logistic_search.rows_with_maximum(fit, "drop1()")
     if "drop1" in fit.cache:
         kept: pd.DataFrame = fit.cache["drop1"]
@@ -456,7 +588,7 @@ def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
 
 
 class _Pairs:
-    """The rows of two fits side by side; both of the same rows, in the same order."""
+    """Iterate over the columns of two fits to the same rows in the same order, in blocks of equal length."""
 
     def __init__(self, large: Blocks, small: Blocks) -> None:
         self._large = large
@@ -467,7 +599,7 @@ class _Pairs:
         theirs = used_rows(self._small)
         y = np.empty((0, len(self._small.terms)))
         for _, x, _, weights in ours:
-            # Blocks of other widths break at other rows.
+            # The block length depends on the number of columns, so the two fits have different blocks.
             while len(y) < len(x):
                 y = np.concatenate([y, next(theirs)[1]])
             yield x, y[: len(x)], weights
@@ -477,9 +609,24 @@ class _Pairs:
 def likelihood_ratio_on(
     small: FittedModel[LogisticFit], large: FittedModel[LogisticFit]
 ) -> tuple[float, float]:
-    """The likelihood ratio of nested fits to the same rows, and its degrees of freedom.
+    """Likelihood ratio of nested fits to the same rows.
 
-    That of penalized fits is held in the penalized likelihood of the large one.
+    With bias reduction both maxima are of the penalized likelihood of the large fit.
+
+    Parameters
+    ----------
+    small, large : FittedModel
+        The fits; the columns of the small one have to be combinations of the columns of the large one.
+
+    Returns
+    -------
+    statistic : float
+    df : float
+
+    Raises
+    ------
+    DataError
+        The fits are not nested.
     """
     ours, theirs = (logistic_search.rows_with_maximum(fit, "lr_test()") for fit in (large, small))
     nest = profile_likelihood.nesting(_Pairs(ours, theirs), large.estimates.frame, small.estimates.frame)
@@ -503,9 +650,14 @@ def likelihood_ratio_on(
 
 
 class _TermTest(NamedTuple):
-    """What a test of a term says of the coefficients (p + 1) of one class: combinations that are zero.
+    """Hypothesis of the test of a term, on the coefficients (p + 1) of each class.
 
-    L (r, p + 1) are those of the term, M (s, p + 1) those that are zero in both models.
+    Attributes
+    ----------
+    contrasts : (r, p + 1) float64
+        Combinations L that are tested for zero.
+    in_both : (s, p + 1) float64
+        Combinations M that are zero in both models.
     """
 
     contrasts: Floats
@@ -513,7 +665,7 @@ class _TermTest(NamedTuple):
 
 
 def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], kind: TestType) -> pd.DataFrame:
-    """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
+    """Likelihood ratio test of each term of the formula; see `LogisticResults.lr_test`."""
     blocks = logistic_search.rows_with_maximum(fit, "lr_test(by=)")
     key = f"likelihood ratios by term, type {kind}"
     if key in fit.cache:
@@ -521,7 +673,7 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], kind: TestType) -> 
         return kept.copy()
     tests = _tests(blocks, kind)
     rows = logistic_search.cached_rows(blocks, logistic_search.FEW)
-    # Each once, as terms can have what is zero in both models in common.
+    # Maximize once for each set of zeros, because tests of several terms can share a model.
     planes = {
         zeros.tobytes(): profile_likelihood.normals_of(fit.estimates, zeros)
         for test in tests.values()
@@ -572,7 +724,7 @@ def wald_by_term(fit: FittedModel[LogisticFit], kind: TestType) -> pd.DataFrame:
 
 
 def type_note(blocks: Blocks) -> str:
-    """What the tests of terms compare, of type II, as a sentence below their table."""
+    """Return a sentence on the models that type II tests of terms compare, for a note below their table."""
     margins = Margins(blocks.design, logistic_search.parts_of(blocks))
     if len(margins.removable(margins.terms)) == len(margins.terms):
         return "Each against the model without the term."
@@ -580,6 +732,21 @@ def type_note(blocks: Blocks) -> str:
 
 
 def _table(statistics: dict[str, float], tests: dict[str, _TermTest], classes: int) -> pd.DataFrame:
+    """Return the table of chi-square tests by term: statistic, df, p.
+
+    Parameters
+    ----------
+    statistics : dict of str to float
+        Statistic of each term.
+    tests : dict of str to _TermTest
+        Hypothesis of each term.
+    classes : int
+        Number of classes except the reference.
+
+    Returns
+    -------
+    DataFrame
+    """
     rows = {}
     for label, statistic in statistics.items():
         df = float(len(tests[label].contrasts) * classes)
@@ -589,7 +756,7 @@ def _table(statistics: dict[str, float], tests: dict[str, _TermTest], classes: i
 
 
 def _tests(blocks: Blocks, kind: TestType) -> dict[str, _TermTest]:
-    """What the tests of the formula's terms say, in the formula's order."""
+    """Return the hypothesis of the test of each term, in the order of the formula."""
     parts = logistic_search.parts_of(blocks)
     margins = Margins(blocks.design, parts)
     order = list(margins.terms)
@@ -609,8 +776,8 @@ def _tests(blocks: Blocks, kind: TestType) -> dict[str, _TermTest]:
 
 
 def _averaged(blocks: Blocks, label: str) -> Floats:
-    """The combinations of type III of a term that others contain."""
-    # A design without one has no term that others contain.
+    """Return the type III contrasts (r, p + 1) of a term that other terms contain."""
+    # The specification exists, because otherwise no term is contained in another.
     spec: Any = blocks.design.spec
     if blocks.keep is not None and len(blocks.keep) < len(blocks.design.terms):
         raise NotSupportedError(
@@ -632,7 +799,7 @@ def _averaged(blocks: Blocks, label: str) -> Floats:
 
 
 def _tested(spec: Spec, factor: int, coding: int) -> Floats:
-    """Contrasts (r, levels) of the levels of a factor that its columns in a term stand for."""
+    """Return contrasts (r, levels) among the levels of a factor that its columns in a term represent."""
     levels = spec.factors[factor].levels
     if levels is None:
         return np.eye(spec.factors[factor].width)
@@ -643,7 +810,22 @@ def _tested(spec: Spec, factor: int, coding: int) -> Floats:
 
 
 def _averages(spec: Spec, term: Product, other: Product) -> Floats | None:
-    """What the coefficients of a product of factors have in the contrasts of a term; None if nothing."""
+    """Return the columns of one product of factors in the type III contrasts of a term.
+
+    Parameters
+    ----------
+    spec : Spec
+        Factors and codings of the design.
+    term : Product
+        The term that is tested.
+    other : Product
+        The product whose coefficients are weighted.
+
+    Returns
+    -------
+    (r, columns of `other`) float64 or None
+        None if the numeric factors of the two differ and the coefficients do not contribute.
+    """
     wanted = dict(term)
     there = dict(other)
     numbers = {j for j in wanted if spec.factors[j].levels is None}
@@ -670,8 +852,8 @@ def _averages(spec: Spec, term: Product, other: Product) -> Floats | None:
     outer = np.ones(())
     for each in parts.values():
         outer = np.multiply.outer(outer, each)
-    # The first factor runs fastest, in the rows by the term's order and in the columns by the other's. What
-    # is in only one of them has length one in the other.
+    # The first factor varies fastest: rows follow the order of the term, columns the order of the other
+    # product. A factor of only one of them has length one in the other.
     at = {factor: 2 * place for place, factor in enumerate(parts)}
     down = [*(at[j] for j in reversed(wanted)), *(at[j] for j in parts if j not in wanted)]
     along = [*(1 + at[j] for j in reversed(there)), *(1 + at[j] for j in parts if j not in there)]

@@ -1,4 +1,7 @@
-"""Marginal effects: what the probabilities of classes change by where a column of the table does."""
+"""Marginal effects: change of the class probabilities when a column of the table changes.
+
+`LogisticResults.marginal_effects` uses this module.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,22 @@ from discrim.models.regression.logistic_search import refuse_no_maximum
 
 AveragedAt = Literal["overall", "mean"]
 SLOPE = "dy/dx"
-"""What the effect of a column of numbers is called."""
+"""Name of the effect of a column of numbers, a derivative."""
 
 ROWS = 4096
-"""Rows of a formula's columns that are made at once."""
+"""Number of rows for which the columns of a formula are computed at once."""
 
 
 class Change(NamedTuple):
-    """One line of the table: a column, and the values between which it changes; None of a slope."""
+    """A change of a column, one row of the table of marginal effects.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    first, then : object
+        Values between which the column changes; None for a derivative.
+    """
 
     column: str
     first: Any = None
@@ -44,7 +55,7 @@ class Change(NamedTuple):
 
     @property
     def words(self) -> str:
-        """As the table names it."""
+        """Label of the change in the table."""
         return SLOPE if self.then is None else f"{self.then} - {self.first}"
 
 
@@ -58,7 +69,29 @@ def marginal_effects(
     level: float,
     unseen: Unseen | None,
 ) -> pd.DataFrame:
-    """Marginal effects with standard errors; see `LogisticResults.marginal_effects`."""
+    """Table of marginal effects with standard errors; see `LogisticResults.marginal_effects`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    at : {"overall", "mean"}, mapping or Series
+        Rows or values at which the effects are computed.
+    data : table or None
+        Rows to average over; None for the rows of the fit.
+    columns : str, list of str or None
+        Columns that change; None for all.
+    dummy : bool
+        Whether columns of 0 and 1 change from 0 to 1.
+    level : float
+        Level of the intervals.
+    unseen : {"raise", "missing"} or None
+        Treatment of unseen levels.
+
+    Returns
+    -------
+    DataFrame
+    """
     values = dict(at) if isinstance(at, Mapping | pd.Series) else None
     if values is None:
         check_word("at", at, AveragedAt)
@@ -69,7 +102,7 @@ def marginal_effects(
     wanted = _wanted(columns, rows.names)
     survey = rows.survey()
     changes = [change for name in wanted for change in rows.changes(name, survey, dummy=dummy)]
-    # What a given prior moves the log odds of the classes by, (K,).
+    # Shift (K,) of the log odds due to a prior other than the class proportions.
     estimates = fit.estimates
     shift = np.zeros(len(fit.classes))
     if not estimates.estimated_prior:
@@ -82,11 +115,31 @@ def marginal_effects(
 def _table(
     fit: FittedModel[LogisticFit], changes: list[Change], effects: list[Effect], total: float, half: float
 ) -> pd.DataFrame:
+    """Return the table of marginal effects with standard errors by the delta method.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    changes : list of Change
+        The changes.
+    effects : list of Effect
+        Effect and Jacobian of each change, summed over the rows.
+    total : float
+        Weight of the rows, by which the sums are divided.
+    half : float
+        Normal quantile of the level of the intervals.
+
+    Returns
+    -------
+    DataFrame by (class, column, change)
+        estimate, se, z, p, low, high.
+    """
     estimates = fit.estimates
     root = estimates.root_in_frame()
     known = estimates.constants_known()
     p1 = len(estimates.newton.coef)
-    # Of two classes one is what the other lacks.
+    # With two classes the effects on one are the negative of the effects on the other.
     classes = estimates.others if len(fit.classes) == 2 else list(range(len(fit.classes)))
     lines = []
     index = []
@@ -109,6 +162,7 @@ def _table(
 
 
 def _wanted(columns: Any, names: list[str]) -> list[str]:
+    """Validate `columns=`; return the names of the columns that change."""
     if columns is None:
         return names
     wanted = [columns] if isinstance(columns, str) else columns
@@ -127,7 +181,23 @@ def _wanted(columns: Any, names: list[str]) -> list[str]:
 
 
 def _with_values(fit: FittedModel[LogisticFit], blocks: Blocks, values: dict[Any, Any], gaps: Gaps) -> Blocks:
-    """The rows with one value in each of some columns."""
+    """Return the rows with fixed values in some columns.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    blocks : Blocks
+        The rows.
+    values : dict
+        Value of each column that is replaced.
+    gaps : Gaps
+        Treatment of unseen levels.
+
+    Returns
+    -------
+    Blocks
+    """
     names = list(blocks.design.columns)
     unknown = [name for name in values if name not in names]
     if unknown or not values:
@@ -149,7 +219,19 @@ def _with_values(fit: FittedModel[LogisticFit], blocks: Blocks, values: dict[Any
 
 
 class _Survey(NamedTuple):
-    """What a first pass tells of the rows: weight, columns of numbers, those of 0 and 1, and categories."""
+    """Statistics of the rows from a first pass.
+
+    Attributes
+    ----------
+    total : float
+        Sum of the weights.
+    means : dict of str to float
+        Weighted means of the columns of numbers.
+    binary : set of str
+        Columns of numbers that contain only 0 and 1.
+    shares : dict of int to (levels,) float64
+        Proportions of the levels of each category.
+    """
 
     total: float
     means: dict[str, float]
@@ -158,11 +240,24 @@ class _Survey(NamedTuple):
 
 
 class _AveragedRows:
-    """The rows over which effects are averaged: those of the fit, or of another table."""
+    """Rows over which effects are averaged, and the effects on them."""
 
     def __init__(
         self, fit: FittedModel[LogisticFit], data: Any, unseen: Unseen | None, values: dict[Any, Any] | None
     ) -> None:
+        """Read the rows.
+
+        Parameters
+        ----------
+        fit : FittedModel
+            The fitted model.
+        data : table or None
+            Rows to average over; None for the rows of the fit.
+        unseen : {"raise", "missing"} or None
+            Treatment of unseen levels.
+        values : dict or None
+            Values that replace columns in all rows.
+        """
         self._fit = fit
         self._numbers = fit.estimates
         self._of_fit = data is None
@@ -170,7 +265,7 @@ class _AveragedRows:
             blocks = fit.rows("marginal_effects()", "pass data=")
         else:
             blocks = fit.new_rows(data, Gaps(unseen))
-        # Which rows count, and how often, is told by those before values are put in their columns.
+        # Weights and missing values are taken from the original rows, before columns are replaced.
         self._counted = blocks
         self._blocks = blocks if values is None else _with_values(fit, blocks, values, Gaps(unseen))
         self._plain = blocks.design.spec is None
@@ -184,7 +279,11 @@ class _AveragedRows:
             )
 
     def _pieces(self) -> Iterator[tuple[Any, Floats]]:
-        """Rows x (m, p) of a plain design, or those that a formula reads, and weights, piece by piece."""
+        """Iterate over the rows in pieces, with their weights (m,).
+
+        The rows are arrays x (m, p) for a plain design, whose columns are columns of the table, else a
+        RowRange of the table.
+        """
         if self._plain:
             yield from self._plain_pieces()
             return
@@ -199,7 +298,7 @@ class _AveragedRows:
                 yield rows, weights[start:stop][here]
 
     def _used(self) -> tuple[Any, Floats]:
-        """Which rows (n,) of the table count, and their weights."""
+        """Return a mask (n,) of the rows of the table that are averaged, and their weights (n,)."""
         blocks = self._blocks
         counted = self._counted
         if self._of_fit:
@@ -212,6 +311,7 @@ class _AveragedRows:
         return used, np.ones(blocks.table.nrows)
 
     def _plain_pieces(self) -> Iterator[tuple[Any, Floats]]:
+        """Iterate over the rows x (m, p) of a plain design with their weights (m,)."""
         k = len(self._fit.classes)
         q = len(self._numbers.others)
         m = max(marginal.PIECE // (k * q + len(self.names) + 1), 64)
@@ -229,7 +329,7 @@ class _AveragedRows:
                 yield x[start : start + m], times[start : start + m]
 
     def survey(self) -> _Survey:
-        """What a first pass tells."""
+        """Collect weights, means, binary columns and proportions of levels in a first pass."""
         total = 0.0
         sums = dict.fromkeys(self.names, 0.0)
         binary = set(self.names)
@@ -242,7 +342,7 @@ class _AveragedRows:
                     binary.discard(name)
                     continue
                 values = rows[:, j] if self._plain else rows.numbers(name)
-                # From a value of their own, so that an offset costs no digits.
+                # Sum differences from the first value; a large offset would lose precision.
                 first = centres.setdefault(name, float(values[0]))
                 sums[name] += float((values - first) @ weights)
                 if name in binary and not ((values == 0) | (values == 1)).all():
@@ -258,7 +358,22 @@ class _AveragedRows:
         return _Survey(total, means, binary, {i: size / total for i, size in shares.items()})
 
     def changes(self, name: str, survey: _Survey, *, dummy: bool) -> list[Change]:
-        """How a column is made to change."""
+        """Return the changes of a column.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        survey : _Survey
+            Statistics of the rows.
+        dummy : bool
+            Whether columns of 0 and 1 change from 0 to 1.
+
+        Returns
+        -------
+        list of Change
+            For a category one for each level except the first.
+        """
         design = self._blocks.design
         levels = category_of(design, self._functions, name)
         if levels is not None:
@@ -270,7 +385,20 @@ class _AveragedRows:
         return [Change(name)]
 
     def overall(self, changes: list[Change], shift: Floats) -> list[Effect]:
-        """The effects summed over the rows."""
+        """Sum the effects over the rows.
+
+        Parameters
+        ----------
+        changes : list of Change
+            The changes.
+        shift : (K,) float64
+            Shift of the log odds due to the prior.
+
+        Returns
+        -------
+        list of Effect
+            One for each change.
+        """
         sums: list[Effect] = []
         with Progress(0, "marginal effects") as progress:
             for rows, weights in self._pieces():
@@ -280,13 +408,31 @@ class _AveragedRows:
         return sums
 
     def _of_piece(self, rows: Any, changes: list[Change], shift: Floats, weights: Floats) -> Iterator[Effect]:
+        """Compute the effects of the changes, summed over a piece of the rows.
+
+        Parameters
+        ----------
+        rows : (m, p) float64 or RowRange
+            The rows, as `_pieces` yields them.
+        changes : list of Change
+            The changes.
+        shift : (K,) float64
+            Shift of the log odds due to the prior.
+        weights : (m,) float64
+            Weights of the rows.
+
+        Returns
+        -------
+        iterator of Effect
+            One for each change.
+        """
         if not self._plain:
             changing = Changing(self._blocks.design, rows, self._functions)
             return self._of_changing(changing, changes, shift, weights)
         frame = self._numbers.frame
 
         def moved(j: int, value: float) -> Floats:
-            """The rows in the frame, with one value in a column."""
+            """Return the rows in standard coordinates (p + 1, m), with one value in column j."""
             others = np.array(rows)
             others[:, j] = value
             return frame.columns(others)
@@ -301,7 +447,26 @@ class _AveragedRows:
         shift: Floats,
         weights: Floats,
     ) -> Iterator[Effect]:
-        """Effects of columns as they stand in the table; z are rows in the frame, where they may be moved."""
+        """Compute the effects of columns that the formula uses without transformation.
+
+        Parameters
+        ----------
+        z : (r + 1, m) float64
+            Rows in standard coordinates.
+        moved : callable
+            Function of a column and a value that returns z with this value in the column.
+        changes : list of Change
+            The changes.
+        shift : (K,) float64
+            Shift of the log odds due to the prior.
+        weights : (m,) float64
+            Weights of the rows.
+
+        Yields
+        ------
+        Effect
+            Summed over the rows, one for each change.
+        """
         for change in changes:
             j = self.names.index(change.column)
             if change.then is None:
@@ -314,6 +479,24 @@ class _AveragedRows:
     def _of_changing(
         self, changing: Changing, changes: list[Change], shift: Floats, weights: Floats
     ) -> Iterator[Effect]:
+        """Compute the effects of columns through the terms of a formula.
+
+        Parameters
+        ----------
+        changing : Changing
+            Computes the columns of the formula for changed values.
+        changes : list of Change
+            The changes.
+        shift : (K,) float64
+            Shift of the log odds due to the prior.
+        weights : (m,) float64
+            Weights of the rows.
+
+        Yields
+        ------
+        Effect
+            Summed over the rows, one for each change.
+        """
         fit = self._numbers
         frame = self._numbers.frame
         keep = slice(None) if self._blocks.keep is None else list(self._blocks.keep)
@@ -332,14 +515,29 @@ class _AveragedRows:
             yield levels[change.column, change.then].less(levels[change.column, change.first])
 
     def _unit(self, j: int) -> Floats:
-        """What a row of the frame changes by, (p, 1), for one unit of a column."""
+        """Return the change (p, 1) of a row in standard coordinates for one unit of column j."""
         frame = self._numbers.frame
         unit = np.zeros((len(frame.scale), 1))
         unit[j] = frame.scale[j]
         return np.asarray(frame.covariance.whiten(unit))
 
     def at_means(self, changes: list[Change], survey: _Survey, shift: Floats) -> list[Effect]:
-        """The effects on a row whose columns are at their means."""
+        """Compute the effects on one row whose columns are at their means.
+
+        Parameters
+        ----------
+        changes : list of Change
+            The changes.
+        survey : _Survey
+            Means and proportions.
+        shift : (K,) float64
+            Shift of the log odds due to the prior.
+
+        Returns
+        -------
+        list of Effect
+            One for each change.
+        """
         one = np.ones(1)
         if not self._plain:
             nothing = RowRange(self._blocks.table, 0, 0)
@@ -354,7 +552,7 @@ class _AveragedRows:
             z = self._numbers.frame.columns(means[None, :])
 
         def moved(j: int, value: float) -> Floats:
-            """The row of means in the frame, with one value in a column."""
+            """Return the row of means in standard coordinates (p + 1, 1), with one value in column j."""
             other = z.copy()
             other[1:] += (value - means[j]) * self._unit(j)
             return other

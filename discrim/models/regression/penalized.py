@@ -1,6 +1,7 @@
-"""Logistic regression with a ridge, lasso or elastic net penalty, of a strength that folds may choose.
+"""Logistic regression with a ridge, lasso or elastic net penalty, whose strength folds may choose.
 
-It has coefficients and the path of its strengths. Standard errors, tests and intervals are refused.
+`logistic` uses it for `penalty=`. The results have coefficients and the path over strengths; standard errors,
+tests and intervals raise NotSupportedError.
 """
 
 from __future__ import annotations
@@ -61,18 +62,18 @@ class Penalty(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrengthSearch:
-    """How a penalized fit is made: at the strength of its penalty, or at one that folds choose.
+    """Options of a penalized fit: a fixed strength, or the choice of one by cross-validation.
 
     Attributes
     ----------
     penalty : Ridge, Lasso or ElasticNet
-        The penalty that was asked for.
+        The penalty that the user passed.
     tol : float
-        Largest violation of the conditions of a minimum, as a share of the strength.
+        Largest violation of the conditions of a minimum, relative to the strength.
     maxiter : int
         Largest number of steps.
     folds : TuningFolds, optional
-        Folds of the choice of a strength, if the penalty has none.
+        Folds of the choice of a strength, if the penalty does not fix it.
     """
 
     penalty: AnyPenalty
@@ -82,7 +83,23 @@ class StrengthSearch:
 
     @classmethod
     def of_rows(cls, penalty: AnyPenalty, tol: float, maxiter: int, blocks: Blocks) -> Self:
-        """Return the search for a penalty, with folds of the rows if its strength is to be chosen."""
+        """Return the options of a fit, with folds of the rows if the strength is to be chosen.
+
+        Parameters
+        ----------
+        penalty : Ridge, Lasso or ElasticNet
+            The penalty that the user passed.
+        tol : float
+            Largest violation of the conditions of a minimum, relative to the strength.
+        maxiter : int
+            Largest number of steps.
+        blocks : Blocks
+            The rows.
+
+        Returns
+        -------
+        StrengthSearch
+        """
         chosen = penalty.strength is None
         folds = TuningFolds.read(penalty.folds, penalty.seed, blocks) if chosen else None
         return cls(penalty, tol, int(maxiter), folds)
@@ -94,7 +111,17 @@ class StrengthSearch:
 
 
 def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> None:
-    """Raise a DataError for options of a fit without a penalty beside one."""
+    """Raise DataError for options of `logistic` that cannot be combined with a penalty.
+
+    Parameters
+    ----------
+    bias_reduction : bool
+        Has to be False.
+    separation : {"raise", "warn"}
+        Only validated.
+    collinear : {"raise", "drop"}
+        Has to be "raise".
+    """
     reading.check_word("separation", separation, Separation)
     reading.check_word("collinear", collinear, Collinear)
     if bias_reduction:
@@ -109,18 +136,41 @@ def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> Non
 
 
 CONSTANT = 1e-10
-"""Share of its standard deviation over all rows below which a column is constant over some of them."""
+"""Largest standard deviation, relative to all rows, of a column that counts as constant in a subset."""
 
 
 class Path(NamedTuple):
-    """Fits along strengths: a table of strength, df, explained, of a choice deviance, se and error too."""
+    """Fits along decreasing strengths.
+
+    Attributes
+    ----------
+    table : DataFrame
+        strength, df, explained; after a choice also deviance, se and error.
+    ends : list of Ended
+        The fit at each strength.
+    """
 
     table: pd.DataFrame
     ends: list[Ended]
 
 
 def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: float = np.inf) -> Path:
-    """Fits along the strengths of the grid, or evenly spaced ones, down to some strength at least."""
+    """Fit along the strengths of the grid, or along evenly spaced ones.
+
+    Parameters
+    ----------
+    model : Likelihood
+        The standardized rows.
+    search : StrengthSearch
+        Penalty, grid and largest number of steps.
+    within : float
+        Strength of the fit. A path over evenly spaced strengths may stop early, once the fit hardly improves,
+        unless this strength is smaller than all of them.
+
+    Returns
+    -------
+    Path
+    """
     strengths = search.grid
     if strengths is None:
         strengths = core.strengths_of(model, search.penalty.l1_ratio, search.penalty.n_strengths)
@@ -141,6 +191,17 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
 
 
 def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: StrengthSearch) -> None:
+    """Raise DataError if a fit of a path did not converge.
+
+    Parameters
+    ----------
+    ends : list of Ended
+        The fits.
+    strengths : (L,) float64
+        Their strengths.
+    search : StrengthSearch
+        The options, for the hint.
+    """
     for ended, strength in zip(ends, strengths.tolist(), strict=False):
         if not ended.converged:
             raise DataError(
@@ -152,11 +213,31 @@ def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: StrengthSea
 def _choose_strength(
     blocks: Blocks, model: Likelihood, search: StrengthSearch, prior: Floats, *, sampled: bool
 ) -> tuple[int, Path]:
-    """The position of the strength that is chosen, and the path.
+    """Choose the strength by cross-validation.
 
-    Each fold is judged by the path of the other rows, on the strengths of all rows. The deviance is that of a
-    row, -2 log P, with weights; its standard error is that of the means of the folds, as cv.glmnet's. The
-    error counts rows by the labels under the prior, which may be sampled, the class proportions.
+    The test rows of each fold are predicted by the path of the other rows, at the strengths of the path of
+    all rows. The deviance is the weighted mean of -2 log P over test rows; its standard error is computed
+    from the means of the folds, as in cv.glmnet.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows, for labels and folds.
+    model : Likelihood
+        The standardized rows.
+    search : StrengthSearch
+        Penalty, folds and rule of the choice.
+    prior : (K,) float64
+        Prior probabilities, which the predicted labels and the error use.
+    sampled : bool
+        Whether the prior was estimated by the class proportions.
+
+    Returns
+    -------
+    position : int
+        Position of the chosen strength in the path.
+    path : Path
+        Its table has the columns deviance, se and error.
     """
     path = _coefficient_path(model, search)
     strengths = path.table["strength"].to_numpy()
@@ -218,7 +299,7 @@ def _choose_strength(
 
 
 def _training_and_judged(blocks: Blocks, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
-    """For each fold or split how often each row (n,) that is used is learnt from, and judged."""
+    """Return how often each used row (n,) is in the training and in the test set, for each fold or split."""
     if folds.splits:
         return [(split.train, split.test) for split in used_splits(folds.splits, blocks)]
     codes = used_codes(blocks)
@@ -228,9 +309,20 @@ def _training_and_judged(blocks: Blocks, folds: TuningFolds) -> list[tuple[Float
 
 
 def _without(model: Likelihood, times: Floats) -> tuple[Likelihood, Floats, Floats] | None:
-    """Some of the rows as often as is said, standardized by themselves, and their means and deviations.
+    """Return the rows of a training set, standardized by their own means and standard deviations.
 
-    None where a class has no row. A column that is constant over them has no part.
+    Parameters
+    ----------
+    model : Likelihood
+        All rows.
+    times : (n,) float64
+        How often each row is in the training set.
+
+    Returns
+    -------
+    tuple of Likelihood, (p,) float64, (p,) float64, or None
+        Rows, means and standard deviations. Columns that are constant in the training set are set to zero.
+        None if a class is empty.
     """
     at = np.flatnonzero(times)
     weights = model.weights[at] * times[at]
@@ -249,16 +341,16 @@ def _without(model: Likelihood, times: Floats) -> tuple[Likelihood, Floats, Floa
 
 
 COPIES = 3
-"""Times that the rows are in memory: as they are, those of a fold, and those of the columns in the search."""
+"""Number of copies of the rows in memory: all rows, a training set, and the active columns of the search."""
 
 FUNCTIONS = 8
-"""Times that a search has a number of each row, and of each column, by class."""
+"""Number of arrays (K, n) and (K, p) that a search needs in memory."""
 
 PASSES = "penalized logistic regression, passes over the rows"
 
 
 def _rows_in_memory(blocks: Blocks, moments: ClassMoments) -> Likelihood:
-    """The rows that moments are of, in memory."""
+    """Read the rows into memory, standardized by their moments; raise an error if they need too much."""
     rows = int(moments.rows.sum())
     p = moments.n_columns
     refuse_beyond_memory(
@@ -287,14 +379,36 @@ def penalized(
     reference: int,
     search: StrengthSearch,
 ) -> FittedModel[PenalizedFit]:
-    """The fit of a table."""
+    """Fit a penalized logistic regression to rows.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    moments : ClassMoments
+        Diagonal class moments of the rows.
+    prior : (K,) float64
+        Prior probabilities of the classes.
+    options : mapping
+        Options of the verb.
+    estimated_prior : bool
+        Whether the prior was estimated by the class proportions.
+    reference : int
+        Code of the reference class.
+    search : StrengthSearch
+        Penalty and choice of the strength.
+
+    Returns
+    -------
+    FittedModel
+    """
     penalty = search.penalty
     begun = PenalizedFit(
         moments, prior, estimated_prior, reference, penalty.word, 1.0, penalty.l1_ratio, np.zeros((1, 1)),
         0.0, 0.0, 0,
     )  # fmt: skip
     if not penalty.l1_ratio:
-        # A ridge has all coefficients at once, in the space of the rows where these are fewer.
+        # A ridge estimates all coefficients jointly, in the space of the rows if there are fewer rows.
         rank = min(moments.n_columns, int(moments.rows.sum()))
         count = (1 if moments.n_classes == 2 else moments.n_classes) * (rank + 1)
         others = "use penalty='lasso', lda(), naive_bayes() or knn()"
@@ -307,7 +421,32 @@ def penalized(
 def _searched(
     fit: PenalizedFit, blocks: Blocks, moments: ClassMoments, search: StrengthSearch, prior: Floats
 ) -> tuple[PenalizedFit, Path | None]:
-    """The numbers at the strength that is given, or chosen with its path."""
+    """Find the estimates at the strength of the penalty, or at a strength chosen by cross-validation.
+
+    Parameters
+    ----------
+    fit : PenalizedFit
+        A fit whose estimates are replaced.
+    blocks : Blocks
+        The rows.
+    moments : ClassMoments
+        Diagonal class moments of the rows.
+    search : StrengthSearch
+        Penalty and choice of the strength.
+    prior : (K,) float64
+        Prior probabilities of the classes.
+
+    Returns
+    -------
+    fit : PenalizedFit
+    path : Path or None
+        The path of the choice; None for a fixed strength.
+
+    Raises
+    ------
+    DataError
+        The search does not converge.
+    """
     model = _rows_in_memory(blocks, moments)
     strength = search.penalty.strength
     l1_ratio = search.penalty.l1_ratio
@@ -330,7 +469,7 @@ def _searched(
 
 
 def fit_path(fit: FittedModel[PenalizedFit]) -> Path:
-    """The path of a fit, made where it was not."""
+    """Return the path of a fit, which is computed and cached if it does not exist yet."""
     if "along" not in fit.cache:
         model = _rows_in_memory(fit.rows("path"), fit.estimates.moments)
         fit.cache["along"] = _coefficient_path(model, fit.spec.search, within=fit.estimates.strength)
@@ -346,7 +485,7 @@ WAYS_OUT = {
     "to_list": "the estimates are fit.params",
     "separation": "with a penalty the estimates are finite whether or not classes are separated",
 }
-"""What to turn to, in place of what is refused, beside a fit without a penalty."""
+"""Alternatives to methods that are not defined with a penalty, in addition to a fit without a penalty."""
 
 
 class PenalizedLogisticResults(LogisticResults):
@@ -357,13 +496,13 @@ class PenalizedLogisticResults(LogisticResults):
     params : DataFrame, "constant" and terms by the classes but the reference
         Log odds against the reference, in the units of the columns.
     reference : label
-        The class against which the log odds are taken.
+        The class in the denominator of the odds.
 
     Notes
     -----
-    A penalty draws the estimates towards zero by an amount that the rows do not reveal. There are therefore
-    no standard errors, tests or intervals, and no criteria that need a maximum of the likelihood: methods
-    that would give them are refused.
+    A penalty shrinks the estimates towards zero by an amount that cannot be estimated from the rows. Standard
+    errors, tests, intervals and criteria that need a maximum of the likelihood are therefore not defined:
+    methods that would return them raise NotSupportedError.
     """
 
     def __init__(self, fit: FittedModel[Any]) -> None:
@@ -371,6 +510,7 @@ class PenalizedLogisticResults(LogisticResults):
 
     @property
     def _numbers(self) -> PenalizedFit:
+        """The estimates, with the type of a penalized fit."""
         fit: Any = self._fit
         numbers: PenalizedFit = fit.estimates
         return numbers
@@ -383,17 +523,17 @@ class PenalizedLogisticResults(LogisticResults):
 
     @property
     def class_params(self) -> pd.DataFrame:
-        """Coefficients by class: those that are penalized, in the units of the columns.
+        """Penalized coefficients by class, in the units of the columns.
 
-        Shape: "constant" and terms by classes. The coefficients that are penalized. For two classes they are
-        the log odds of the second, beside zeros; for more classes each has its own (the symmetric
-        parametrization), and `params` are their differences.
+        Shape: "constant" and terms by classes. For two classes they are the log odds of the second, and zeros
+        for the first; for more classes each has its own (the symmetric parametrization), and `params` are
+        their differences.
         """
         return pd.DataFrame(self._numbers.class_params(), index=self._columns, columns=self.classes)
 
     @property
     def selected(self) -> pd.Index:
-        """Terms whose coefficient is not zero for some class, from the largest standardized one on."""
+        """Terms with a nonzero coefficient for some class, the largest standardized one first."""
         slopes = self._numbers.by_class[1:]
         size = slopes.max(axis=1) - slopes.min(axis=1)
         order = np.argsort(-size, kind="stable")[: int((slopes != 0).any(axis=1).sum())]
@@ -403,14 +543,14 @@ class PenalizedLogisticResults(LogisticResults):
     @available_if()
     @displayed(explained="share", deviance="general", se="general")
     def path(self) -> pd.DataFrame:
-        """The fits at all strengths that were tried.
+        """Fits at all strengths that were tried.
 
         Returns
         -------
         DataFrame
-            strength; df, the number of coefficients that are not zero; explained, the share of the deviance
-            that is explained. Where folds chose the strength, also deviance, the mean -2 log P of rows left
-            out, with its standard error se; and error, the share of these rows that get another class.
+            strength; df, the number of nonzero coefficients; explained, the share of the deviance that is
+            explained. If folds chose the strength, also deviance, the mean -2 log P of held-out rows, with
+            its standard error se; and error, the misclassification rate of these rows.
 
         Raises
         ------
@@ -420,18 +560,19 @@ class PenalizedLogisticResults(LogisticResults):
         return self._along().table.copy()
 
     def _along(self) -> Path:
-        """The fits at all strengths, computed if they are not known."""
+        """Return the path, which is computed if it does not exist yet."""
         fit: Any = self._fit
         return fit_path(fit)
 
     @property
     def prsquared(self) -> float:
-        """Share of the deviance of the class proportions that is explained, as McFadden's."""
+        """Share of the null deviance that is explained, like McFadden's pseudo R-squared."""
         return self._numbers.explained()
 
-    # ---- what is refused
+    # ---- attributes that are not defined with a penalty
 
     def _refuse(self, what: str, way_out: str) -> NoReturn:
+        """Raise NotSupportedError for `what`, with an alternative as the hint."""
         raise NotSupportedError(
             f"{what} does not exist for a fit with penalty={self.penalty.name!r}, which draws the "
             "estimates to zero.",
@@ -441,7 +582,7 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     @available_if()
     def llf(self) -> float:
-        """Refused, because the likelihood has no maximum at penalized estimates."""
+        """Not defined, because the likelihood is not at its maximum at penalized estimates."""
         self._refuse(
             "A maximum of the likelihood",
             "prsquared is the share of the deviance that is explained, and cross_validate() has log losses "
@@ -451,19 +592,19 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     @available_if()
     def df_model(self) -> int:
-        """Refused, because the number of free parameters is not that of the coefficients."""
+        """Not defined, because penalized coefficients are not free parameters."""
         self._refuse("A number of free parameters", "fit.path has df, the coefficients that are not zero")
 
     @property
     @available_if()
     def aic(self) -> float:
-        """Refused, because the criterion needs a maximum of the likelihood."""
+        """Not defined, because the criterion needs a maximum of the likelihood."""
         self._refuse("AIC", "choose a strength by folds, with penalty='lasso', or fit without penalty=")
 
     @property
     @available_if()
     def bic(self) -> float:
-        """Refused, because the criterion needs a maximum of the likelihood."""
+        """Not defined, because the criterion needs a maximum of the likelihood."""
         self._refuse("BIC", "choose a strength by folds, with penalty='lasso', or fit without penalty=")
 
     # ---- tables
@@ -472,12 +613,12 @@ class PenalizedLogisticResults(LogisticResults):
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row for each class and term, under broom's names: class, term, estimate.
 
-        There are no standard errors.
+        Standard errors are not defined.
 
         Parameters
         ----------
         level : float
-            Not used. It is there because other models have intervals.
+            Not used. It exists because other models have intervals.
         """
         params = self.params
         labels = np.repeat(params.columns.to_numpy(dtype=object), len(params))
@@ -493,7 +634,7 @@ class PenalizedLogisticResults(LogisticResults):
 
 
 def refuse_penalized(fits: Iterable[Any], what: str) -> None:
-    """Raise NotSupportedError where a fit has a penalty, and what is asked takes maximum likelihood."""
+    """Raise NotSupportedError if a fit has a penalty; `what` names a method that needs maximum likelihood."""
     if any(isinstance(fit, PenalizedLogisticResults) for fit in fits):
         raise NotSupportedError(
             f"{what} needs estimates of maximum likelihood, which a fit with a penalty does not have.",
@@ -502,7 +643,7 @@ def refuse_penalized(fits: Iterable[Any], what: str) -> None:
 
 
 def _refused(name: str, inherited: Any) -> Any:
-    """A property or method that says why it is not there."""
+    """Return a property or method that raises NotSupportedError instead of an inherited one."""
     more = f"; {WAYS_OUT[name]}" if name in WAYS_OUT else ""
 
     def refuse(self: PenalizedLogisticResults, *_: Any, **__: Any) -> NoReturn:
@@ -514,7 +655,7 @@ def _refused(name: str, inherited: Any) -> Any:
 
 
 def _refuse_inference() -> None:
-    """Refuse what a logistic regression has beyond any classifier: it is of estimates without a penalty."""
+    """Replace the inherited methods of inference, which need estimates without a penalty, by errors."""
     kept = {*dir(ClassifierResults), *dir(LinearGeometry), *vars(PenalizedLogisticResults)}
     for name in sorted(set(dir(LogisticResults)) - kept - {"params", "llnull"}):
         if not name.startswith("_"):
@@ -526,7 +667,13 @@ _refuse_inference()
 
 @dataclass(frozen=True, eq=False)
 class PenalizedLogisticSpec(LogisticSpec):
-    """Penalized logistic regression; `search` says how strength and estimates are found."""
+    """Penalized logistic regression.
+
+    Parameters
+    ----------
+    search : StrengthSearch, optional
+        Penalty and choice of the strength; None for a fit from a file.
+    """
 
     name = "penalized_logistic"
     title = "Penalized logistic regression"
@@ -540,7 +687,7 @@ class PenalizedLogisticSpec(LogisticSpec):
     search: StrengthSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the sections of the full and of the short summary."""
         return penalized_logistic_sections, penalized_logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -555,11 +702,11 @@ class PenalizedLogisticSpec(LogisticSpec):
         return "logistic"
 
     def choice(self, fit: FittedModel[PenalizedFit]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the parameter that was chosen from the rows; empty if none was."""
         return "the strength" if self.search is not None and self.search.folds is not None else ""
 
     def refit_to_rows(self, fit: FittedModel[PenalizedFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows; a strength that was chosen is chosen again."""
         if self.search is None or self.search.folds is None:
             return self.refit_with_fixed(fit, rows)
         moments = reading.class_moments(rows, "diagonal")
@@ -582,27 +729,27 @@ class PenalizedLogisticSpec(LogisticSpec):
         return None if refit is None else refit.rule(fit.log_prior())
 
     def drops_columns(self, fit: FittedModel[PenalizedFit]) -> bool:
-        """Return False: a penalty needs no columns dropped."""
+        """Return False, because a penalized fit does not need to drop columns."""
         return False
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file."""
+        """Return the shapes of the arrays stored in a file."""
         return {"beta": (1 if k == 2 else k, p + 1)}
 
 
 MOST_TERMS = 40
-"""Terms that the summary shows."""
+"""Number of terms that the summary shows."""
 
 
 BRIEF = 10
-"""Terms that the short form shows."""
+"""Number of terms that the short summary shows."""
 
 
 NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
 
 
 def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Sections:
-    """Sections of a penalized logistic regression, in their order."""
+    """Return the sections of the summary in their order."""
     parts: Sections = {"header": _header, "classes": headers.classes_section}
     parts["params"] = _params
     if len(results.classes) > 2:
@@ -669,7 +816,23 @@ def _params(
     *,
     by_class: bool = False,
 ) -> Section:
-    """The coefficients of the constant and of the largest terms."""
+    """Section on the coefficients of the constant and of the largest terms.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    most : int
+        Number of terms to show.
+    by_class : bool
+        Whether to show the penalized coefficients by class, not the log odds.
+
+    Returns
+    -------
+    Section
+    """
     selected = results.selected
     every = len(results.terms)
     heading = f"Log odds against {results.reference}"
@@ -687,7 +850,7 @@ def _params(
         zero = f"{every - len(selected)} of {every} terms"
         notes.append(f"{zero} have no part: all their coefficients are zero.")
     sizes = headers.score_sizes(fit.estimates.moments)
-    # The constant comes first whatever a column is called.
+    # Select by position: a column may also be named "constant".
     places = np.append(0, 1 + results.terms.get_indexer(selected[:most])).astype(np.intp)
     shown = table.iloc[places].rename_axis(index=None, columns=None)
     errors = headers.coefficient_errors(sizes, headers.SCORES)[places]
@@ -721,4 +884,4 @@ penalized_logistic_brief: Sections = {
     "classes": headers.classes_section,
     "params": partial(_params, most=BRIEF),
 }
-"""The short form: classes, and the first of the coefficients."""
+"""Sections of the short summary: classes, and the largest coefficients."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 8
-"""Terms of the fit, the largest first, whose lines have a colour and a name."""
+"""Number of terms whose lines have a colour and a name, the largest first."""
 
 
 @plot(
@@ -48,7 +48,22 @@ MOST_NAMED = 8
     default_if=was_chosen,
 )
 def strength_choice(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Deviance of rows left out by strength."""
+    """Plot the deviance of held-out rows by strength of the penalty.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     why = "as the strength was given, or the fit was loaded"
     table = held_path(fit, why, 'fit with penalty="lasso" to have it chosen by folds')
     one_se = fit.spec.search.penalty.select == "1se"
@@ -66,7 +81,22 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PictureOptions
 
 @plot("path", "coefficients along the strength of the penalty", data=False, colors=False)
 def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Coefficients of standardized columns along the strength."""
+    """Plot the coefficients of standardized columns against the strength of the penalty.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
+    """
     along = results._along()
     betas = np.stack([ended.beta for ended in along.ends])[:, :, 1:]
     axes, _ = new_axes(options.ax)
@@ -77,7 +107,7 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) 
     for c, j in np.argwhere(betas.any(axis=0)).tolist():
         if j not in named:
             axes.plot(at, betas[:, c, j], color=faint(0.75), linestyle=lines[c], linewidth=0.8)
-    # Those that the fit has stand before the others, and are named once.
+    # Selected terms are drawn over the others, and have one entry in the legend.
     for place, j in enumerate(named):
         axes.plot([], [], color=SIGNS.colour(place), label=shown_name(results.terms[j]))
         for c in np.flatnonzero(betas[:, :, j].any(axis=0)).tolist():
@@ -100,18 +130,32 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) 
 
 
 def _count_above(axes: Axes, table: pd.DataFrame) -> None:
-    """Write along the top how many coefficients are not zero."""
+    """Write the number of nonzero coefficients along the top."""
     at, nonzero = numbers(table[["strength", "df"]]).T
     count_above(axes, at, nonzero, "Coefficients not zero")
 
 
 @plot("fitted", "fitted values of the indicators against a column", takes=("columns",))
 def fitted(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Fitted values along the first discriminant, or against a column of the table.
+    """Plot fitted values along the first discriminant, or against a column of the table.
 
-    A colour is a class, whose rows are ticks below the values. Along the discriminant the fitted values have
-    the lines of their regressions on it, and the class means are marked: a class whose line is nowhere the
-    highest is masked. Of a formula of one column they are functions of it, which are drawn in their place.
+    A colour is a class, whose rows are ticks below the values. Along the discriminant, the regression lines
+    of the fitted values on it are drawn, with marks at the class means: a class whose line is nowhere the
+    highest is masked. For a formula of one column the fitted values are drawn as functions of it.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
     """
     column = options.columns
     rows = needed_rows(fit, options, "fitted")
@@ -175,17 +219,33 @@ def _first_discriminant(results: Any, fitted: Floats) -> Floats:
 
 
 MOST_DRAWN = 3_000
-"""Rows whose fitted values are drawn: more would cover one another."""
+"""Largest number of rows whose fitted values are drawn; more would overlap."""
 
 
 MOST_CLOUDS = 4
-"""Classes up to which all fitted values of a row are drawn; of more it is that of its own class."""
+"""Largest number of classes for which all fitted values of a row are drawn, not only that of its class."""
 
 
 def _draw_values(
     axes: Axes, x: Floats, fitted: Floats, codes: Codes, classes: list[Any], signs: Signs
 ) -> None:
-    """Fitted values (n, K) as faint points in the colours of the classes that they are of."""
+    """Draw fitted values as faint points in the colour of the class whose indicator they fit.
+
+    Parameters
+    ----------
+    axes : Axes
+        The axes to draw into.
+    x : (n,) float64
+        Horizontal positions.
+    fitted : (n, K) float64
+        Fitted values.
+    codes : (n,) int
+        Classes of the rows.
+    classes : list
+        Class labels.
+    signs : Signs
+        Colours and markers of the classes.
+    """
     for k, label in enumerate(classes):
         every = np.flatnonzero((codes == k) | (len(classes) <= MOST_CLOUDS))
         shown = every[:: max(len(x) // MOST_DRAWN, 1)]
@@ -196,7 +256,23 @@ def _draw_values(
 
 
 def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Floats, signs: Signs) -> None:
-    """Lines of the regressions of the fitted values (n, K) on x (n,), with marks at the class means."""
+    """Draw regression lines of the fitted values on x, with marks at the class means.
+
+    Parameters
+    ----------
+    axes : Axes
+        The axes to draw into.
+    x : (n,) float64
+        Horizontal positions.
+    fitted : (n, K) float64
+        Fitted values.
+    codes : (n,) int
+        Classes of the rows.
+    weights : (n,) float64
+        Weights of the rows.
+    signs : Signs
+        Colours and markers of the classes.
+    """
     ends = np.array([x[weights > 0].min(), x[weights > 0].max()])
     for k in range(fitted.shape[1]):
         slope, constant = np.polyfit(x, fitted[:, k], 1, w=np.sqrt(weights))
@@ -210,7 +286,7 @@ def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Fl
 
 
 def _column(blocks: Blocks, names: list[str]) -> tuple[Floats, str]:
-    """The first numeric column of some of the table, and its name."""
+    """Return the values (n,) and the name of the first numeric one of some columns."""
     columns = blocks.table.frame(names)
     numeric = [name for name in names if columns[name].dtype.kind in "iuf"]
     if not numeric:
@@ -223,9 +299,23 @@ def _column(blocks: Blocks, names: list[str]) -> tuple[Floats, str]:
 
 
 def _draw_rows(axes: Axes, x: Floats, codes: Codes, fitted: Floats, signs: Signs) -> None:
-    """A line of ticks for the rows of each class, below all fitted values."""
+    """Draw the rows of each class as a line of ticks below all fitted values.
+
+    Parameters
+    ----------
+    axes : Axes
+        The axes to draw into.
+    x : (n,) float64
+        Horizontal positions.
+    codes : (n,) int
+        Classes of the rows.
+    fitted : (n, K) float64
+        Fitted values, which determine the height.
+    signs : Signs
+        Colours of the classes.
+    """
     k_classes = fitted.shape[1]
-    # However many classes there are, their ticks take no more than a third of the picture.
+    # For any number of classes, the ticks occupy at most a third of the plot.
     low, high = (float(end(fitted)) for end in (np.nanmin, np.nanmax))
     step = min(0.05, 0.5 / (k_classes + 1)) * ((high - low) or 1.0)
     for k in range(k_classes):
