@@ -439,7 +439,7 @@ def ruled(known: KnownDistribution, rule: Any) -> Callable[[Floats], Codes]:
 
 
 def _by_value(known: KnownDistribution, rule: pd.Series) -> Callable[[Floats], Codes]:
-    """Convert a Series of classes by value of a table to a function of positions; see `ruled`."""
+    """Convert a Series of classes by value of a table to a function from positions (m, 1) to codes (m,)."""
     if known.values is None:
         raise NotSupportedError("A rule by value is one of a table.", hint="Give a function of x, or a fit.")
     if rule.index.has_duplicates:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SAMPLE = 400
-"""Number of sampled rows that are drawn over the regions of two columns."""
+"""Number of sampled rows that are drawn over the regions."""
 
 
 @plot("densities", "prior times density of one variable, or of the values of a table", data=False)

@@ -204,7 +204,7 @@ def hyperplane(
         Table in memory; sources that are read in chunks are refused. Distances are in the units of the
         columns: other units lead to another plane.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional

@@ -85,7 +85,7 @@ def perceptron(
         "constant" for the first. For more classes: a sequence of such ones in the order of the classes, a
         dict of them by class, or a DataFrame with a column for each class.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -380,7 +380,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         return PERCEPTRON_PLOTS
 
     def leave_one_out(self, fit: FittedModel[PerceptronFit]) -> Floats:
-        """Return the scores of each row by runs without it.
+        """Return the scores (n, K) of each row by runs without it.
 
         The scores are missing for rows without which a column might be constant, a level or a class missing:
         they are left out by a refit.

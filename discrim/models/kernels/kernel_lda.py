@@ -131,7 +131,7 @@ def kernel_lda(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -727,7 +727,7 @@ class KernelLDASpec(ModelSpec[Any]):
         return super().fit(estimates, rows, arguments, **options)
 
     def likelihood_of(self, fit: FittedModel[Any]) -> str:
-        """Return whose likelihood `llf` is."""
+        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def required_moments(self, fit: FittedModel[Any]) -> None:

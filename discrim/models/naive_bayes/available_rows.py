@@ -68,7 +68,7 @@ def available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tal
 
 
 def _missed_together(blocks: Blocks) -> list[Codes]:
-    """Return the positions of the columns in groups that are missing in the same rows."""
+    """Group columns that are missing in the same rows; return the positions (q,) of each group."""
     marks: list[Any] = [hashlib.blake2b() for _ in blocks.terms]
     for place, x, missing in blocks.every_row():
         if missing is None or not missing.any():
@@ -83,7 +83,17 @@ def _missed_together(blocks: Blocks) -> list[Codes]:
 
 
 def _place(tally: Tally, part: Tally, columns: Codes) -> None:
-    """Write the tally of the columns at some positions (q,) into the tally of all columns."""
+    """Copy the tally of some columns into the tally of all columns.
+
+    Parameters
+    ----------
+    tally : Tally
+        Tally of all columns, which is changed.
+    part : Tally
+        Tally of the columns at `columns`.
+    columns : (q,) int
+        Positions of these columns.
+    """
     for i, j in enumerate(columns[part.plan.tables].tolist()):
         tally.tables[tally.plan.tables.tolist().index(j)] = part.tables[i]
     for i, j in enumerate(columns[part.plan.kernels].tolist()):
@@ -164,7 +174,7 @@ def usable_available_rows(
 
 
 def _refuse_bare(blocks: Blocks, tally: Tally) -> None:
-    """Raise DataError if columns have no value in some class."""
+    """Raise DataError, with a class and its columns, if a column has only missing values in some class."""
     available: Any = tally.available
     bare = ~(available > 0)
     if not bare.any():

@@ -436,7 +436,7 @@ def naive_bayes(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -1008,7 +1008,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return rows
 
     def shows_log_posteriors(self, fit: FittedModel[NaiveBayesFit]) -> bool:
-        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
         return False
 
     def required_moments(self, fit: FittedModel[NaiveBayesFit]) -> Spread | None:

@@ -389,7 +389,7 @@ def kernel_density(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -531,7 +531,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return KERNEL_DENSITY_PLOTS
 
     def likelihood_of(self, fit: FittedModel[KernelDensityFit]) -> str:
-        """Return whose likelihood `llf` is."""
+        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def required_moments(self, fit: FittedModel[KernelDensityFit]) -> None:

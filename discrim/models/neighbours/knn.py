@@ -172,7 +172,7 @@ def knn(
         Prior probabilities of the classes; by default the class proportions. Each probability must be above
         zero.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -509,7 +509,7 @@ class KNNSpec(ModelSpec[KNNFit]):
         return KNN_PLOTS
 
     def likelihood_of(self, fit: FittedModel[KNNFit]) -> str:
-        """Return whose likelihood `llf` is."""
+        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[KNNFit]) -> PriorInRefits:

@@ -596,7 +596,7 @@ def pls(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -824,7 +824,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return PLS_PLOTS
 
     def likelihood_of(self, fit: FittedModel[PLSFit]) -> str:
-        """Return whose likelihood `llf` is."""
+        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[PLSFit]) -> PriorInRefits:
@@ -838,7 +838,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return 'see predict_indicators() and decision_function(), or pass rule="lda"'
 
     def shows_log_posteriors(self, fit: FittedModel[PLSFit]) -> bool:
-        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
         return fit.has_posteriors
 
     def read_rows(self, fit: FittedModel[PLSFit], data: Any, gaps: Gaps) -> Blocks:

@@ -171,7 +171,7 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
         copy.fit(np.ascontiguousarray(x), y)
         matrices = [np.asarray(getattr(copy, attribute), dtype=np.float64) for attribute in FITTED]
     except Exception as error:
-        # An engine is the user's own code, which may raise anything.
+        # An engine is the user's own code, which can raise any exception.
         raise DataError(
             f"algorithm={name} cannot be fitted to {len(x)} rows, or does not say what it has found: "
             f"{str(error).rstrip('.')}. An engine has fit(X, Y), and then {', '.join(FITTED)}.",

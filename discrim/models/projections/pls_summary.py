@@ -24,7 +24,7 @@ BRIEF = 10
 """Number of columns that the short summary shows."""
 
 LONG = 2**19
-"""Rows times components above which the summary omits the leave-one-out error, which needs a fit a row."""
+"""Rows times components above which the summary omits the leave-one-out error (a fit for each row)."""
 
 MOST_COMPONENTS = 6
 """Number of components whose weights are shown next to the importance of the columns."""

@@ -209,6 +209,7 @@ class _Regression:
     width: int
 
     def __call__(self, x: Floats) -> Floats:
+        """Return the fitted scores (m, width) of rows x (m, p); raise DataError if the engine fails."""
         name = text_of(self.engine)
         shape = (len(x), self.width)
         try:
@@ -266,7 +267,7 @@ def fda(
     ncomp : int, optional
         Number of axes to keep; by default K - 1.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -476,7 +477,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return FDA_PLOTS
 
     def likelihood_of(self, fit: FittedModel[FlexibleFit]) -> str:
-        """Return whose likelihood `llf` is."""
+        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def rule(self, fit: FittedModel[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:

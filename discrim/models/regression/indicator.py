@@ -150,7 +150,7 @@ def indicator(
         Whether columns that others determine over all rows are refused, or the later ones dropped with a
         warning, like R's lm. With more columns than rows, the remaining columns fit every row.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -387,7 +387,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return INDICATOR_PLOTS
 
     def likelihood_of(self, fit: FittedModel[IndicatorFit]) -> str:
-        """Return whose likelihood `llf` is."""
+        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[IndicatorFit]) -> PriorInRefits:
@@ -399,7 +399,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return "its fitted values may be negative or above one, see fitted and decision_function()"
 
     def shows_log_posteriors(self, fit: FittedModel[IndicatorFit]) -> bool:
-        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
         return False
 
     def drops_columns(self, fit: FittedModel[IndicatorFit]) -> bool:

@@ -597,7 +597,7 @@ class LogisticSpec(ModelSpec[Any]):
         return LOGISTIC_PLOTS
 
     def likelihood_of(self, fit: FittedModel[Any]) -> str:
-        """Return whose likelihood `llf` is."""
+        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
         return "class given row"
 
     def prior_in_refits(self, fit: FittedModel[Any]) -> PriorInRefits:
@@ -605,7 +605,7 @@ class LogisticSpec(ModelSpec[Any]):
         return "refitted"
 
     def shows_log_posteriors(self, fit: FittedModel[Any]) -> bool:
-        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
         return False
 
     def decision(self, fit: FittedModel[Any], scores: Floats) -> Floats:

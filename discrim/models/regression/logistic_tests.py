@@ -228,6 +228,7 @@ def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> Tes
 
 
 def _refuse_singular(numbers: LogisticFit, equations: int) -> NoReturn:
+    """Raise NotSupportedError for a Wald test whose covariance matrix is singular, with the likely cause."""
     robust = numbers.robust
     if robust is not None and robust.rank < robust.root.shape[1]:
         raise NotSupportedError(
@@ -395,7 +396,15 @@ def _values(value: Any, count: int) -> Floats:
 
 
 def _refuse_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
-    """Raise DataError if an equation is empty or follows from the equations before it."""
+    """Raise DataError if an equation is empty or follows from the equations before it.
+
+    Parameters
+    ----------
+    contrasts : (r, q (p + 1)) float64
+        The equations.
+    index : MultiIndex
+        (class, term) of the coefficients, for the message.
+    """
     row = dependent_row(contrasts)
     if row is None:
         return
@@ -595,6 +604,7 @@ class _Pairs:
         self._small = small
 
     def __iter__(self) -> Iterator[tuple[Floats, Floats, Floats | None]]:
+        """Yield columns (m, p) of the large fit, columns (m, r) of the small fit, and weights (m,)."""
         ours = used_rows(self._large)
         theirs = used_rows(self._small)
         y = np.empty((0, len(self._small.terms)))
