@@ -292,7 +292,7 @@ class BayesResults(Reported):
 
         Parameters
         ----------
-        data : table with the law's columns, array (n, p), or values of the only column
+        data : table with the distribution's columns, array (n, p), or values of the only column
             Rows. Without it, all values of a table of densities.
         prior : optional
             Prior probabilities, in any form that `discrim.bayes` accepts; by default the prior of the
@@ -325,7 +325,7 @@ class BayesResults(Reported):
 
         Parameters
         ----------
-        data : table with the law's columns, array (n, p), or values of the only column
+        data : table with the distribution's columns, array (n, p), or values of the only column
             Rows. Without it, all values of a table of densities.
         prior : optional
             Prior probabilities, in any form that `discrim.bayes` accepts; by default the prior of the
@@ -339,7 +339,7 @@ class BayesResults(Reported):
 
         Parameters
         ----------
-        data : table with the law's columns, array (n, p), or values of the only column
+        data : table with the distribution's columns, array (n, p), or values of the only column
             Rows. Without it, all values of a table of densities.
         prior : optional
             Prior probabilities, in any form that `discrim.bayes` accepts; by default the prior of the
@@ -353,7 +353,7 @@ class BayesResults(Reported):
 
         Parameters
         ----------
-        data : table with the law's columns, array (n, p), or values of the only column
+        data : table with the distribution's columns, array (n, p), or values of the only column
             Rows. Without it, all values of a table of densities.
         """
         scores, index = self._frame(data, None)
@@ -372,7 +372,7 @@ class BayesResults(Reported):
 
         Parameters
         ----------
-        data : table with the law's columns, array (n, p), or values of the only column
+        data : table with the distribution's columns, array (n, p), or values of the only column
             The batch of rows.
         tol : float
             The search ends when the slope of the mean log-likelihood along each share above zero is within
@@ -470,8 +470,9 @@ class BayesResults(Reported):
         Parameters
         ----------
         rule : fit, Series or mapping of classes by value of a table, or callable
-            A fit, of this package or another, predicts from a table with the law's columns. A function is
-            called with the same table, or with a single column as a Series, and returns a label for each row.
+            A fit, of this package or another, predicts from a table with the distribution's columns. A
+            function is called with the same table, or with a single column as a Series, and returns a label
+            for each row.
 
         Returns
         -------

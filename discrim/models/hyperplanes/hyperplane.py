@@ -222,7 +222,7 @@ def hyperplane(
         A column is unknown, a value is infinite, no row is left, or the classes are not two.
     SeparationError
         No plane separates the classes. The message names rows of both classes with a weighted mean in common,
-        and the error's `certificate`, a `planes.hyperplane.Certificate`, contains the weights.
+        and the error's attribute `certificate` contains the weights.
 
     Notes
     -----

@@ -174,8 +174,8 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
             Level of the intervals: 0.95 stands for 95 percent.
         method : {"wald", "profile"}
             "wald" uses the estimate and its standard error. "profile" contains the values that a likelihood
-            ratio test does not reject (Venzon & Moolgavkar, 1988); for a penalized fit it is the ratio of the
-            penalized likelihood (Heinze & Schemper, 2002).
+            ratio test does not reject (Venzon & Moolgavkar, 1988); for a fit with bias reduction it is the
+            ratio of the penalized likelihood (Heinze & Schemper, 2002).
 
         Returns
         -------
@@ -307,7 +307,8 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         Raises
         ------
         NotSupportedError
-            The fit has weights, which statsmodels' models do not support, is penalized, or was loaded.
+            The fit has weights or bias reduction, which statsmodels' models do not support, has a penalty, or
+            was loaded.
 
         Examples
         --------

@@ -493,7 +493,7 @@ class PenalizedLogisticResults(LogisticResults):
 
     Attributes
     ----------
-    params : DataFrame, "constant" and terms by the classes but the reference
+    params : DataFrame, "constant" and terms by the classes except the reference
         Log odds against the reference, in the units of the columns.
     reference : label
         The class in the denominator of the odds.
