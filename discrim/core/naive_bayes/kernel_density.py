@@ -1,22 +1,24 @@
-"""Densities of numeric columns by class as sums of normal kernels.
+"""Kernel density estimates of numeric columns by class, used by naive Bayes.
 
 Theory. The density of a column in class k, whose n_k rows have the values x_i, is estimated as
 
     f_k(x) = 1 / (n_k h) sum_i phi((x - x_i) / h),
 
-phi the standard normal density (Silverman, 1986, Density Estimation, ch. 2; John & Langley, 1995, UAI,
-338-345). The sum is exact to rounding, in logarithms, so that tails do not underflow; R's density() puts the
-rows on a grid. The bandwidth is Silverman's rule of thumb, h = 0.9 min(s, IQR / 1.34) n_k^(-1/5) ("nrd0"; s
-alone where the quartiles coincide), Scott's with 1.06 for 0.9 ("nrd"), or given. Quantiles interpolate
-linearly between order statistics (type 7 of Hyndman & Fan, 1996); a row of weight w counts as w rows.
+with phi the standard normal density (Silverman, 1986, Density Estimation, ch. 2; John & Langley, 1995, UAI,
+338-345). The sum is exact to rounding and computed in logarithms, which avoids underflow in the tails; R's
+density() bins the rows on a grid. The bandwidth h is Silverman's rule of thumb, 0.9 min(s, IQR / 1.34)
+n_k^(-1/5) ("nrd0"; only s if the quartiles coincide), Scott's rule with 1.06 instead of 0.9 ("nrd"), or a
+number set by the user. Quantiles interpolate linearly between order statistics (type 7 of Hyndman & Fan,
+1996); a row of weight w counts as w rows.
 
-Without one of its rows a class has another bandwidth: it is computed anew for each row left out, from the
-sum of squares less the row's own and from the order statistics of the others.
+For leave-one-out, the bandwidth is recomputed without each row, from the downdated sum of squares and from
+the order statistics of the other rows.
 
-*Sums* about many points, at many places, take time linear in both: they are expanded about boxes of places,
-with a bound on their error. Elsewhere they are taken as they stand: in sparse tails, and in the middle of
-gaps between crowds of points. With c the centre of a box, t_i = (x_i - c) / h, a place x = c + u h in it, and
-a bandwidth h' of its own, b = (h/h')^2 and d = (b - 1)/2,
+*Fast sums.* A direct sum over u points at m evaluation points costs u m operations. If many points
+contribute, the sum is instead expanded about boxes of evaluation points, with a bound on the error, and the
+cost is linear in u + m. Direct sums remain in sparse tails and in the middle of gaps between clusters of
+points. Let c be the centre of a box, h its bandwidth, t_i = (x_i - c) / h, x = c + u h an evaluation point in
+the box with bandwidth h', b = (h/h')^2 and d = (b - 1)/2. Then
 
     -((x - x_i)/h')^2 / 2 = -t_i^2/2 - b u^2/2 + b u t_i - d t_i^2.
 
@@ -28,21 +30,21 @@ The last factor generates polynomials p_q of exp(a s - d s^2) = sum_q p_q(a, d) 
 
     p_{q+1} = a p_q - 2 d q p_{q-1},   p_0 = 1,
 
-so that the sum over the points is sum_q p_q(a, d) M_q / q! with M_q = sum_i w_i exp(-t_i^2/2) s_i^q: the
-moments of a box are taken once and serve all places in it (Greengard & Strain, 1991, SIAM Journal on
-Scientific and Statistical Computing 12, 79-94, expand about boxes of points as well). By the mean t a box
-beside a crowd of points, where all t_i are large, is as good as one within. Bandwidths that differ by more
-than a step have boxes of their own.
+and the sum over the points becomes sum_q p_q(a, d) M_q / q! with M_q = sum_i w_i exp(-t_i^2/2) s_i^q. The
+moments M_q of a box are computed once and used for all evaluation points in it (Greengard & Strain, 1991,
+SIAM Journal on Scientific and Statistical Computing 12, 79-94, also expand about boxes of points). Centring
+at the mean t keeps the expansion accurate for a box next to a cluster of points, whose t_i are all large.
+Bandwidths that differ by more than a step have separate boxes.
 
-*Bound.* By Cauchy's estimate |p_q(a, d)| / q! <= r^-q exp(r|a| + r^2 |d|) for every r > 0; with r = R / |s|
-the terms from the Q-th on are below R^-Q / (1 - 1/R) exp(R |a s| + R^2 |d| s^2), R > 1. Summed over points
-and compared with the least that the sum can be, this says of each box whether the expansion is good to
-rounding there.
+*Error bound.* By Cauchy's estimate |p_q(a, d)| / q! <= r^-q exp(r|a| + r^2 |d|) for every r > 0. With
+r = R / |s| the terms of order Q and higher are below R^-Q / (1 - 1/R) exp(R |a s| + R^2 |d| s^2), R > 1. This
+bound, summed over the points and compared with the smallest possible value of the sum, decides for each box
+whether the expansion is accurate to rounding.
 
-*Reach.* Points whose kernels add up to less than rounding are passed over: with W the weight of all, w that
-of the nearest at distance g, these are beyond sqrt(g^2 + 2 ln(W/w) + 2 ln(1/eps)), in bandwidths. Far from
-all points little but the nearest is left, and logarithms are taken relative to it, so that nothing
-underflows.
+*Cut-off.* Points whose kernels together are smaller than rounding are skipped. With W the total weight and w
+the weight of the nearest point at distance g, these are the points farther away than
+sqrt(g^2 + 2 ln(W/w) + 2 ln(1/eps)), in bandwidths. Far from all points the nearest one dominates, and
+logarithms are computed relative to it to avoid underflow.
 """
 
 from __future__ import annotations
@@ -62,56 +64,66 @@ from discrim.core.rules.leave_one_out import SPOILT
 Keys = NDArray[np.int64]
 
 NEGLIGIBLE = 2 * 38.0
-"""Twice the logarithm of the sum over what it may lose of its points in the distance."""
+"""Twice the logarithm of the ratio of a sum to the contribution of the points that are skipped."""
 
 TERMS = 26
-"""Of the expansion, Q."""
+"""Number Q of terms of an expansion."""
 
 HALF = 0.4
-"""Half of a box, in bandwidths."""
+"""Half width of a box, in bandwidths."""
 
 EDGE = 1.02 * HALF
-"""How far from the centre of its box a place may be: where a centre is rounded that can be beyond half."""
+"""Largest accepted distance of an evaluation point from the centre of its box, in bandwidths.
+
+Slightly more than half a box, because the centre is rounded.
+"""
 
 STEP = 2e-3
-"""Between the logarithms of bandwidths with boxes of their own."""
+"""Step of the grid of log bandwidths; each level of the grid has its own boxes."""
 
 TILT = 0.5 * float(np.expm1(STEP))
-"""The largest |d| then."""
+"""Largest |d| within a step of the bandwidth grid."""
 
 FEW_POINTS = 48
-"""Points in reach of a box up to which sums as they stand are faster."""
+"""Number of contributing points up to which a direct sum is faster than an expansion."""
 
 PLACES = 2.0**30
-"""Boxes to either side of the first point that have a number."""
+"""Largest number of boxes on either side of the first point; farther boxes have no key."""
 
 STEPS = 2.0**20
-"""Steps up or down from the bandwidth that have one."""
+"""Largest number of steps between a bandwidth and the reference bandwidth; others have no key."""
 
 RADIUS = 6.0
-"""The R of the bound."""
+"""The R of the error bound."""
 
 EXACT = 2.0**-54
-"""Error of a sum, over the sum, that an expansion may have."""
+"""Largest relative error of a sum that is computed by an expansion."""
 
 SPREAD = 64.0
-"""How much larger than the sum its terms may be in an expansion."""
+"""Largest ratio of the terms of an expansion to their sum."""
 
 PAIRS = 2**17
-"""Kernels that are evaluated at once."""
+"""Number of kernels that are evaluated in one block."""
 
 AT_ONCE = 8192
-"""Places whose expansions are evaluated at once."""
+"""Number of evaluation points whose expansions are evaluated in one block."""
 
 
 class KernelBoxes:
-    """Boxes of places, with the moments of those that sums have come to.
+    """Boxes of evaluation points and a cache of their expansions.
 
-    Whether a sum is an expansion depends on its place and bandwidth alone, so that a row has the same bits
-    whatever came before. Each point is in reach of some twenty boxes a bandwidth, which bounds what all
-    moments together take.
+    Whether an expansion is used depends only on the evaluation point and its bandwidth, not on earlier calls.
+    A row therefore has bitwise the same result in every call. Each point contributes to some twenty boxes per
+    bandwidth, which bounds the memory of the cache.
 
-    The points (u,) differ and are sorted; the bandwidth is that of most places.
+    Parameters
+    ----------
+    points : (u,) float
+        Distinct values, sorted.
+    weights : (u,) float
+        Positive weights of the points.
+    bandwidth : float
+        Reference bandwidth, which most evaluation points have.
     """
 
     __slots__ = ("_bandwidth", "_known", "_logs", "_points", "_whole")
@@ -123,7 +135,19 @@ class KernelBoxes:
         self._known = _KnownBoxes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), _Expansions.none())
 
     def log_sums(self, at: Floats, bandwidths: Floats) -> Floats:
-        """Logs (m,) of the sums of kernels at places (m,); NaN where an expansion is not worth it, or bad."""
+        """Log sums of kernels computed by expansions.
+
+        Parameters
+        ----------
+        at : (m,) float
+            Evaluation points.
+        bandwidths : (m,) float
+
+        Returns
+        -------
+        (m,) float
+            NaN if a direct sum is faster, or the expansion is not accurate.
+        """
         out = np.full(len(at), np.nan)
         levels = np.rint(np.log(bandwidths / self._bandwidth) / STEP)
         h = self._bandwidth * np.exp(levels * STEP)
@@ -141,8 +165,22 @@ class KernelBoxes:
         return out
 
     def _expansions(self, boxes: Keys) -> tuple[Codes, _Expansions]:
-        """Numbers of the expansions of boxes (B,) among the known ones, below zero for none."""
-        # Taken and put back as one: threads that come at once may repeat work, and see no half of it.
+        """Find the expansions of boxes, computing and caching the missing ones.
+
+        Parameters
+        ----------
+        boxes : (B,) int
+            Keys of boxes, sorted.
+
+        Returns
+        -------
+        numbers : (B,) int
+            Index of the expansion of each box; -1 if direct sums are faster.
+        expansions : _Expansions
+            All cached expansions.
+        """
+        # Read and replace the cache as one object: concurrent threads may repeat work but never see a partial
+        # update.
         known = self._known
         numbers = known.numbers_of(boxes)
         unknown = np.flatnonzero(numbers < 0)
@@ -156,7 +194,7 @@ class KernelBoxes:
         return numbers, known.expansions
 
     def _windows(self, boxes: Keys) -> _Windows:
-        """What boxes (B,) reach."""
+        """Return the ranges of points that contribute to boxes with keys (B,)."""
         levels = (boxes + 2**31) >> 32
         h = self._bandwidth * np.exp(levels * STEP)
         centres = self._points[0] + (boxes - levels * 2**32) * (2 * HALF * h)
@@ -174,7 +212,14 @@ class KernelBoxes:
 
 
 class _Windows(NamedTuple):
-    """Boxes (B,), and the positions of the first point in reach of each, and beyond the last."""
+    """Boxes and the ranges of points that contribute to them.
+
+    Attributes
+    ----------
+    centres, bandwidths : (B,) float
+    low, high : (B,) int
+        Positions of the first contributing point of each box and after the last one.
+    """
 
     centres: Floats
     bandwidths: Floats
@@ -183,21 +228,30 @@ class _Windows(NamedTuple):
 
     @property
     def lengths(self) -> Codes:
-        """Points of each."""
+        """Number of contributing points (B,) of each box."""
         return self.high - self.low
 
     def part(self, which: Mask | Codes | slice) -> _Windows:
-        """Some of them."""
+        """Select boxes by mask, index or slice."""
         return _Windows(self.centres[which], self.bandwidths[which], self.low[which], self.high[which])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Expansions:
-    """Expansions of boxes (B,).
+    """Expansions of B boxes.
 
-    `means` are t; `moments` (Q, B) are M_q / q! over the largest of w_i exp(-t_i^2/2), whose logarithms are
-    `peaks`, and NaN where they are not good to rounding everywhere in the box. Where an expansion is of the
-    points left of the centre, `right` is the one of those to the right; -1 elsewhere.
+    Attributes
+    ----------
+    centres, bandwidths : (B,) float
+    means : (B,) float
+        Weighted means t of the standardized points.
+    peaks : (B,) float
+        Log of the largest w_i exp(-t_i^2/2).
+    moments : (Q, B) float
+        M_q / q!, relative to the peak; NaN if the expansion is not accurate everywhere in the box.
+    right : (B,) int
+        If the expansion covers only the points left of the centre, index of the expansion for the points on
+        the right; otherwise -1.
     """
 
     centres: Floats
@@ -209,15 +263,29 @@ class _Expansions:
 
     @staticmethod
     def none() -> _Expansions:
-        """Of no box."""
+        """Return an empty set of expansions."""
         nothing = np.zeros(0)
         return _Expansions(*4 * (nothing,), np.zeros((TERMS, 0)), np.zeros(0, dtype=np.intp))
 
     @staticmethod
     def of(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
-        """Of points (u,) with logarithms of their weights.
+        """Compute the expansions of boxes.
 
-        In the middle of a gap one mean is far from the points on both sides: there each side has its own.
+        A box in the middle of a gap is far from the points on both sides, and an expansion about their common
+        mean is inaccurate. Such a box has one expansion for each side.
+
+        Parameters
+        ----------
+        points : (u,) float
+            Distinct values, sorted.
+        logs : (u,) float
+            Logs of their weights.
+        windows : _Windows
+
+        Returns
+        -------
+        _Expansions
+            The first B expansions belong to the boxes, the others to right-hand sides.
         """
         whole = _Expansions._whole(points, logs, windows)
         middle = np.searchsorted(points, windows.centres)
@@ -234,7 +302,18 @@ class _Expansions:
 
     @staticmethod
     def _whole(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
-        """With one mean for each."""
+        """Compute expansions about one mean for each box.
+
+        Parameters
+        ----------
+        points, logs : (u,) float
+            Sorted values and logs of their weights.
+        windows : _Windows
+
+        Returns
+        -------
+        _Expansions
+        """
         count = len(windows.low)
         means = np.empty(count)
         peaks = np.empty(count)
@@ -251,7 +330,7 @@ class _Expansions:
             terms = np.exp(terms - peaks[boxes][of])
             means[boxes] = np.add.reduceat(terms * t, first) / np.add.reduceat(terms, first)
             t -= means[boxes][of]
-            # Expansions that are accurate to rounding everywhere in their boxes.
+            # Accept expansions that are accurate to rounding everywhere in their boxes (see *Error bound*).
             furthest = (EDGE * (1 + 2 * TILT) + 2 * TILT * np.abs(means[boxes]))[of] * np.abs(t)
             lift = np.exp(furthest + TILT * t**2)
             least = np.add.reduceat(terms / lift, first)
@@ -266,13 +345,27 @@ class _Expansions:
         return _Expansions(windows.centres, windows.bandwidths, means, peaks, moments, none)
 
     def and_more(self, other: _Expansions) -> _Expansions:
-        """These and others."""
+        """Concatenate with other expansions."""
         other = replace(other, right=np.where(other.right < 0, -1, other.right + len(self.right)))
         both = ((getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
         return _Expansions(*(np.concatenate(pair, axis=-1) for pair in both))
 
     def log_sums(self, box: Codes, at: Floats, bandwidths: Floats) -> Floats:
-        """Logs (m,) of the sums at places (m,) of boxes (m,)."""
+        """Evaluate expansions.
+
+        Parameters
+        ----------
+        box : (m,) int
+            Index of the expansion of each evaluation point.
+        at : (m,) float
+            Evaluation points.
+        bandwidths : (m,) float
+
+        Returns
+        -------
+        (m,) float
+            Logs of the sums; NaN for an evaluation point outside its box.
+        """
         b = (self.bandwidths[box] / bandwidths) ** 2
         u = (at - self.centres[box]) / self.bandwidths[box]
         d = 0.5 * (b - 1)
@@ -300,20 +393,41 @@ class _Expansions:
 
 
 class _KnownBoxes(NamedTuple):
-    """Boxes whose expansions are known: sorted keys (B,), and the number of the expansion of each (B,)."""
+    """Cache of the expansions computed so far.
+
+    Attributes
+    ----------
+    keys : (B,) int
+        Sorted keys of boxes.
+    numbers : (B,) int
+        Index of the expansion of each box.
+    expansions : _Expansions
+    """
 
     keys: Keys
     numbers: Codes
     expansions: _Expansions
 
     def numbers_of(self, boxes: Keys) -> Codes:
-        """The numbers (b,) of some boxes, -1 for one that is not there."""
+        """Return the indices (b,) of the expansions of boxes; -1 for a box that is not cached."""
         place = np.searchsorted(self.keys, boxes)
         known = np.append(self.keys, np.iinfo(np.int64).max)[place] == boxes
         return np.where(known, np.append(self.numbers, -1)[place], -1)
 
     def and_more(self, keys: Keys, numbers: Codes, expansions: _Expansions) -> _KnownBoxes:
-        """These and others, whose keys are sorted."""
+        """Return the cache with additional boxes.
+
+        Parameters
+        ----------
+        keys, numbers : (b,) int
+            Sorted keys, and the indices of their expansions.
+        expansions : _Expansions
+            The additional expansions.
+
+        Returns
+        -------
+        _KnownBoxes
+        """
         place = np.searchsorted(self.keys, keys)
         return _KnownBoxes(
             np.insert(self.keys, place, keys),
@@ -323,11 +437,24 @@ class _KnownBoxes(NamedTuple):
 
 
 LEAST_LEFT = 0.25
-"""Least share of a sum that may be left of it where a place's own point is taken out."""
+"""Smallest remaining fraction of an expanded sum after the kernel at the evaluation point is subtracted.
+
+If less remains, the sum is computed directly, because the subtraction loses digits.
+"""
 
 
 class KernelSums:
-    """Points (u,), which differ and are sorted, whose kernels are summed; most places have the bandwidth."""
+    """Sums of weighted kernels at any evaluation points, by expansions or directly.
+
+    Parameters
+    ----------
+    points : (u,) float
+        Distinct values, sorted.
+    weights : (u,) float
+        Positive weights of the points.
+    bandwidth : float
+        Bandwidth of most evaluation points; 0 disables expansions.
+    """
 
     __slots__ = ("_boxes", "_logs", "_points", "_weights", "_whole")
 
@@ -340,9 +467,23 @@ class KernelSums:
     def logs(
         self, at: Floats, bandwidths: Floats, own: Codes | None = None, left: Floats | None = None
     ) -> Floats:
-        """Logs (m,) of sum_i w_i exp(-((x - x_i)/h)^2 / 2), missing where the bandwidth of a place is.
+        """Logs of sum_i w_i exp(-((x - x_i)/h)^2 / 2).
 
-        Places may be points themselves, `own` (m,), of which a weight `left` (m,) is summed only.
+        Parameters
+        ----------
+        at : (m,) float
+            Evaluation points x.
+        bandwidths : (m,) float
+            Bandwidth h of each evaluation point.
+        own : (m,) int or None
+            Position of the point that equals each evaluation point, for leave-one-out.
+        left : (m,) float or None
+            Weight of that point in the sum instead of its full weight.
+
+        Returns
+        -------
+        (m,) float
+            NaN if the evaluation point or its bandwidth is missing or the bandwidth is not positive.
         """
         out = np.full(len(at), np.nan)
         places = np.flatnonzero((bandwidths > 0) & np.isfinite(at))
@@ -360,7 +501,18 @@ class KernelSums:
         return out
 
     def _term_by_term(self, at: Floats, bandwidths: Floats, less_own: tuple[Codes, Floats] | None) -> Floats:
-        """The logs, of the points within reach of each place."""
+        """Compute log sums directly over the points near each evaluation point.
+
+        Parameters
+        ----------
+        at, bandwidths : (m,) float
+        less_own : tuple of (m,) int and (m,) float, or None
+            `own` and `left` of `logs`.
+
+        Returns
+        -------
+        (m,) float
+        """
         points = self._points
         logs = self._logs
         around = np.searchsorted(points, at)[:, None] + np.arange(-2, 2)
@@ -373,10 +525,10 @@ class KernelSums:
             size = np.where(around == own[:, None], log_left[:, None], size)
         exponents = -0.5 * ((at[:, None] - points[around]) / bandwidths[:, None]) ** 2 + size
         exponents[~there] = -np.inf
-        # The largest of the nearest is no more than the largest of all, and no less than rounding of it.
+        # The largest term of the nearest points is a lower bound of the largest term, within rounding.
         floor = exponents.max(axis=1)
         reach = bandwidths * np.sqrt(np.maximum(2 * (self._whole - floor) + NEGLIGIBLE, 0.0))
-        # Far out what is added to the distance of the nearest is less than rounding of it.
+        # Far from all points the addition to the distance of the nearest point is lost in rounding.
         reach += 8 * EPS * (reach + np.abs(at))
         low = np.minimum(np.searchsorted(points, at - reach), around[:, 0])
         lengths = np.maximum(np.searchsorted(points, at + reach, side="right"), around[:, -1] + 1) - low
@@ -398,14 +550,25 @@ class KernelSums:
 
 
 FACTORS = {"nrd0": 0.9, "nrd": 1.06}
-"""Rules of thumb for the bandwidth, and their factors."""
+"""Factors of the rules of thumb for the bandwidth."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelDensity:
-    """The density of one column in one class: values (u,) that differ, sorted, and how many rows have each.
+    """Kernel density of one column in one class.
 
-    The bandwidth is zero where the rule gives none: too few rows, or all of one value.
+    Attributes
+    ----------
+    points : (u,) float
+        Distinct values, sorted.
+    weights : (u,) float
+        Weight of the rows with each value.
+    bandwidth : float
+        Zero if the rule does not yield a bandwidth: too few rows, or all values equal.
+    sums : KernelSums
+        Evaluates sums of kernels.
+    order : _Order
+        Order statistics, used to leave out rows.
     """
 
     points: Floats
@@ -415,13 +578,27 @@ class KernelDensity:
     order: _Order = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Make ready what serves all places."""
+        """Precompute the sums and the order statistics."""
         object.__setattr__(self, "sums", KernelSums(self.points, self.weights, self.bandwidth))
         object.__setattr__(self, "order", _Order.of(self.points, self.weights))
 
     @staticmethod
     def of(values: Floats, weights: Floats | None, rule: str, given: float) -> KernelDensity:
-        """From the values (m,) of a class and their weights; a given bandwidth of 0 follows the rule."""
+        """Create the density of the values of a class.
+
+        Parameters
+        ----------
+        values : (m,) float
+        weights : (m,) float or None
+        rule : {"nrd0", "nrd"}
+            Rule of thumb for the bandwidth.
+        given : float
+            Fixed bandwidth; 0 applies the rule.
+
+        Returns
+        -------
+        KernelDensity
+        """
         points, where = np.unique(values, return_inverse=True)
         counts = np.bincount(where, weights, len(points)).astype(np.float64)
         points = points[counts > 0]
@@ -429,15 +606,30 @@ class KernelDensity:
         return KernelDensity(points, counts, given or normal_reference(points, counts, rule))
 
     def log_density(self, at: Floats) -> Floats:
-        """Log density (m,) at some values (m,)."""
+        """Log density (m,) at values (m,)."""
         sums = self._log_sums(at, np.full(len(at), self.bandwidth), None, None)
         return np.asarray(sums - np.log(self.order.total))
 
     def log_density_without(self, at: Floats, weights: Floats | None, rule: str, given: float) -> Floats:
-        """Log density (m,) at rows of the class, each without itself; NaN where it has no bandwidth.
+        """Leave-one-out log density of rows of the class.
 
-        At most one unit of a frequency weight is left out. A given bandwidth stays, one by a rule is computed
-        without the row.
+        At most one unit of a frequency weight is left out. A fixed bandwidth stays; a bandwidth by rule is
+        recomputed without the row.
+
+        Parameters
+        ----------
+        at : (m,) float
+            Values of the rows.
+        weights : (m,) float or None
+            Weights of the rows.
+        rule : {"nrd0", "nrd"}
+        given : float
+            Fixed bandwidth; 0 applies the rule.
+
+        Returns
+        -------
+        (m,) float
+            NaN if the density does not have a bandwidth without the row.
         """
         out = np.ones(len(at)) if weights is None else np.minimum(weights, 1.0)
         own = np.searchsorted(self.points, at)
@@ -447,7 +639,20 @@ class KernelDensity:
             return np.asarray(self._log_sums(at, bandwidths, own, out) - np.log(total - out))
 
     def _log_sums(self, at: Floats, bandwidths: Floats, own: Codes | None, out: Floats | None) -> Floats:
-        """Logs of sums of weighted kernels, the weight of the own point less what is left out."""
+        """Log of the sum of weighted normal densities (not divided by the total weight).
+
+        Parameters
+        ----------
+        at, bandwidths : (m,) float
+        own : (m,) int or None
+            Position of the point of each row that is left out.
+        out : (m,) float or None
+            Weight that is left out.
+
+        Returns
+        -------
+        (m,) float
+        """
         left = None
         if own is not None and out is not None:
             weight = self.weights[own]
@@ -457,7 +662,21 @@ class KernelDensity:
             return np.asarray(logs - np.log(bandwidths) - 0.5 * np.log(2 * np.pi))
 
     def _bandwidths_without(self, own: Codes, out: Floats, rule: str) -> Floats:
-        """Bandwidths by a rule without each row, NaN where there is none."""
+        """Bandwidths by rule without each row.
+
+        Parameters
+        ----------
+        own : (m,) int
+            Position of the point of each row.
+        out : (m,) float
+            Weight that is left out.
+        rule : {"nrd0", "nrd"}
+
+        Returns
+        -------
+        (m,) float
+            NaN if the rule does not yield a bandwidth.
+        """
         total = self.order.total
         left = total - out
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -469,11 +688,22 @@ class KernelDensity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Order:
-    """Rows in the order of their values, of which one can be left out.
+    """Sorted values of a sample, with the statistics that leave-one-out downdates.
 
-    Of the values that differ, sorted (u,): how many rows have each, running sums of these weights
-    (`reached`), and deviations from the mean in units of the largest (`size`), with their weighted sum of
-    squares.
+    Attributes
+    ----------
+    points, weights : (u,) float
+        Distinct values, sorted, and their weights.
+    reached : (u,) float
+        Cumulative weights.
+    total : float
+        Total weight.
+    centred : (u,) float
+        Deviations from the mean, divided by the largest absolute deviation.
+    size : float
+        The largest absolute deviation.
+    squares : float
+        Weighted sum of squares of `centred`.
     """
 
     points: Floats
@@ -492,7 +722,19 @@ class _Order:
         return _Order(points, weights, np.cumsum(weights), total, centred, size, squares)
 
     def sds_without(self, own: Codes, out: Floats) -> Floats:
-        """Standard deviations without each row: downdated, or anew where that would cost digits."""
+        """Standard deviations without each row, downdated, or recomputed if the downdate would lose digits.
+
+        Parameters
+        ----------
+        own : (m,) int
+            Position of the value of each row.
+        out : (m,) float
+            Weight that is left out.
+
+        Returns
+        -------
+        (m,) float
+        """
         left = self.total - out
         squares = self.squares - out * self.total / left * self.centred[own] ** 2
         sds = self.size * np.sqrt(np.maximum(squares, 0.0) / (left - 1))
@@ -504,7 +746,21 @@ class _Order:
         return np.asarray(sds)
 
     def value_without(self, own: Codes, out: Floats, place: Floats) -> Floats:
-        """The value at a place among the sorted rows, counted from zero, without one row each."""
+        """Interpolated order statistics without each row.
+
+        Parameters
+        ----------
+        own : (m,) int
+            Position of the value of each row; u for none.
+        out : (m,) float
+            Weight that is left out.
+        place : (m,) float
+            Rank among the remaining sorted rows, starting at zero; fractions interpolate.
+
+        Returns
+        -------
+        (m,) float
+        """
         lower = np.floor(place + EPS * place)
         slack = EPS * self.reached[-1]
         values = []
@@ -518,7 +774,18 @@ class _Order:
 
 
 def normal_reference(points: Floats, weights: Floats, rule: str) -> float:
-    """Bandwidth by a rule of thumb, from values sorted (u,) and their weights; zero where there is none.
+    """Bandwidth by a rule of thumb for normal data.
+
+    Parameters
+    ----------
+    points, weights : (u,) float
+        Distinct values, sorted, and their weights.
+    rule : {"nrd0", "nrd"}
+
+    Returns
+    -------
+    float
+        Zero if the rule does not yield a bandwidth.
 
     Examples
     --------
@@ -538,17 +805,19 @@ def normal_reference(points: Floats, weights: Floats, rule: str) -> float:
 
 
 def _reference(sd: Floats, between: Floats, counts: Floats, factor: float) -> Floats:
+    """Bandwidths factor * min(sd, IQR / 1.34) * n^(-1/5); without the IQR if it is zero."""
     spread = np.where(between > 0, np.minimum(sd, between / 1.34), sd)
     return np.asarray(factor * spread * counts**-0.2)
 
 
 def _sd(points: Floats, weights: Floats) -> float:
+    """Weighted standard deviation, computed on rescaled deviations to avoid overflow."""
     centred, size = _centred(points, weights)
     return float(size * np.sqrt(weights @ centred**2 / (weights.sum() - 1))) if len(points) > 1 else 0.0
 
 
 def _centred(points: Floats, weights: Floats) -> tuple[Floats, float]:
-    """Deviations from the mean, in units of the largest, and that unit."""
+    """Return the deviations from the weighted mean, divided by the largest one, and that divisor."""
     share = weights / weights.sum()
     away = points - points[0]
     away = away - share @ away
@@ -558,7 +827,19 @@ def _centred(points: Floats, weights: Floats) -> tuple[Floats, float]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelColumns:
-    """Kernel densities of the columns at positions (q,), with bandwidths given (q,), 0 for the rule's."""
+    """Kernel densities of some columns of naive Bayes.
+
+    Attributes
+    ----------
+    positions : (q,) int
+        Positions of the columns.
+    densities : tuple of q tuples of K KernelDensity
+        Densities by column and class.
+    rule : {"nrd0", "nrd"}
+        Rule of thumb for the bandwidth.
+    given : (q,) float
+        Fixed bandwidths; 0 applies the rule.
+    """
 
     positions: Codes
     densities: tuple[tuple[KernelDensity, ...], ...]
@@ -566,11 +847,20 @@ class KernelColumns:
     given: Floats
 
     def bandwidths(self) -> Floats:
-        """Bandwidths (K, q)."""
+        """Return the bandwidths (K, q)."""
         return np.array([[density.bandwidth for density in column] for column in self.densities]).T
 
     def log_densities(self, x: Floats) -> Floats:
-        """Log densities (K, m) of rows x (m, p), summed over the columns that are not missing."""
+        """Log densities of rows, summed over the columns that are not missing.
+
+        Parameters
+        ----------
+        x : (m, p) float
+
+        Returns
+        -------
+        (K, m) float
+        """
         total = np.zeros((len(self.densities[0]), len(x)))
         for position, column in zip(self.positions.tolist(), self.densities, strict=True):
             values = x[:, position]
@@ -580,7 +870,20 @@ class KernelColumns:
         return total
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """The same of rows of the fit, each without itself; NaN where that has no bandwidth."""
+        """Leave-one-out log densities of rows of the fit, summed over the columns that are not missing.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+            Classes of the rows.
+        weights : (m,) float or None
+
+        Returns
+        -------
+        (K, m) float
+            NaN if a density does not have a bandwidth without the row.
+        """
         total = np.zeros((len(self.densities[0]), len(x)))
         for j, column in enumerate(self.densities):
             values = x[:, self.positions[j]]

@@ -1,8 +1,8 @@
-"""The numbers of a naive Bayes classifier, and the pure function that fits them.
+"""Naive Bayes with normal, categorical, kernel and count columns.
 
-Theory. Columns are independent within classes, so that the density of a row is the product of those of its
-columns, and each is estimated by itself: as normal, by a table, by kernels (in a file of their own) or as a
-count. A column that a row misses leaves the product.
+Theory. Columns are independent within classes: the density of a row is the product of the densities of its
+columns, and each is estimated separately as normal, by a table of levels, by kernels (see `kernel_density`)
+or as a count. Missing values of a row are left out of the product.
 
 *Normal columns* have a diagonal covariance in each class: naive Bayes is the diagonal quadratic rule for
 them. With smoothing s every variance grows by
@@ -12,15 +12,15 @@ them. With smoothing s every variance grows by
 in the units of the data, which is scikit-learn's `var_smoothing`: it depends on the units of the columns.
 Without a row x of weight w, N V_j falls by w N / (N - w) (x_j - mean_j)^2: e follows in closed form too.
 
-Where rows miss values, each column may be fitted to the rows that have it, n_kj of class k: sums of squares,
-tables and values are of these, and the counts of classes of all rows with a class. The likelihood of what is
-there is a product over columns, so that the mean and the variance of a column (divisor n_kj - 1 or n_kj) are
-those of these rows (Little & Rubin, 2020, Statistical Analysis with Missing Data, sec. 3.4). Without a row x
-of weight w, which has the column,
+If rows have missing values, each column can be fitted to the rows in which it is observed, n_kj of class k:
+sums of squares, tables and values use these rows, and the counts of classes use all rows with a class. The
+likelihood of the observed values is a product over columns, and the maximum-likelihood mean and variance of a
+column (divisor n_kj - 1 or n_kj) use the rows in which it is observed (Little & Rubin, 2020, Statistical
+Analysis with Missing Data, sec. 3.4). Without a row x of weight w, in which the column is observed,
 
     m' = m - w (x - m) / (n_kj - w),   SS' = SS - w n_kj / (n_kj - w) (x - m)^2,
 
-and nothing of the column changes without a row that misses it.
+and removing a row in which the column is missing does not change its estimates.
 
 *Columns of categories* have a table P(level | class) each. Of n_k rows of class k, n_kl have level l of a
 column with L levels. With Laplace's correction a,
@@ -30,16 +30,16 @@ column with L levels. With Laplace's correction a,
 the mean of the posterior under a Dirichlet prior of a pseudo-rows for each level (Agresti, 2013, Categorical
 Data Analysis, sec. 1.6). Without a row of weight w of class k and level l, n_kl and n_k fall by w.
 
-*Columns of counts*, such as those of words in texts, have one multinomial a class over all of them. Given
-their sum, the J counts x_j of a row of class k are multinomial with
+*Columns of counts*, such as word counts of texts, share one multinomial per class. Given their sum, the J
+counts x_j of a row of class k are multinomial with
 
     theta_kj = (s_kj + a) / (s_k + a J),   s_kj the sum of column j over the rows of class k, s_k = sum_j
     s_kj,
 
 a being Laplace's correction (McCallum & Nigam, 1998, AAAI workshop on learning for text categorization,
-41-48). The multinomial coefficient is the same for every class and left out, of the likelihood too. Given the
-sum of those counts that are not missing, these are multinomial with theta_kj over the sum of their thetas:
-that is what a row with missing counts is predicted from.
+41-48). The multinomial coefficient is equal for all classes and is omitted, from the likelihood too. Given
+their sum, the observed counts of a row with missing counts are multinomial with theta_kj divided by the sum
+of their thetas; such a row is predicted from this distribution.
 """
 
 from __future__ import annotations
@@ -66,10 +66,23 @@ from discrim.core.rules.rules import Distances, IndependentRule, logs_of_prior
 
 
 def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats, short: float) -> LeftOut:
-    """Scores of rows under normal columns fitted without each of them, of what each row has.
+    """Return the leave-one-out scores of normal columns fitted to rows with missing values.
 
-    The divisor is the weight of the rows less `short`, 1 or 0. Scores are missing where there is no variance
-    without the row, or it has lost its digits.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Means and sums of squares of each column over the rows in which it is observed.
+    counts : (K, q) float
+        Weight of these rows.
+    log_prior : (K,) float
+    short : float
+        1 for unbiased variances, 0 for maximum likelihood: the divisor is the weight less this number.
+
+    Returns
+    -------
+    LeftOut
+        Scores use the observed columns of each row. They are NaN if the variance without the row does not
+        exist or has lost its digits to subtraction.
     """
     means = moments.means
     squares = moments.scatters
@@ -100,9 +113,16 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelTables:
-    """Tables of the columns that hold positions of levels.
+    """Tables P(level | class) of the categorical columns.
 
-    Of each column, by its position (q,) in the rows: the rows, or weights, by class and level (K, L_j).
+    Attributes
+    ----------
+    positions : (q,) int
+        Positions of the columns.
+    counts : tuple of (K, L_j) float
+        Weight of the rows by class and level of each column.
+    laplace : float
+        Pseudo-count added to each level.
     """
 
     positions: Codes
@@ -110,23 +130,46 @@ class LevelTables:
     laplace: float
 
     def probabilities(self) -> tuple[Floats, ...]:
-        """P(level | class), a (K, L_j) for each column."""
+        """P(level | class) of each column, (K, L_j)."""
         return tuple(_shares(n, n.sum(axis=1, keepdims=True), n.shape[1], self.laplace) for n in self.counts)
 
     def log_densities(self, x: Floats) -> Floats:
-        """Log probabilities (K, m) of rows x (m, p), summed over the columns that are not missing."""
+        """Log probabilities of rows, summed over the columns that are not missing.
+
+        Parameters
+        ----------
+        x : (m, p) float
+            Categorical columns contain positions of levels.
+
+        Returns
+        -------
+        (K, m) float
+        """
         total = np.zeros((len(self.counts[0]), len(x)))
         for position, shares in zip(self.positions.tolist(), self.probabilities(), strict=True):
             values = x[:, position]
             levels = shares.shape[1]
             with np.errstate(divide="ignore"):
                 logs = np.column_stack([np.log(shares), np.zeros(len(shares))])
-            # A missing value takes the column of zeros: its factor is left out.
+            # A missing value selects the column of zeros, which omits its factor.
             total += logs[:, np.where(np.isnan(values), levels, values).astype(np.intp)]
         return total
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """The same of rows of the fit, each without itself."""
+        """Leave-one-out log probabilities of rows of the fit, summed over the columns that are not missing.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+            Classes of the rows.
+        weights : (m,) float or None
+            Frequency weights; at most one unit of a row is left out.
+
+        Returns
+        -------
+        (K, m) float
+        """
         total = self.log_densities(x)
         rows = np.arange(len(x))
         out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
@@ -144,26 +187,37 @@ class LevelTables:
         return total
 
     def llf(self) -> float:
-        """Log-likelihood of the columns, given the class, at the probabilities of the fit."""
+        """Log-likelihood of the categorical columns, given the classes, at the fitted probabilities."""
         pairs = zip(self.counts, self.probabilities(), strict=True)
         return float(sum(scipy.special.xlogy(n, p).sum() for n, p in pairs))
 
     def df_model(self) -> int:
-        """Free probabilities."""
+        """Number of free probabilities."""
         return sum(n.shape[0] * (n.shape[1] - 1) for n in self.counts)
 
 
 def _shares(counts: Floats, sizes: Floats, levels: int, laplace: float) -> Floats:
+    """Smoothed proportions (n + a) / (size + a L)."""
     return np.asarray((counts + laplace) / (sizes + laplace * levels))
 
 
 WRITTEN = 2**21
-"""Numbers of sparse rows that are written out at once."""
+"""Number of values of sparse rows that are converted to a dense block at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountColumns:
-    """Multinomials over the columns of counts, at positions (J,) in the rows, with weighted sums (K, J)."""
+    """Multinomial distribution of the columns of counts in each class.
+
+    Attributes
+    ----------
+    positions : (J,) int
+        Positions of the columns.
+    sums : (K, J) float
+        Weighted sums of the columns by class.
+    laplace : float
+        Pseudo-count added to each sum.
+    """
 
     positions: Codes
     sums: Floats
@@ -177,7 +231,16 @@ class CountColumns:
         return np.asarray((self.sums + self.laplace) / sizes)
 
     def log_densities(self, x: Floats | SparseRows) -> Floats:
-        """Log probabilities (K, m) of rows x (m, p), given the sum of the counts that are not missing."""
+        """Log probabilities of rows, given the sum of their observed counts.
+
+        Parameters
+        ----------
+        x : (m, p) float or SparseRows
+
+        Returns
+        -------
+        (K, m) float
+        """
         if isinstance(x, SparseRows):
             stored = x.columns(self.positions)
             theta = self.probabilities().T
@@ -195,13 +258,27 @@ class CountColumns:
         logs = np.log(np.where(theta > 0, theta, 1.0)) @ counts
         rows = np.flatnonzero(~known.all(axis=0)) if not whole else self.positions[:0]
         logs[:, rows] -= scipy.special.xlogy(counts[:, rows].sum(axis=0), theta @ known[:, rows])
-        # A count of zero has probability one whatever its theta, so that 0 times -inf never arises.
+        # A count of zero has probability one for every theta; theta = 0 is handled separately, because
+        # 0 * -inf is NaN.
         if (theta == 0).any():
             logs[((theta == 0).astype(np.float64) @ counts) > 0] = -np.inf
         return np.asarray(logs)
 
     def left_out(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> Floats:
-        """The same of complete rows of the fit, each without itself."""
+        """Leave-one-out log probabilities of rows of the fit without missing counts.
+
+        Parameters
+        ----------
+        x : (m, p) float or SparseRows
+        codes : (m,) int
+            Classes of the rows.
+        weights : (m,) float or None
+            Frequency weights; at most one unit of a row is left out.
+
+        Returns
+        -------
+        (K, m) float
+        """
         if isinstance(x, SparseRows):
             return self._left_out_of_sparse(x, codes, weights)
         logs = self.log_densities(x)
@@ -215,10 +292,23 @@ class CountColumns:
         return logs
 
     def _left_out_of_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
+        """Compute `left_out` from the stored values of sparse rows.
+
+        Parameters
+        ----------
+        x : SparseRows
+            Shape (m, p).
+        codes : (m,) int
+        weights : (m,) float or None
+
+        Returns
+        -------
+        (K, m) float
+        """
         logs = self.log_densities(x)
         counts = x.columns(self.positions)
         if counts.base.any():
-            # Columns that are seldom zero are written out, a few rows at a time.
+            # Columns whose most frequent value is not zero are converted to dense blocks of a few rows.
             parts = slices(len(x), max(WRITTEN // max(x.shape[1], 1), 1))
             some = ((x.rows(at).dense(), codes[at], None if weights is None else weights[at]) for at in parts)
             return np.concatenate([self.left_out(*each) for each in some], axis=1)
@@ -229,7 +319,7 @@ class CountColumns:
         sums = self.sums[codes[row], column]
         left = sums - out[row] * values
         left[left <= EPS * sums] = 0.0
-        # Columns that a row does not store stay as they are.
+        # Columns that a row does not store are zero, and leaving the row out does not change their sums.
         whole = self.sums.sum(axis=1)[codes]
         sizes = whole + np.bincount(row, left - sums, len(x))
         sizes[sizes <= EPS * whole] = 0.0
@@ -240,11 +330,11 @@ class CountColumns:
         return logs
 
     def llf(self) -> float:
-        """Log-likelihood of the columns, given class and sum, at the probabilities of the fit."""
+        """Log-likelihood of the counts, given class and sum, at the fitted probabilities."""
         return float(scipy.special.xlogy(self.sums, self.probabilities()).sum())
 
     def df_model(self) -> int:
-        """Free probabilities."""
+        """Number of free probabilities."""
         return int(self.sums.shape[0] * (self.sums.shape[1] - 1))
 
 
@@ -253,11 +343,26 @@ Other = LevelTables | KernelColumns | CountColumns
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NaiveBayesFit:
-    """The numbers of a naive Bayes classifier.
+    """Fitted naive Bayes classifier.
 
-    Moments are of all columns, diagonal; counts are of all rows of the fit, means and sums of squares of
-    those that have the column. Where each is fitted to these, `available` (K, p) is their weight. The normal
-    columns have a diagonal quadratic fit, its variances smoothed.
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal moments of all columns. Counts are of all rows; means and sums of squares of a column are of
+        the rows in which it is observed.
+    prior : (K,) float
+    estimated_prior : bool
+        Whether the prior is the class proportions.
+    plan : ColumnPlan
+        Distribution and options of each column.
+    normal : QDAFit or None
+        Diagonal quadratic fit of the normal columns, with smoothed variances.
+    tables : LevelTables or None
+    kernels : KernelColumns or None
+    counts : CountColumns or None
+        Distributions of the other columns; None if there are no such columns.
+    available : (K, p) float or None
+        Weight of the rows in which each column is observed, if columns are fitted to different rows.
     """
 
     moments: ClassMoments
@@ -274,17 +379,17 @@ class NaiveBayesFit:
 
     @property
     def is_normal(self) -> bool:
-        """Whether every column is normal, so that the fit is a function of moments."""
+        """Whether every column is normal and the fit therefore is a function of moments."""
         return not self.others
 
     @property
     def takes_stored(self) -> bool:
-        """Whether every column is a count, so that rows are left out by what is stored of them."""
+        """Whether every column is a count, in which case leave-one-out reads stored values of sparse rows."""
         return self.normal is None and all(getattr(each, "takes_stored", False) for each in self.others)
 
     @property
     def level_counts(self) -> tuple[Floats, ...]:
-        """Weight (K, L_j) by class and level of each column of levels."""
+        """Weight by class and level (K, L_j) of each categorical column."""
         return () if self.tables is None else tuple(self.tables.counts)
 
     @property
@@ -294,7 +399,7 @@ class NaiveBayesFit:
 
     @property
     def points(self) -> Floats:
-        """Column, class, value and weight (n, 4) of the values of kernel densities."""
+        """Values of the kernel densities (n, 4): column, class, value and weight."""
         densities = () if self.kernels is None else self.kernels.densities
         parts = [
             np.column_stack([np.full(len(d.points), j), np.full(len(d.points), c), d.points, d.weights])
@@ -305,7 +410,7 @@ class NaiveBayesFit:
 
     @property
     def others(self) -> tuple[Other, ...]:
-        """The columns that are not normal."""
+        """Distributions of the columns that are not normal."""
         return tuple(part for part in (self.tables, self.kernels, self.counts) if part is not None)
 
     @property
@@ -315,31 +420,31 @@ class NaiveBayesFit:
 
     @property
     def smoothing(self) -> float:
-        """Share of the largest variance that was added to every variance."""
+        """Fraction of the largest variance that is added to every variance."""
         return self.plan.smoothing
 
     @property
     def laplace(self) -> float:
-        """What was added to every count."""
+        """Pseudo-count added to every count."""
         return self.plan.laplace
 
     @property
     def bandwidth(self) -> str:
-        """Rule for bandwidths."""
+        """Rule of thumb for bandwidths."""
         return self.plan.rule
 
     @property
     def unseen(self) -> str:
-        """What a level of new rows is that the fit has not seen: an error ("raise"), or "missing"."""
+        """Treatment of levels in new rows that are unknown to the fit: an error ("raise"), or "missing"."""
         return self.plan.unseen
 
     @property
     def covariances(self) -> tuple[Covariance, ...]:
-        """Variances of each class, smoothed, in the coordinates of the moments of the normal columns."""
+        """Smoothed variances of the normal columns of each class, in the coordinates of the moments."""
         return () if self.normal is None else self.normal.covariances
 
     def distances(self) -> Distances:
-        """Squared distances to the class means; a NotSupportedError where no column is normal."""
+        """Return the squared distances to the class means; raise NotSupportedError without normal columns."""
         if self.normal is None:
             raise CoreNotSupportedError("no_normal_columns")
         return self.normal.distances()
@@ -347,7 +452,21 @@ class NaiveBayesFit:
     def rule(
         self, log_prior: Floats, method: str = "plugin", convention: str | None = None
     ) -> IndependentRule:
-        """The decision rule under a prior (K,), by "plugin" alone; it integrates out missing columns."""
+        """Return the decision rule under a prior.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method : {"plugin"}
+            Other methods raise NotSupportedError.
+        convention : None
+            Not used.
+
+        Returns
+        -------
+        IndependentRule
+            Integrates out missing columns.
+        """
         if method != "plugin":
             raise CoreNotSupportedError("plugin_of_naive_bayes", method=method)
         whole = None
@@ -356,11 +475,20 @@ class NaiveBayesFit:
         return IndependentRule(log_prior, whole, self.plan.normal, self.others)
 
     def refit(self, moments: ClassMoments, tally: Tally | None = None) -> NaiveBayesFit | None:
-        """The same model of other rows, with the same prior; None where a density does not exist.
+        """Fit the same model to other rows, with the same prior.
 
-        What is not a function of moments takes the tally of the rows too.
+        Parameters
+        ----------
+        moments : ClassMoments
+        tally : Tally or None
+            Sums and values of the columns that are not normal; None if all columns are normal.
+
+        Returns
+        -------
+        NaiveBayesFit or None
+            None if a density does not exist.
         """
-        # Without a tally all columns are normal, whichever are left.
+        # Without a tally all remaining columns are normal.
         tally = tally or Tally(self.plan.columns(np.arange(moments.n_columns)), moments.n_classes)
         if not has_fit(moments, tally):
             return None
@@ -368,7 +496,18 @@ class NaiveBayesFit:
         return None if fit.without_bandwidth().any() else fit
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them, smoothing and bandwidths included."""
+        """Leave-one-out scores of rows.
+
+        Smoothing and bandwidths are recomputed without the row.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+
+        Returns
+        -------
+        LeftOut
+        """
         normal = None if self.normal is None else self._normal_left_out(self.normal, log_prior)
         if normal is not None and self.is_normal:
             return normal
@@ -385,6 +524,7 @@ class NaiveBayesFit:
         return scores
 
     def _normal_left_out(self, normal: QDAFit, log_prior: Floats) -> LeftOut:
+        """Return the leave-one-out scores of the normal columns."""
         if self.available is not None:
             short = 1.0 if self.method == "moment" else 0.0
             return available_left_out(normal.moments, self._of_normal, log_prior, short)
@@ -402,15 +542,18 @@ class NaiveBayesFit:
         return scores
 
     def without_bandwidth(self) -> Mask:
-        """Which kernel densities (K, q) do not exist, as their rule gives no bandwidth."""
+        """Mask (K, q) of the kernel densities for which the rule does not yield a bandwidth."""
         if self.kernels is None:
             return np.zeros((self.moments.n_classes, 0), dtype=bool)
         return np.asarray(~(self.kernels.bandwidths() > 0))
 
     def df_model(self) -> int:
-        """Free parameters: of each density and, where estimated, of the prior.
+        """Number of free parameters of the densities and, if it is estimated, the prior.
 
-        A NotSupportedError where there are kernels, which have no count of parameters.
+        Raises
+        ------
+        CoreNotSupportedError
+            The fit has kernel densities, whose parameters cannot be counted.
         """
         self._refuse_kernels("A number of free parameters")
         k = self.moments.n_classes
@@ -418,9 +561,14 @@ class NaiveBayesFit:
         return 2 * k * len(self.plan.normal) + parts + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
-        """Log-likelihood of class and row; variances have the divisor n_k, all are smoothed as the fit is.
+        """Log-likelihood of classes and rows.
 
-        A NotSupportedError where there are kernels, which do not maximise a likelihood.
+        Variances have the divisor n_k and are smoothed as in the fit.
+
+        Raises
+        ------
+        CoreNotSupportedError
+            The fit has kernel densities, which do not maximise a likelihood.
         """
         self._refuse_kernels("A log-likelihood")
         others = sum(part.llf() for part in (self.tables, self.counts) if part is not None)
@@ -431,13 +579,14 @@ class NaiveBayesFit:
 
     @property
     def _of_normal(self) -> Floats:
-        """Weight (K, q) of the rows that have each normal column."""
+        """Weight (K, q) of the rows in which each normal column is observed."""
         return np.zeros((0, 0)) if self.available is None else self.available[:, self.plan.normal]
 
     def _normal_llf(self, normal: QDAFit) -> float:
+        """Log-likelihood of the classes and the normal columns."""
         moments = normal.moments
         if self.available is not None:
-            # Sums of squares are of the rows that have the column.
+            # Sums of squares are over the rows in which the column is observed.
             variances = moments.scatters / self._of_normal
             variances += added_variances(moments, self.smoothing, self._of_normal)
             logs = np.log(2 * np.pi * variances) - 2.0 * np.log(moments.scale)
@@ -448,12 +597,14 @@ class NaiveBayesFit:
             return normal.llf()
         added = added_variances(moments, self.smoothing)
         variances = moments.scatters / moments.counts[:, None] + added
-        # Beyond the maximum, where a sum of squares is n_k variances: it is short of that by n_k added.
+        # `log_likelihood` assumes that a sum of squares is n_k times the variance; smoothing makes it smaller
+        # by n_k times the added variance.
         surplus = 0.5 * float(moments.counts @ (added / variances).sum(axis=1))
         log_prior = logs_of_prior(self.prior)
         return gaussian.log_likelihood(moments, np.log(variances).sum(axis=1), log_prior) + surplus
 
     def _refuse_kernels(self, what: str) -> None:
+        """Raise NotSupportedError if the fit has kernel densities."""
         if self.kernels is not None:
             raise CoreNotSupportedError("kernel_densities", what=what)
 
@@ -461,9 +612,21 @@ class NaiveBayesFit:
 def fit_naive_bayes(
     moments: ClassMoments, tally: Tally, prior: Floats, *, estimated_prior: bool = True
 ) -> NaiveBayesFit:
-    """Fit from diagonal moments by class and a tally that `has_fit` accepts.
+    """Fit naive Bayes.
 
-    Kernel densities may lack a bandwidth: see `NaiveBayesFit.without_bandwidth`.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal moments of all columns.
+    tally : Tally
+        Counts, sums and values of the columns that are not normal. `has_fit` accepts both.
+    prior : (K,) float
+    estimated_prior : bool, default True
+
+    Returns
+    -------
+    NaiveBayesFit
+        Kernel densities can lack a bandwidth: see `NaiveBayesFit.without_bandwidth`.
     """
     plan = tally.plan
     available = tally.available
@@ -495,11 +658,12 @@ def fit_naive_bayes(
 
 
 def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
+    """Return the moments of the normal columns."""
     return moments if len(plan.normal) == moments.n_columns else moments.columns(plan.normal)
 
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:
-    """Whether every class has rows, and every density but those of kernels exists."""
+    """Whether every class has rows, and every density except kernel densities exists."""
     plan = tally.plan
     available = tally.available
     if (moments.rows < 1).any() or (available is not None and not (available > 0).all()):
@@ -512,9 +676,19 @@ def has_fit(moments: ClassMoments, tally: Tally) -> bool:
 
 
 def has_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | None = None) -> bool:
-    """Whether the variances of normal columns, smoothed, are all positive and finite.
+    """Whether all smoothed variances of the normal columns are positive and finite.
 
-    Of columns that rows miss, `available` (K, q) is the weight of the rows that have each.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of the normal columns.
+    plan : ColumnPlan
+    available : (K, q) float or None
+        Weight of the rows in which each column is observed, if values are missing.
+
+    Returns
+    -------
+    bool
     """
     if not (divisors_by_class(moments.counts if available is None else available, plan.method) > 0).all():
         return False
@@ -527,9 +701,22 @@ def has_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | N
 
 
 def added_variances(moments: ClassMoments, smoothing: float, available: Floats | None = None) -> Floats:
-    """A share of the largest variance of a column over all rows, divisor N, in the units of each column (p,).
+    """Compute the variance that smoothing adds, in the coordinates of the moments.
 
-    Infinite where the units of the columns are too far apart for it.
+    It is a fraction of the largest variance of a column over all rows (divisor N).
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    smoothing : float
+        The fraction.
+    available : (K, p) float or None
+        Weight of the rows in which each column is observed, if values are missing.
+
+    Returns
+    -------
+    (p,) float
+        Infinite if the units of the columns differ by more than the range of float64.
     """
     totals = moments.total if available is None else available.sum(axis=0)
     widest = (np.sqrt(_total_squares(moments, available) / totals) / moments.scale).max()
@@ -538,7 +725,21 @@ def added_variances(moments: ClassMoments, smoothing: float, available: Floats |
 
 
 def _added_without(moments: ClassMoments, smoothing: float, x: Floats, weights: Floats | None) -> Floats:
-    """What is added to the variances (p, m) without each row; NaN where a difference lost its digits."""
+    """Compute the variance that smoothing adds, without each row.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    smoothing : float
+    x : (m, p) float
+        Rows that are left out in turn.
+    weights : (m,) float or None
+
+    Returns
+    -------
+    (p, m) float
+        NaN if the subtraction of the row lost digits.
+    """
     total = moments.total
     out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
     middle = weighted_centre(moments.means, moments.counts)
@@ -547,21 +748,22 @@ def _added_without(moments: ClassMoments, smoothing: float, x: Floats, weights: 
     left = squares - out * total / (total - out) * gaps
     lengths = np.sqrt(np.where(left > SPOILT * squares, left, 0.0)) / moments.scale[:, None]
     largest = lengths.max(axis=0) / np.sqrt(total - out)
-    # What lost its digits may be as long as this in truth, and then nothing is known.
+    # A difference that lost its digits may be as large as this; if it could be the largest, the result is
+    # not reliable.
     spoilt = np.where(left > SPOILT * squares, 0.0, np.sqrt(SPOILT * squares)) / moments.scale[:, None]
     largest[spoilt.max(axis=0) >= lengths.max(axis=0)] = np.nan
     return np.asarray(smoothing * (largest * moments.scale[:, None]) ** 2)
 
 
 def _smoothed(moments: ClassMoments, plan: ColumnPlan, available: Floats | None) -> Floats:
-    """Variances (K, p) of columns over the rows that have them, smoothed."""
+    """Smoothed variances (K, p) of the normal columns over the rows in which they are observed."""
     counts = moments.counts[:, None] if available is None else available
     added = added_variances(moments, plan.smoothing, available) if plan.smoothing else 0.0
     return np.asarray(moments.scatters / divisors_by_class(counts, plan.method) + added)
 
 
 def _total_squares(moments: ClassMoments, available: Floats | None = None) -> Floats:
-    """Sum of squares (p,) of each column about its mean over all rows that have it."""
+    """Sum of squares (p,) of each column about its mean over all rows in which it is observed."""
     means = moments.means
     if available is not None:
         middle = (available * means).sum(axis=0) / available.sum(axis=0)
@@ -581,7 +783,7 @@ def naive_bayes_of_tables(
     points: Floats,
     available: Floats | None,
 ) -> NaiveBayesFit:
-    """Return the fit of moments, tables of levels, sums of counts and values of kernel densities.
+    """Create a fit from stored moments, tables, sums and values of kernel densities.
 
     Parameters
     ----------
@@ -591,13 +793,13 @@ def naive_bayes_of_tables(
     estimated_prior : bool
     plan : ColumnPlan
     level_counts : tuple of (K, L_j) float
-        Weight by class and level of each column of levels.
+        Weight by class and level of each categorical column.
     sums : (K, J) float
         Sums of the columns of counts.
     points : (n, 4) float
-        Column, class, value and weight of the values of kernel densities.
+        Values of the kernel densities: column, class, value and weight.
     available : (K, p) float or None
-        Weight of the rows that have each column, if it is not that of all rows.
+        Weight of the rows in which each column is observed, if columns are fitted to different rows.
 
     Returns
     -------
@@ -606,7 +808,7 @@ def naive_bayes_of_tables(
     Raises
     ------
     InvalidStateError
-        They contradict each other, or a density does not exist.
+        The arguments contradict each other, or a density does not exist.
     """
     k, p = moments.centres.shape
     shapes = plan.families.shape, plan.sizes.shape, plan.bandwidths.shape
@@ -616,7 +818,7 @@ def naive_bayes_of_tables(
     words = plan.rule in FACTORS and plan.unseen in ("raise", "missing") and plan.method in ("moment", "mle")
     _check(words, "its options are not those of naive Bayes")
     _check(min(plan.laplace, plan.smoothing) >= 0, "its smoothing, or its laplace, is negative")
-    # Tables take memory for each level: there are as many in all as the file has.
+    # Allocated memory is proportional to the number of levels: compare it with the stored tables first.
     sizes = tuple((k, size) for size in plan.sizes[plan.tables].tolist())
     _check(tuple(n.shape for n in level_counts) == sizes, "its tables do not fit its columns")
     _check(sums.shape == (k, len(plan.counts)), "its sums do not fit its columns")
@@ -639,7 +841,19 @@ def naive_bayes_of_tables(
 
 
 def _values(points: Floats, counts: Floats) -> list[list[Piece]]:
-    """Values of the columns with kernel densities, as a tally has them; `counts` (K, q) are their rows."""
+    """Convert stored values of kernel densities to the values of a tally.
+
+    Parameters
+    ----------
+    points : (n, 4) float
+        Column, class, value and weight.
+    counts : (K, q) float
+        Weight of the rows of each class and column.
+
+    Returns
+    -------
+    list of q lists of (values, codes, weights)
+    """
     k, q = counts.shape
     placed = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, k - 1)
     _check(bool(placed and (points[:, 3] > 0).all()), "a value of a kernel density has no place")
@@ -654,5 +868,6 @@ def _values(points: Floats, counts: Floats) -> list[list[Piece]]:
 
 
 def _check(right: bool, what: str) -> None:
+    """Raise InvalidStateError with a message unless a condition is true."""
     if not right:
         raise InvalidStateError(what)

@@ -1,32 +1,34 @@
-"""The numbers of discriminant analysis by kernel densities: kernels about the rows, in several columns.
+"""Kernel discriminant analysis: class densities as sums of kernels at the rows, in several columns.
 
 Theory (Parzen, 1962, Annals of Mathematical Statistics 33, 1065-1076; Silverman, 1986, Density Estimation,
 ch. 4; SAS/STAT User's Guide, The DISCRIM Procedure, nonparametric methods). With the covariance V of a metric
 and a radius r, the density of class k is f_k(x) = sum_j w_j K(d_j^2 / r^2) / (n_k r^p |V|^(1/2)), d_j the
-distance of x from row j in the metric. The kernels are exp(-u/2) and, of u below one, 1, 1 - u, (1 - u)^2 and
-(1 - u)^3, each over its integral. Distances are about the mean of each class, so that no digit is lost to how
-far classes lie from each other or from zero.
+distance of x from row j in the metric. The kernels are exp(-u/2) and, for u below one, 1, 1 - u, (1 - u)^2
+and (1 - u)^3, each divided by its integral. Distances are computed from rows centred at the class mean, which
+preserves digits however far the classes lie from each other or from zero.
 
-*A row left out* leaves its own kernel, and the covariance of the metric too. With d the deviation of the row
-from the mean of its class, of n rows, and f degrees of freedom, the covariance V becomes (f V - c dd') / (f -
-1) without the row, c = n / (n - 1). By Sherman and Morrison's formula the squared distance between the row
-and another, D2 under V, is then (f - 1)/f (D2 + e t^2 / (1 - e q)) with e = c / f, t the product of their
-difference with d and q that of d with itself, both under V^-1. In coordinates that V makes Euclidean these
-are products of columns. Where 1 - e q is next to nothing the row is left to a refit.
+*Leave-one-out* removes the row's own kernel and changes the covariance of the metric. With d the deviation of
+the row from the mean of its class of n rows, and f degrees of freedom, the covariance V becomes
+(f V - c dd') / (f - 1) without the row, c = n / (n - 1). By the Sherman-Morrison formula the squared distance
+between the row and another, D2 under V, becomes (f - 1)/f (D2 + e t^2 / (1 - e q)) with e = c / f, t the
+product of their difference with d and q the product of d with itself, both under V^-1. In coordinates that
+whiten V these are inner products of columns. If 1 - e q is close to zero, the row is refitted.
 
-Where a bandwidth is to be chosen, all rows that are equal to a row leave their kernels with it. Kernels of no
-radius about its copies would give it any density, however large, and rounded or repeated values have many
-copies: the choice would say how the values were written down (Silverman, 1986, Density Estimation, sec. 3.4).
+When a bandwidth is chosen, a row and all rows equal to it are left out together. Otherwise narrow kernels at
+its copies would give it an arbitrarily large density; rounded or repeated values have many copies, and the
+choice would depend on the precision of the data (Silverman, 1986, Density Estimation, sec. 3.4).
 
-*Many radii* of normal kernels share what takes time. At the squared distances u = c + h x of an interval, x
-from -1 to 1, the kernels of all rates s = 1 / (2 r^2) are series in the same Chebyshev polynomials,
+*Many radii.* Normal kernels of several radii share most of the work. At the squared distances u = c + h x of
+an interval, x from -1 to 1, the kernels of all rates s = 1 / (2 r^2) are series in the same Chebyshev
+polynomials,
 
     exp(-s u) = exp(-s c) (I_0(s h) + 2 sum_q (-1)^q I_q(s h) T_q(x)),
 
-with modified Bessel functions I_q (Abramowitz & Stegun, 1964, 9.6.34). So sums of powers of x, taken once of
-each interval, give the sums of kernels of every radius by one product. In intervals [a, (1 + g) a], what is
-left after Q terms is at most (g/4)^Q at any rate, by I_q(z) <= (z/2)^q exp(z) / q!. The nearest row's kernel
-is one, as distances are taken from its own: an error of so much in each kernel is as much of the sum.
+with modified Bessel functions I_q (Abramowitz & Stegun, 1964, 9.6.34). Sums of powers of x, computed once per
+interval, therefore give the sums of kernels of every radius by one product. In intervals [a, (1 + g) a], the
+remainder after Q terms is at most (g/4)^Q at any rate, by I_q(z) <= (z/2)^q exp(z) / q!. Distances are
+relative to the nearest row, whose kernel is one: an absolute error of each kernel is the same relative error
+of the sum.
 """
 
 from __future__ import annotations
@@ -51,31 +53,37 @@ from discrim.core.rules.rules import NoLikelihood, refuse_method
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 
 KERNELS: dict[str, int] = {"uniform": 0, "epanechnikov": 1, "biweight": 2, "triweight": 3}
-"""Powers of 1 - u, of the kernels that end at the radius."""
+"""Powers of 1 - u of the kernels with bounded support."""
 
 AT_ONCE = 2**16
-"""Distances that are worked on at once: in the processor's cache they cost less than their exponentials."""
+"""Number of distances per block, chosen to fit the processor's cache."""
 
 LARGEST_VALUE = 1e48
-"""Size of values, or of one over them, beyond which columns are brought near one by a power of two."""
+"""Largest absolute value, or reciprocal of it, that is used without rescaling by a power of two."""
 
 REACH = 37.0
 LEAST_EXPONENT = -700.0
-"""By how much the logarithm of all kernels that are left out lies below that of the nearest row's, which is
-half its rounding; and the exponent of numbers that are still normal."""
+"""`REACH` is the difference of logarithms between the nearest row's kernel and the sum of all neglected
+kernels (half a rounding error); `LEAST_EXPONENT` is the smallest exponent of a normal floating-point
+number.
+"""
 
 PARTS = 4
 STEP = 50
-"""Intervals of a series for each power of two, and the bits of a double that tell places within them."""
+"""`PARTS` is the number of intervals of a series per power of two, `STEP` the number of bits of a float64
+that vary within an interval.
+"""
 
 MOST_TERMS = 24
 LONGEST = 2.0**60
-"""Of a series, whose coefficients would else lose digits, and where its last interval may begin."""
+"""`MOST_TERMS` is the maximum number of terms of a series, above which coefficients would lose digits;
+`LONGEST` is the upper limit for the start of the last interval.
+"""
 
 FEW_RADII = 8
 FEW_ROWS = 64
 FEW_PAIRS = 2**16
-"""Radii, rows of a class, and pairs of rows below which kernels one by one take less time than series."""
+"""Numbers of radii, rows of a class, and pairs of rows below which direct sums are faster than series."""
 
 
 def _log_ball(p: int) -> float:
@@ -84,7 +92,7 @@ def _log_ball(p: int) -> float:
 
 
 def log_constant(kernel: Kernel, p: int) -> float:
-    """Logarithm of what a kernel of p columns is multiplied by to have the integral one."""
+    """Log of the normalizing constant of a kernel in p columns."""
     if kernel == "normal":
         return -0.5 * p * log(2 * pi)
     power = KERNELS[kernel]
@@ -93,10 +101,22 @@ def log_constant(kernel: Kernel, p: int) -> float:
 
 
 def normal_radius(kernel: Kernel, p: int, counts: Floats) -> Floats:
-    """Radii (K,) of least asymptotic mean integrated squared error where classes (of n_k rows) are normal.
+    """Bandwidths that minimize the asymptotic mean integrated squared error for normal classes.
 
     r^(p+4) = p R(K) / (n m^2 (2 sqrt(pi))^(-p) (p/2 + p^2/4)), with R the integral of the squared kernel and
     m its variance along an axis (Silverman, 1986, sec. 4.3).
+
+    Parameters
+    ----------
+    kernel : str
+    p : int
+        Number of columns.
+    counts : (K,) float
+        Numbers n of rows by class.
+
+    Returns
+    -------
+    (K,) float
     """
     if kernel == "normal":
         roughness = -0.5 * p * log(4 * pi)
@@ -114,10 +134,21 @@ def normal_radius(kernel: Kernel, p: int, counts: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """The rows of one class, points (p, n) in coordinates in which its metric is Euclidean.
+    """Rows of one class in coordinates in which its metric is Euclidean.
 
-    These are about the mean of the class (p,). The covariance of the metric is in units of the scale (p,); a
-    radius times the unit is in those of the coordinates.
+    Attributes
+    ----------
+    centre : (p,) float
+        Mean of the class, the origin of the coordinates.
+    scale : (p,) float
+        Factors that standardize the columns before whitening.
+    covariance : Covariance
+        Covariance of the metric in standardized columns.
+    points : (p, n) float
+        Coordinates of the rows.
+    weights : (n,) float
+    unit : float
+        A radius times this factor is in units of the coordinates.
     """
 
     centre: Floats
@@ -128,11 +159,23 @@ class Places:
     unit: float = 1.0
 
     def coordinates(self, x: Floats) -> Floats:
-        """Those (p, m) of rows x (m, p)."""
+        """Return the coordinates (p, m) of rows x (m, p)."""
         return self.covariance.whiten(standard_columns(x, self.centre, self.scale))
 
     def squared(self, z: Floats) -> tuple[Floats, Floats]:
-        """Squared distances (m, n) of coordinates z (p, m) from the rows, and their rounding (m,)."""
+        """Squared distances from the rows of the class.
+
+        Parameters
+        ----------
+        z : (p, m) float
+            Coordinates of points.
+
+        Returns
+        -------
+        d2 : (m, n) float
+        error : (m,) float
+            Bound of their rounding error.
+        """
         squares = column_squares(self.points)
         lengths = column_squares(z)
         d2 = z.T @ self.points
@@ -143,7 +186,7 @@ class Places:
 
     @property
     def resolution(self) -> float:
-        """Distance between rows of the class below which rounding may have made it."""
+        """Distance below which two rows of the class may differ only by rounding."""
         return 4 * float(np.sqrt(EPS * column_squares(self.points).max(initial=0.0))) / self.unit
 
     @property
@@ -154,7 +197,17 @@ class Places:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelRule:
-    """Scores ln prior_k + ln f_k(x), of kernels with radii (K,); a row may be impossible in every class."""
+    """Decision rule with scores ln prior_k + ln f_k(x).
+
+    A row can have density zero in every class.
+
+    Attributes
+    ----------
+    log_prior : (K,) float
+    places : tuple of K Places
+    radii : (K,) float
+    kernel : str
+    """
 
     has_ends: ClassVar[bool] = True
 
@@ -164,7 +217,17 @@ class KernelRule:
     kernel: Kernel
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p); minus infinity where no kernel of the class reaches."""
+        """Scores of rows.
+
+        Parameters
+        ----------
+        x : (m, p) float
+
+        Returns
+        -------
+        (m, K) float
+            Minus infinity if the density of the class is zero; NaN for rows with missing values.
+        """
         scores = np.empty((len(self.places), len(x)))
         for k, place in enumerate(self.places):
             scores[k] = self.log_prior[k] + self.log_density(k, place.coordinates(x))
@@ -172,7 +235,19 @@ class KernelRule:
         return scores.T
 
     def log_density(self, k: int, z: Floats) -> Floats:
-        """Log densities (m,) of class k at coordinates z (p, m)."""
+        """Log density of a class.
+
+        Parameters
+        ----------
+        k : int
+            Class.
+        z : (p, m) float
+            Coordinates of points in the metric of the class.
+
+        Returns
+        -------
+        (m,) float
+        """
         place = self.places[k]
         out = np.empty(z.shape[1])
         for part in pieces(z.shape[1], [place]):
@@ -186,7 +261,22 @@ class KernelRule:
 
 
 def kernel_marginal(fit: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> KernelRule:
-    """The rule of some columns (q,) of normal kernels: they are normal there too, with the same radii."""
+    """Return the rule for a subset of the columns, for normal kernels.
+
+    Marginals of normal kernels are normal kernels with the same radii.
+
+    Parameters
+    ----------
+    fit : KernelDensityFit
+    log_prior : (K,) float
+    method : {"plugin"}
+    keep : (q,) int
+        Positions of the columns.
+
+    Returns
+    -------
+    KernelRule
+    """
     refuse_method(method, "is defined for normal classes")
     places = []
     for place in fit.places:
@@ -201,7 +291,7 @@ def kernel_marginal(fit: KernelDensityFit, log_prior: Floats, method: str, keep:
 
 
 def pieces(m: int, places: Sequence[Places]) -> Iterator[slice]:
-    """Some of m rows at a time, whose distances from those of a class are worked on at once."""
+    """Yield slices of m rows, of which a block of distances from the rows of a class fits `AT_ONCE`."""
     return slices(m, max(AT_ONCE // max(place.points.shape[1] for place in places), 1))
 
 
@@ -214,11 +304,25 @@ def log_means(
     total: Floats,
     series: KernelSeries | None = None,
 ) -> Floats:
-    """Logarithms (L, m) of the mean kernel over the rows of a class, without what a kernel is multiplied by.
+    """Logs of the weighted means of unnormalized kernels over the rows of a class.
 
-    Squared distances (m, n), which are written over, are known to `edge` (m,); rows that are left out are
-    infinitely far. The radii are (L, m), the weights (n,) or (m, n), and their sum without what is left out
-    is (m,). Normal kernels may have a series, which is of the same radii for all rows.
+    Parameters
+    ----------
+    kernel : str
+    d2 : (m, n) float
+        Squared distances, infinite for rows that are left out. Overwritten.
+    edge : (m,) float
+        Bound of their rounding error.
+    radii : (L, m) float
+    weights : (n,) or (m, n) float
+    total : (m,) float
+        Sum of the weights without rows that are left out.
+    series : KernelSeries or None
+        For normal kernels whose radii are equal for all rows.
+
+    Returns
+    -------
+    (L, m) float
     """
     np.maximum(d2, 0.0, out=d2)
     nearest = np.fmin.reduce(d2, axis=1) if kernel == "normal" else np.zeros(len(d2))
@@ -235,13 +339,30 @@ def log_means(
 
 
 def _far(n: int, weights: Floats) -> float:
-    """By how much the logarithms of kernels lie below the nearest row's, where n of them are left out."""
+    """Difference of logarithms below the nearest row's kernel at which n kernels are negligible."""
     least = weights.min(where=weights > 0, initial=np.inf)
     return REACH + float(np.log(n * weights.max(initial=0.0) / least))
 
 
 def _sums(kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floats, far: float) -> Floats:
-    """Sums (L, m) of weighted kernels at squared distances (m, n), the kernels of one radius at a time."""
+    """Sums of weighted kernels, computed directly for one radius at a time.
+
+    Parameters
+    ----------
+    kernel : str
+    d2 : (m, n) float
+        Squared distances; overwritten.
+    edge : (m,) float
+        Bound of their rounding error.
+    radii : (L, m) float
+    weights : (n,) or (m, n) float
+    far : float
+        Difference of logarithms below which a kernel is negligible.
+
+    Returns
+    -------
+    (L, m) float
+    """
     weighed = bool((weights != 1).any())
     work = np.empty(d2.shape)
     sums = np.empty(radii.shape)
@@ -250,7 +371,7 @@ def _sums(kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floa
     for radius, out in zip(radii, sums, strict=True):
         values = _in_radii(d2, radius[:, None], work)
         if kernel == "normal":
-            # What is too small to count takes long where it is no normal number.
+            # Exponentials that underflow to subnormal numbers are slow; clip negligible exponents.
             if values.min() < LEAST_EXPONENT:
                 np.maximum(values, -far, out=values)
             np.exp(values, out=values)
@@ -265,11 +386,19 @@ def _sums(kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelSeries:
-    """Normal kernels of several radii (L,) as polynomials within intervals of the squared distance.
+    """Chebyshev series of normal kernels of several radii, piecewise in the squared distance.
 
-    Squared distances are in units of the least radius's square. Intervals have middles (B,) and halves, of
-    which these are the inverses (B,); the last begins beyond the reach of every kernel. The coefficients
-    (Q, B, L) are of powers of the place within an interval, from -1 to 1.
+    Attributes
+    ----------
+    radius : (1,) float
+        Smallest radius; squared distances are in units of its square.
+    far : float
+        The error of a kernel is below exp(-far).
+    middles, inverses : (B,) float
+        Midpoints of the intervals, and reciprocals of their half widths. In the last interval all kernels are
+        negligible.
+    coefficients : (Q, B, L) float
+        Coefficients of powers of the position in an interval, from -1 to 1.
     """
 
     radius: Floats
@@ -280,7 +409,18 @@ class KernelSeries:
 
     @classmethod
     def of(cls, radii: Floats, far: float) -> KernelSeries | None:
-        """What loses less than exp(-far) of any kernel; None where that takes too many terms or intervals."""
+        """Compute a series with an error below exp(-far).
+
+        Parameters
+        ----------
+        radii : (L,) float
+        far : float
+
+        Returns
+        -------
+        KernelSeries or None
+            None if it would require too many terms or intervals.
+        """
         rates = 0.5 * (radii.min() / radii) ** 2
         n_terms = ceil(far / log(4 * PARTS))
         with np.errstate(divide="ignore"):
@@ -306,7 +446,18 @@ class KernelSeries:
         return cls(radii.min(keepdims=True), far, middles, np.append(1 / halves, 1.0), coefficients)
 
     def sums(self, d2: Floats, weights: Floats) -> Floats:
-        """Sums (L, m) of weighted kernels at squared distances (m, n)."""
+        """Sums of weighted kernels.
+
+        Parameters
+        ----------
+        d2 : (m, n) float
+            Squared distances.
+        weights : (n,) or (m, n) float
+
+        Returns
+        -------
+        (L, m) float
+        """
         m = len(d2)
         size = len(self.middles)
         u = _in_radii(d2, self.radius)
@@ -328,19 +479,33 @@ class KernelSeries:
 
 
 def _interval(u: Floats) -> NDArray[np.int64]:
-    """Numbers of the intervals of u >= 0, of which each power of two begins PARTS equal ones."""
+    """Return the indices of the intervals of u >= 0; each power of two contains PARTS equal intervals."""
     return np.asarray(u.view(np.int64) >> STEP)
 
 
 def _in_radii(d2: Floats, radius: Floats, out: Floats | None = None) -> Floats:
-    """Squared distances over the square of a radius."""
+    """Divide squared distances by the squared radius."""
     return np.asarray(np.multiply(d2, 1 / (radius * radius), out=out))
 
 
 def _ending_kernel(power: int, u: Floats, edge: Floats) -> Floats:
-    """A power of 1 - u, at squares u (m, n) in units of the radius that are known to `edge` (m,)."""
+    """Evaluate a kernel with bounded support.
+
+    Parameters
+    ----------
+    power : int
+        Power of 1 - u; 0 for the uniform kernel.
+    u : (m, n) float
+        Squared distances in units of the squared radius. Overwritten.
+    edge : (m,) float
+        Bound of their rounding error.
+
+    Returns
+    -------
+    (m, n) float
+    """
     if not power:
-        # Rounding may put a row a little beyond the radius on which it lies.
+        # Rounding can place a row on the boundary slightly outside the radius.
         return np.asarray(u <= 1 + edge[:, None])
     np.subtract(1.0, u, out=u)
     base = np.fmax(u, 0.0)
@@ -351,13 +516,20 @@ def _ending_kernel(power: int, u: Floats, edge: Floats) -> Floats:
 
 
 LEAST_METRIC = 1e-6
-"""Of a metric without a row, over that of all rows, what is too little to be told from rounding."""
+"""Smallest ratio of a metric without a row to the metric of all rows that is not attributed to rounding."""
 
 
 class _Downdate(NamedTuple):
-    """What a metric is without each of some rows of a class, given by their deviations (p, m) from its mean.
+    """Change of the metric of a class when each of m rows is left out.
 
-    These are in the coordinates of the metric; `share` (m,) is e and `left` (m,) is (f - 1) / f of each row.
+    Attributes
+    ----------
+    deviations : (p, m) float
+        Deviations of the rows from the class mean, in the coordinates of the metric.
+    share : (m,) float
+        The e of the module docstring.
+    left : (m,) float
+        (f - 1) / f, the ratio of the degrees of freedom.
     """
 
     deviations: Floats
@@ -373,10 +545,24 @@ def left_out_kernel_scores(
     codes: Codes,
     groups: Codes | None = None,
 ) -> Iterator[tuple[Codes, Floats]]:
-    """Positions (m,) of some rows x (n, p) of the fit at a time, and their scores (L, m, K) at radii (L, K).
+    """Yield the leave-one-out scores of the rows of a fit in blocks.
 
-    The scores are those without the row itself, and missing where a refit is needed. Rows of the same number
-    among groups (n,) leave their kernels together, of whatever class they are.
+    Parameters
+    ----------
+    fit : KernelDensityFit
+    radii : (L, K) float
+        Bandwidths for which scores are computed.
+    log_prior : (K,) float
+    x : (n, p) float
+    codes : (n,) int
+    groups : (n,) int or None
+        Rows with equal values, of any class, are left out together.
+
+    Yields
+    ------
+    positions : (m,) int
+    scores : (L, m, K) float
+        NaN if a refit is needed.
     """
     n_classes = len(fit.places)
     totals = np.array([float(place.weights.sum()) for place in fit.places])
@@ -409,7 +595,19 @@ def left_out_kernel_scores(
 
 
 def _series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelSeries | None]:
-    """Of the kernels of each class, at radii (L, K), where n rows are scored and kernels take longer."""
+    """Return the series of the kernels of each class, or None if direct sums are faster.
+
+    Parameters
+    ----------
+    fit : KernelDensityFit
+    radii : (L, K) float
+    n : int
+        Number of rows that are scored.
+
+    Returns
+    -------
+    list of K KernelSeries or None
+    """
     series = None
     sizes = [place.points.shape[1] for place in fit.places]
     many = len(radii) >= FEW_RADII and n**2 >= FEW_PAIRS
@@ -429,7 +627,29 @@ def _density(
     equal: Mask | None,
     series: KernelSeries | None,
 ) -> Floats:
-    """Log densities (L, m) of a class at coordinates z (p, m) by radii (L, m), without each of the rows."""
+    """Log densities of a class at points, without each of some rows.
+
+    Parameters
+    ----------
+    fit : KernelDensityFit
+    place : Places
+        The class.
+    z : (p, m) float
+        Coordinates of the points.
+    radii : (L, m) float
+    rows : _Downdate or None
+        Change of the metric without each row.
+    own : slice or None
+        Positions of the points among the rows of the class, if they belong to it.
+    equal : (m, n) bool or None
+        Rows of the class that are left out together with each point.
+    series : KernelSeries or None
+
+    Returns
+    -------
+    (L, m) float
+        NaN if the metric without the row is singular up to rounding.
+    """
     p = len(z)
     logdet = np.full(z.shape[1], place.logdet)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -459,10 +679,27 @@ def _density(
 
 
 def _left(place: Places, d2: Floats, own: slice | None, equal: Mask | None) -> tuple[Floats, Floats]:
-    """Weights (n,) or (m, n) of a class's rows that stay where each of some rows leaves, and their sum (m,).
+    """Weights of the remaining rows of a class when rows are left out.
 
-    What leaves is a unit of weight of the row where it is of the class, or in its place all rows that are
-    equal (m, n). Their squared distances (m, n) become infinite, or zero where some weight stays.
+    One unit of weight of the point itself is left out if it belongs to the class, or all rows equal to it.
+
+    Parameters
+    ----------
+    place : Places
+        The class.
+    d2 : (m, n) float
+        Squared distances. They become infinite for rows that are left out, and zero between a point and
+        itself if some of its weight remains.
+    own : slice or None
+        Positions of the points among the rows of the class.
+    equal : (m, n) bool or None
+        Rows that are left out together with each point.
+
+    Returns
+    -------
+    weights : (n,) or (m, n) float
+    total : (m,) float
+        Sum of the remaining weights.
     """
     weights = place.weights
     total = np.full(len(d2), place.weights.sum())
@@ -473,7 +710,7 @@ def _left(place: Places, d2: Floats, own: slice | None, equal: Mask | None) -> t
         places = (np.arange(len(d2)), np.arange(own.start, own.stop))
         unit = np.minimum(1.0, weights[own])
         rest = weights[own] - unit
-        # The distance of a row from itself is none, whatever rounding made of it.
+        # The distance of a row from itself is zero, but rounding can make it positive.
         d2[places] = np.where(rest > 0, 0.0, np.inf)
         total -= unit
         if rest.any():
@@ -487,7 +724,7 @@ Radii = Literal["given", "normal", "chosen"]
 
 
 def metric_spread(metric: str, common: bool) -> Spread:
-    """What a metric needs of the moments."""
+    """Return the second moments that a metric requires."""
     if metric != "mahalanobis":
         return "diagonal"
     return "pooled" if common else "class"
@@ -495,9 +732,22 @@ def metric_spread(metric: str, common: bool) -> Spread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelDensityFit(NoLikelihood):
-    """Rows with their classes, and the kernels about them with bandwidths, radii (K,), by some rule.
+    """Fitted kernel discriminant analysis: the rows of the classes with a bandwidth for each class.
 
-    The metric is common where it is that of the pooled covariance, and not of each class's own.
+    Attributes
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    estimated_prior : bool
+    kernel : str
+    metric : {"mahalanobis", "diagonal", "euclidean"}
+    common : bool
+        Whether the metric uses the pooled covariance and not the covariance of each class.
+    radii : (K,) float
+        Bandwidths.
+    rule_of_radii : {"given", "normal", "chosen"}
+        Whether the bandwidths are set by the user, by the normal reference rule, or by cross-validation.
+    places : tuple of K Places
     """
 
     moments: ClassMoments
@@ -515,24 +765,24 @@ class KernelDensityFit(NoLikelihood):
     no_parameters = "no_parameters_of_kernel_density"
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> KernelRule:
-        """The rule under a prior (K,)."""
+        """Return the rule under a prior (K,)."""
         refuse_method(method, "is defined for normal classes")
         return KernelRule(log_prior, self.places, self.radii, self.kernel)
 
     def of_classes(self, keep: Codes) -> KernelDensityFit:
-        """The options of some classes (C,)."""
+        """Select the bandwidths of some classes (C,)."""
         return replace(self, radii=self.radii[keep])
 
     def with_radii(self, radii: Floats, rule: Radii) -> KernelDensityFit:
-        """The same rows and other bandwidths."""
+        """Return the same fit with other bandwidths."""
         return replace(self, radii=radii, rule_of_radii=rule)
 
     def normal_radii(self) -> Floats:
-        """Bandwidths (K,) that are best for normal classes of as many rows."""
+        """Bandwidths (K,) by the normal reference rule."""
         return normal_radius(self.kernel, self.moments.n_columns, self.moments.counts)
 
     def typical_deviation(self) -> float:
-        """Root mean square of the columns' standard deviations within classes, in the metric."""
+        """Root mean square of the columns' within-class standard deviations, in the metric."""
         if self.metric != "euclidean":
             return 1.0
         free = max(self.moments.total - self.moments.n_classes, 1.0)
@@ -541,7 +791,21 @@ class KernelDensityFit(NoLikelihood):
         return largest * float(np.sqrt(np.mean((sd / largest) ** 2))) if largest > 0 else 1.0
 
     def refit(self, x: Floats, codes: Codes, weights: Floats | None) -> KernelDensityFit | None:
-        """The same of other rows, bandwidths by the normal rule anew; None where the metric is singular."""
+        """Fit the same model to other rows.
+
+        Bandwidths by the normal reference rule are recomputed, others stay.
+
+        Parameters
+        ----------
+        x : (n, p) float
+        codes : (n,) int
+        weights : (n,) float or None
+
+        Returns
+        -------
+        KernelDensityFit or None
+            None if a class is empty or the metric is singular.
+        """
         shape = {"n_classes": len(self.prior), "n_columns": x.shape[1]}
         moments = gather([(x, codes, weights)], **shape, spread="diagonal")
         spread = metric_spread(self.metric, self.common)
@@ -556,18 +820,30 @@ class KernelDensityFit(NoLikelihood):
         return fit.with_radii(self.radii, self.rule_of_radii)
 
     def left_out(self, log_prior: Floats, x: Floats, codes: Codes) -> Floats:
-        """Scores (n, K) of the rows x (n, p) of the fit, each without itself."""
+        """Leave-one-out scores of the rows of the fit.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        x : (n, p) float
+        codes : (n,) int
+
+        Returns
+        -------
+        (n, K) float
+            NaN for rows that require a refit.
+        """
         out = np.empty((len(x), len(self.places)))
         for rows, scores in left_out_kernel_scores(self, self.radii[None], log_prior, x, codes):
             out[rows] = scores[0]
         return out
 
     def resolution(self) -> Floats:
-        """Least bandwidths (K,) that can be told from the rounding of distances."""
+        """Smallest bandwidths (K,) that exceed the rounding of distances."""
         return np.array([place.resolution for place in self.places])
 
     def validate(self) -> None:
-        """Raise InvalidStateError if parts of a file contradict each other."""
+        """Raise InvalidStateError if parts of a stored fit contradict each other."""
         if len(self.places) != len(self.prior) or self.radii.shape != self.prior.shape:
             raise InvalidStateError("its rows are not those of its classes")
         p = self.moments.n_columns
@@ -586,7 +862,21 @@ class KernelDensityFit(NoLikelihood):
 
 
 def singular(moments: ClassMoments, metric: str, common: bool) -> list[tuple[int | None, tuple[int, ...]]]:
-    """Classes, or None for all together, and columns by which no distance can be measured."""
+    """Find the classes and columns for which the metric is singular.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments with the scatter that the metric requires.
+    metric : str
+    common : bool
+        Whether the metric uses the pooled covariance.
+
+    Returns
+    -------
+    list of (class, columns)
+        The class is None for the pooled covariance. The columns are empty if too few rows are the reason.
+    """
     if metric == "euclidean":
         return []
     free = [moments.total - moments.n_classes] if common else (moments.counts - 1).tolist()
@@ -613,10 +903,27 @@ def fit_kernel_density(
     common: bool,
     estimated_prior: bool = True,
 ) -> KernelDensityFit:
-    """The rows in the metric, with the bandwidths that are best for normal classes.
+    """Fit with bandwidths by the normal reference rule.
 
-    Of the rows x (n, p) there are diagonal moments, and those within of the spread that the metric needs, not
-    singular in it.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal moments of the rows.
+    within : ClassMoments
+        Moments with the scatter that the metric requires, not singular.
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float or None
+    prior : (K,) float
+    kernel : str
+    metric : {"mahalanobis", "diagonal", "euclidean"}
+    common : bool
+        Whether the metric uses the pooled covariance.
+    estimated_prior : bool, default True
+
+    Returns
+    -------
+    KernelDensityFit
     """
     k = moments.n_classes
     p = moments.n_columns
@@ -624,7 +931,7 @@ def fit_kernel_density(
     scale = within.scale
     unit = 1.0
     if metric == "euclidean":
-        # One power of two for all columns, which leaves distances and digits as they are.
+        # Scaling all columns by one power of two changes neither relative distances nor digits.
         largest = np.abs(x).max()
         if largest > 0 and not 1 / LARGEST_VALUE <= largest <= LARGEST_VALUE:
             unit = float(2.0 ** -np.round(np.log2(largest)))
