@@ -1,24 +1,26 @@
-"""Least squares on a kernel with a ridge, each row left out in closed form, and the choice of both.
+"""Kernel ridge regression with exact leave-one-out residuals, and the choice of the kernel and the ridge.
+
+Used by `kernel_lda`, whose discriminants come from a regression on class indicators.
 
 Theory (Saunders, Gammerman & Vovk, 1998, ICML 15; Schölkopf & Smola, 2002, Learning with Kernels, ch. 4).
 With frequency weights w_i, a kernel K (n, n) and responses y, f(x) = b + sum_j a_j k(x, x_j) minimizes
 
-    sum_i w_i (y_i - f(x_i))^2 + ridge a'Ka
+    sum_i w_i (y_i - f(x_i))^2 + ridge a'Ka,
 
-where the constant b is not penalized. Let u be the unit vector of sqrt(w_i), P = I - uu', and C = P S K S P
-with S = diag(sqrt(w_i)), the centred kernel. Then a = S c with (C + ridge I) c = P S y, which sums to zero,
+in which the constant b is not penalized. Let u be the unit vector of sqrt(w_i), P = I - uu', and C = P S K S
+P with S = diag(sqrt(w_i)), the centred kernel. Then a = S c with (C + ridge I) c = P S y, which sums to zero,
 and the residuals are y_i - f(x_i) = ridge a_i / w_i. So `ridge` is the alpha of scikit-learn's KernelRidge,
-which has no constant.
+which does not fit a constant.
 
-*A row left out.* With M = (C + ridge I)^-1 the leverage of a row's whole weight is
-w_i h_i = 1 + w_i / N - ridge M_ii. Without an amount o = min(w_i, 1) of it, its residual r becomes
-r / (1 - o h_i), exactly, as in linear regression. So one factorization gives all rows left out: a Cholesky
-factor and its inverse take n^3 multiplications and additions; the eigenvectors of C take nine times as many,
-and give M for all ridges.
+*Leave-one-out.* With M = (C + ridge I)^-1 the leverage of a row's full weight is
+w_i h_i = 1 + w_i / N - ridge M_ii. Without an amount o = min(w_i, 1) of it, its residual r becomes exactly
+r / (1 - o h_i), just as in linear regression. One factorization therefore gives all leave-one-out residuals:
+a Cholesky factor and its inverse cost n^3 multiplications and additions; the eigenvectors of C cost nine
+times as many and give M for all ridges.
 
-*Landmarks* (Williams & Seeger, 2001, NIPS 13). With some rows Z in the place of all, the kernel is
-k(x, Z) K_ZZ^-1 k(Z, x'), so that f is linear in m features, and everything above follows from the
-eigenvectors of their products (m, m), which takes m / n of the time.
+*Landmarks* (Williams & Seeger, 2001, NIPS 13). With a subset Z of m rows the kernel is approximated by
+k(x, Z) K_ZZ^-1 k(Z, x'). Then f is linear in m features, and all formulas above follow from the eigenvectors
+of their (m, m) cross-product matrix, in m / n of the time.
 """
 
 from __future__ import annotations
@@ -46,45 +48,48 @@ from discrim.core.kernels.kernels import (
 from discrim.core.numerics.arrays import Codes, Floats
 
 MOST_EIGEN = 400
-"""Rows up to which the eigenvectors of all are taken for each kernel that is tried."""
+"""Maximum number of rows for which each candidate kernel is evaluated by the eigenvectors of all rows."""
 
 LANDMARKS = 200
-"""Rows that stand for all in the first part of a choice among more."""
+"""Number of landmarks in the first stage of a search over more rows than that."""
 
 SETTLED = 9e9
 LEAST_SETTLED = 5
-"""Multiplications and additions of the second part of a choice, and how many times it takes at least."""
+"""`SETTLED` is the number of multiplications and additions of the second stage of a search,
+`LEAST_SETTLED` its minimum number of candidates.
+"""
 
 STEPS_OF_WIDTH = (0.5, 0.5**0.5, 2.0**0.5)
 STEPS_OF_RIDGE = (4.0, 0.25, 2.0, 0.5)
-"""Factors by which the second part of a choice goes on; landmarks are for large widths."""
+"""Factors of width and ridge that the second stage of a search tries. Landmarks favour large widths, which
+is why two of three factors decrease the width.
+"""
 
 LEFT = 1e-10
-"""Least share of a row's weight that its leverage leaves: below it what is left is rounding."""
+"""Lower bound of one less the leverage of a row; smaller values are rounding errors."""
 
 LEAST_RIDGE = 1e-9
-"""Share of the kernel's trace that a ridge has to be: below it sums of kernels cancel to rounding."""
+"""Smallest ridge, as a fraction of the kernel's trace. Below it rounding dominates the kernel sums."""
 
 SAME = 1e-9
-"""Share by which losses differ that rounding may tell apart."""
+"""Relative difference of losses that is attributed to rounding."""
 
 ENOUGH = 1e-3
-"""Share of the loss that a step has to gain: less is far below what its standard error can tell."""
+"""Relative decrease of the loss that a step of the search requires; less is far below its standard error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RidgeFit:
-    """A regression of several responses on a kernel.
+    """Kernel ridge regression of several responses.
 
     Attributes
     ----------
     coef : (n, r) float
-        Of the kernels of the rows.
+        Coefficients of the kernels at the rows.
     intercept : (r,) float
     residuals : (n, r) float
-        Of the rows.
     left : (n,) float
-        One less the leverage of what is left out of each row, its weight or one unit of it.
+        One less the leverage of the weight that is left out of each row: the full weight, at most one unit.
     """
 
     coef: Floats
@@ -93,17 +98,40 @@ class RidgeFit:
     left: Floats
 
     def left_out_residuals(self) -> Floats:
-        """Residuals (n, r) of the rows, each under the fit without it."""
+        """Leave-one-out residuals (n, r)."""
         return np.asarray(self.residuals / self.left[:, None])
 
 
 def unit_weights(n: int, weights: Floats | None) -> Floats:
-    """Square roots (n,) of the weights."""
+    """Return the square roots of the weights.
+
+    Parameters
+    ----------
+    n : int
+    weights : (n,) float or None
+        None for weights of one.
+
+    Returns
+    -------
+    (n,) float
+    """
     return np.ones(n) if weights is None else np.sqrt(weights)
 
 
 def centred_kernel(kernel: Floats, weights: Floats | None) -> Floats:
-    """The kernel (n, n) of weighted rows about their mean, in its place."""
+    """Centre a kernel at the weighted mean of the rows.
+
+    Parameters
+    ----------
+    kernel : (n, n) float
+        Overwritten.
+    weights : (n,) float or None
+
+    Returns
+    -------
+    (n, n) float
+        The matrix C of the module docstring.
+    """
     s = unit_weights(len(kernel), weights)
     u = s / np.linalg.norm(s)
     if weights is not None:
@@ -118,18 +146,19 @@ def centred_kernel(kernel: Floats, weights: Floats | None) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Inverse:
-    """What a regression on a kernel rests on.
+    """Inverse of the penalized, centred kernel.
 
     Attributes
     ----------
     lower : (n, n) float
-        Lower triangle of (C + size uu' + ridge I)^-1, with C the centred kernel; what is above is not set.
+        Lower triangle of (C + size uu' + ridge I)^-1, with C the centred kernel; the upper triangle is not
+        set.
     s, u : (n,) float
-        Square roots of the weights, and their direction.
+        Square roots of the weights, and the same as a unit vector.
     size : float
-        What is put along u, where there is nothing else.
+        Eigenvalue that is added in the direction u, in which C is zero.
     means : (n,) float
-        Weighted means of the kernels of all rows with each.
+        Weighted means of the columns of the kernel.
     """
 
     lower: Floats
@@ -140,13 +169,40 @@ class _Inverse:
 
 
 def least_ridge(kernel: Floats, weights: Floats | None) -> float:
-    """The least ridge that a regression on a kernel (n, n) of weighted rows takes."""
+    """Smallest ridge that the regression on a kernel supports numerically.
+
+    Parameters
+    ----------
+    kernel : (n, n) float
+    weights : (n,) float or None
+
+    Returns
+    -------
+    float
+    """
     w = unit_weights(len(kernel), weights) ** 2
     return LEAST_RIDGE * float(w @ np.diagonal(kernel) - w @ (kernel @ w) / w.sum())
 
 
 def _inverse(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
-    """By a Cholesky factor of a kernel (n, n), whose memory is used."""
+    """Invert the penalized, centred kernel by Cholesky factorization.
+
+    Parameters
+    ----------
+    kernel : (n, n) float
+        Overwritten.
+    weights : (n,) float or None
+    ridge : float
+
+    Returns
+    -------
+    _Inverse
+
+    Raises
+    ------
+    CoreDataError
+        The ridge is too small, or the kernel is not positive semidefinite.
+    """
     s = unit_weights(len(kernel), weights)
     u = s / np.linalg.norm(s)
     means = (s**2 / (s**2).sum()) @ kernel
@@ -155,7 +211,8 @@ def _inverse(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
     size = float(np.trace(centred)) / len(centred)
     if ridge < least:
         raise CoreDataError("ridge_too_small", ridge=ridge, smallest=least)
-    # A number of the size of the others keeps what is along u from mattering.
+    # C is singular along u. An added eigenvalue of typical size keeps the condition number small; it is
+    # projected out later.
     centred += size * np.outer(u, u)
     centred[np.diag_indices_from(centred)] += ridge
     factor, wrong = lapack.dpotrf(centred.T, lower=1, overwrite_a=1, clean=0)
@@ -166,9 +223,25 @@ def _inverse(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
 
 
 def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -> RidgeFit:
-    """The regression of responses y (n, r) on a kernel (n, n), whose memory is used, by a Cholesky factor.
+    """Fit a kernel ridge regression by Cholesky factorization.
 
-    A DataError says that the ridge is too small for the digits of doubles.
+    Parameters
+    ----------
+    kernel : (n, n) float
+        Overwritten.
+    weights : (n,) float or None
+    y : (n, r) float
+        Responses.
+    ridge : float
+
+    Returns
+    -------
+    RidgeFit
+
+    Raises
+    ------
+    CoreDataError
+        The ridge is too small for double precision, or the kernel is not positive semidefinite.
     """
     found = _inverse(kernel, weights, ridge)
     s = found.s
@@ -185,16 +258,16 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelInfluence:
-    """What the response of each row adds to fitted values anywhere.
+    """Sensitivity of fitted values to the responses of the rows.
 
     Attributes
     ----------
     pull : (n, n) float
-        Column i has what one unit of the response of row i adds to the coefficients of all rows.
+        Column i is the change of all coefficients per unit of the response of row i.
     means : (n,) float
-        Weighted means of the kernels of all rows with each.
+        Weighted means of the columns of the kernel.
     shares : (n,) float
-        Weights over their sum.
+        Weights divided by their sum.
     """
 
     pull: Floats
@@ -202,14 +275,38 @@ class KernelInfluence:
     shares: Floats
 
     def of_rows(self, kernels: Floats, rows: slice) -> Floats:
-        """What its own response adds to each of some rows (m,), at places with such kernels (m, n)."""
+        """Change of the fitted value of each row at a point per unit of the row's own response.
+
+        Parameters
+        ----------
+        kernels : (m, n) float
+            Kernels of the point of each row with all rows.
+        rows : slice
+            The m rows.
+
+        Returns
+        -------
+        (m,) float
+        """
         gaps = kernels - self.means
         gaps *= self.pull[rows]
         return np.asarray(gaps.sum(axis=1) + self.shares[rows])
 
 
 def influence(kernel: Floats, weights: Floats | None, ridge: float) -> KernelInfluence:
-    """Of a kernel (n, n), whose memory is used."""
+    """Compute the sensitivity of fitted values to the responses.
+
+    Parameters
+    ----------
+    kernel : (n, n) float
+        Overwritten.
+    weights : (n,) float or None
+    ridge : float
+
+    Returns
+    -------
+    KernelInfluence
+    """
     found = _inverse(kernel, weights, ridge)
     pull = np.tril(found.lower)
     pull += np.tril(pull, -1).T
@@ -220,12 +317,36 @@ def influence(kernel: Floats, weights: Floats | None, ridge: float) -> KernelInf
 
 
 def residuals_of(coef: Floats, weights: Floats | None, ridge: float) -> Floats:
-    """Residuals (n, r) of the rows of a fit, from its coefficients (n, r)."""
+    """Residuals of a fit from its coefficients.
+
+    Parameters
+    ----------
+    coef : (n, r) float
+    weights : (n,) float or None
+    ridge : float
+
+    Returns
+    -------
+    (n, r) float
+    """
     return ridge * coef if weights is None else ridge * coef / weights[:, None]
 
 
 def left_of(whole: Floats, s: Floats) -> Floats:
-    """What leaving out a unit at most of each row leaves of one, from what its whole weight s^2 leaves."""
+    """One less the leverage of the weight that is left out of each row, at most one unit.
+
+    Parameters
+    ----------
+    whole : (n,) float
+        One less the leverage of the full weight.
+    s : (n,) float
+        Square roots of the weights.
+
+    Returns
+    -------
+    (n,) float
+        At least `LEFT`.
+    """
     weights = s**2
     out = np.minimum(weights, 1.0) / weights
     return np.asarray(np.maximum(1 - out * (1 - whole), LEFT))
@@ -233,18 +354,18 @@ def left_of(whole: Floats, s: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectrum:
-    """What gives the regressions at all ridges.
+    """Eigendecomposition of a centred kernel, from which the regressions at all ridges follow.
 
     Attributes
     ----------
     basis : (n, m) float
-        Orthonormal, of the weighted and centred rows.
+        Orthonormal eigenvectors.
     values : (m,) float
-        Squared lengths along it.
+        Eigenvalues.
     projected : (m, r) float
-        The basis' products with the weighted and centred responses.
+        Weighted and centred responses in the basis.
     target : (n, r) float
-        These responses.
+        Weighted and centred responses.
     s : (n,) float
         Square roots of the weights.
     """
@@ -256,7 +377,16 @@ class Spectrum:
     s: Floats
 
     def left_out_residuals(self, ridges: Floats) -> Iterator[Floats]:
-        """Residuals (n, r) of the rows, each left out, by ridge."""
+        """Yield the leave-one-out residuals (n, r) at each ridge.
+
+        Parameters
+        ----------
+        ridges : (R,) float
+
+        Yields
+        ------
+        (n, r) float
+        """
         kept = self.values[:, None] / (self.values[:, None] + ridges)
         gone = 1 - self.s[:, None] ** 2 / (self.s**2).sum() - self.basis**2 @ kept
         for i in range(len(ridges)):
@@ -265,13 +395,41 @@ class Spectrum:
 
 
 def spectrum_of_kernel(kernel: Floats, weights: Floats | None, y: Floats) -> Spectrum:
-    """Of a kernel (n, n), whose memory is used."""
+    """Compute the eigendecomposition of a kernel.
+
+    Parameters
+    ----------
+    kernel : (n, n) float
+        Overwritten.
+    weights : (n,) float or None
+    y : (n, r) float
+        Responses.
+
+    Returns
+    -------
+    Spectrum
+    """
     values, vectors = eigh(centred_kernel(kernel, weights), overwrite_a=True, check_finite=False)
     return _spectrum(vectors, values, weights, y)
 
 
 def spectrum_of_landmarks(between: Floats, across: Floats, weights: Floats | None, y: Floats) -> Spectrum:
-    """Of kernels (n, m) of the rows with landmarks, and those (m, m) of the landmarks."""
+    """Compute the eigendecomposition of a kernel that is approximated by landmarks.
+
+    Parameters
+    ----------
+    between : (n, m) float
+        Kernels of the rows with the landmarks.
+    across : (m, m) float
+        Kernels of the landmarks.
+    weights : (n,) float or None
+    y : (n, r) float
+        Responses.
+
+    Returns
+    -------
+    Spectrum
+    """
     jitter = 1e-10 * float(np.trace(across)) / len(across)
     root = None
     while root is None:
@@ -290,26 +448,37 @@ def spectrum_of_landmarks(between: Floats, across: Floats, weights: Floats | Non
 
 
 def _spectrum(basis: Floats, values: Floats, weights: Floats | None, y: Floats) -> Spectrum:
+    """Add the weighted and centred responses to an eigendecomposition."""
     s = unit_weights(len(basis), weights)
     target = s[:, None] * (y - (s**2 / (s**2).sum()) @ y)
     return Spectrum(basis, np.maximum(values, 0.0), basis.T @ target, target, s)
 
 
 Select = Literal["squared", "log_loss", "error"]
-"""What is made least in rows left out."""
+"""Leave-one-out loss that a search minimizes."""
 
 WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Widths that are tried first, over the median distance of rows."""
+"""Initial candidate widths, in units of the median distance between rows."""
 
 FARTHER = 3
-"""Widths beyond these, each twice as far, where the best of them is at an end."""
+"""Maximum number of further widths, each doubled or halved, tried while the best one is at an end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TriedKernel:
-    """A kernel that was tried, with its best ridge; `exact` says whether by all rows or by landmarks.
+    """Candidate kernel with its best ridge and its leave-one-out loss.
 
-    The loss is the mean over rows left out, with its standard error as if they were independent.
+    Attributes
+    ----------
+    scale : str
+    kernel : Kernel
+    ridge : float
+    loss, se : float
+        Mean leave-one-out loss and its standard error, which treats the rows as independent.
+    squared : float
+        Mean squared leave-one-out residual.
+    exact : bool
+        Whether the loss was computed from all rows and not from landmarks.
     """
 
     scale: str
@@ -322,11 +491,11 @@ class TriedKernel:
 
     @property
     def order(self) -> tuple[float, float]:
-        """Losses by which candidates are compared; equal shares of errors are told apart by squares."""
+        """Sort key: the loss, with ties broken by squared residuals."""
         return self.loss, self.squared
 
     def gains(self, other: TriedKernel) -> bool:
-        """Whether the loss is smaller than another by enough for one more step of a search."""
+        """Whether the loss is smaller than another by enough to continue the search."""
         if self.loss < (1 - ENOUGH) * other.loss:
             return True
         return self.loss <= other.loss and self.squared < (1 - ENOUGH) * other.squared
@@ -334,7 +503,22 @@ class TriedKernel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelRows:
-    """Rows u (n, p) in standard units: classes (n,), weights, indicators (n, K), columns that are factors."""
+    """Standardized rows of a fit with their classes.
+
+    Attributes
+    ----------
+    standard : Standard
+        Standardization of the columns.
+    u : (n, p) float
+        Standardized rows.
+    codes : (n,) int
+        Classes.
+    weights : (n,) float or None
+    y : (n, K) float
+        Class indicators, the responses.
+    factors : tuple of tuples of int
+        Positions of the indicator columns of each factor.
+    """
 
     standard: Standard
     u: Floats
@@ -347,13 +531,38 @@ class KernelRows:
     def of(
         cls, x: Floats, codes: Codes, weights: Floats | None, n_classes: int, factors: Sequence[Sequence[int]]
     ) -> KernelRows:
-        """Of rows x (n, p)."""
+        """Standardize rows.
+
+        Parameters
+        ----------
+        x : (n, p) float
+        codes : (n,) int
+        weights : (n,) float or None
+        n_classes : int
+        factors : sequence of sequences of int
+            Positions of the indicator columns of each factor.
+
+        Returns
+        -------
+        KernelRows
+        """
         groups = tuple(tuple(group) for group in factors)
         standard = fit_standard(x, weights)
         return cls(standard, standard.of(x), codes, weights, np.eye(n_classes)[codes], groups)
 
     def losses(self, select: Select, residuals: Floats) -> Floats:
-        """Losses (n,) of rows by their residuals (n, K), each left out."""
+        """Leave-one-out losses of the rows.
+
+        Parameters
+        ----------
+        select : {"squared", "log_loss", "error"}
+        residuals : (n, K) float
+            Leave-one-out residuals.
+
+        Returns
+        -------
+        (n,) float
+        """
         if select == "squared":
             return np.asarray((residuals**2).sum(axis=1))
         fitted = self.y - residuals
@@ -362,13 +571,27 @@ class KernelRows:
         return _log_losses(fitted, self.codes, self.weights)
 
     def mean(self, losses: Floats) -> float:
-        """The weighted mean of losses (n,)."""
+        """Return the weighted mean of losses (n,)."""
         return float(np.average(losses, weights=self.weights))
 
     def tried(
         self, scale: str, kernel: Kernel, ridge: float, select: Select, residuals: Floats
     ) -> TriedKernel:
-        """A kernel with a ridge as it does by rows left out."""
+        """Evaluate a candidate.
+
+        Parameters
+        ----------
+        scale : str
+        kernel : Kernel
+        ridge : float
+        select : {"squared", "log_loss", "error"}
+        residuals : (n, K) float
+            Leave-one-out residuals.
+
+        Returns
+        -------
+        TriedKernel
+        """
         losses = self.losses(select, residuals)
         mean = self.mean(losses)
         total = len(losses) if self.weights is None else float(self.weights.sum())
@@ -377,7 +600,21 @@ class KernelRows:
 
 
 def _log_losses(fitted: Floats, codes: Codes, weights: Floats | None) -> Floats:
-    """Losses -log p (n,) of the softmax of fitted values (n, K) times the slope that makes them least."""
+    """Log losses of the softmax of rescaled fitted values.
+
+    Fitted values are multiplied by the slope that minimizes the mean loss.
+
+    Parameters
+    ----------
+    fitted : (n, K) float
+        Leave-one-out fitted values.
+    codes : (n,) int
+    weights : (n,) float or None
+
+    Returns
+    -------
+    (n,) float
+    """
     own = np.arange(len(codes))
     slope = 1.0
     for _ in range(STEPS):
@@ -387,7 +624,7 @@ def _log_losses(fitted: Floats, codes: Codes, weights: Floats | None) -> Floats:
         mean = (p * fitted).sum(axis=1)
         gradient = np.average(mean - fitted[own, codes], weights=weights)
         curvature = np.average((p * fitted**2).sum(axis=1) - mean**2, weights=weights)
-        # Of separated classes the slope has no end, and little is gained beyond some size.
+        # For separated classes the optimal slope is infinite, but large slopes gain little.
         slope = float(np.clip(slope - gradient / max(curvature, TINY), slope / 3, min(3 * slope, MOST_SLOPE)))
     logits = slope * (fitted - fitted.max(axis=1, keepdims=True))
     return np.asarray(np.log(np.exp(logits).sum(axis=1)) - logits[own, codes])
@@ -399,22 +636,37 @@ TINY = 1e-300
 
 
 def ridges_of(size: float, n: float) -> Floats:
-    """Ridges to try, from the largest, of a centred kernel with a diagonal of such a mean."""
+    """Candidate ridges in decreasing order.
+
+    Parameters
+    ----------
+    size : float
+        Mean of the diagonal of the centred kernel.
+    n : float
+        Total weight.
+
+    Returns
+    -------
+    (R,) float
+    """
     return np.asarray(size * 2.0 ** np.arange(np.ceil(np.log2(n)) + 1, -19, -1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """What is chosen among, and what is given.
+    """Candidates of a search, and fixed parameters.
 
     Attributes
     ----------
     kernels, scales : tuple of str
     width, ridge : float or None
-        As given, or None to have them chosen.
-    degree, function
-        Of the kernels.
+        Fixed values, or None to search.
     select : {"squared", "log_loss", "error"}
+        Loss that the search minimizes.
+    degree : int
+        Degree of a polynomial kernel.
+    function : callable or None
+        User-defined kernel.
     """
 
     kernels: tuple[str, ...]
@@ -427,24 +679,38 @@ class Search:
 
     @property
     def chooses(self) -> bool:
-        """Whether there is anything to choose."""
+        """Whether there is more than one candidate."""
         widths = any(self.has_width(name) for name in self.kernels) and self.width is None
         return widths or self.ridge is None or len(self.kernels) * len(self.scales) > 1
 
     @staticmethod
     def has_width(name: str) -> bool:
-        """Whether a kernel has a width."""
+        """Whether a kernel has a width parameter."""
         return name not in WITHOUT_WIDTH
 
     def kernel(self, name: str, width: float | None) -> Kernel:
-        """A kernel of some width, one where it has none."""
+        """Return a kernel by name with a width, which is 1 for kernels without a width parameter."""
         width = 1.0 if width is None else width
         return Kernel(name, width if self.has_width(name) else 1.0, self.degree, self.function)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """What a search ends with: coordinates of the rows (n, q), the regression, and all that was tried."""
+    """Result of a search.
+
+    Attributes
+    ----------
+    scale : str
+    kernel : Kernel
+    ridge : float
+    coordinates : Coordinates
+        Transformation to the coordinates of the kernel.
+    points : (n, q) float
+        Coordinates of the rows.
+    fit : RidgeFit
+    tried : tuple of TriedKernel
+        All candidates that were evaluated.
+    """
 
     scale: str
     kernel: Kernel
@@ -456,11 +722,22 @@ class Chosen:
 
 
 def choose(sample: KernelRows, search: Search, progress: Callable[[float], object] | None = None) -> Chosen:
-    """The regression whose rows left out are predicted best, or the one that is given.
+    """Return the regression with the smallest leave-one-out loss, or fit the only candidate.
 
-    Of all kernels, scales and widths the best ridge is found, by the eigenvectors of all rows where these are
-    few, and by landmarks where they are many; then the best are settled by all rows. Each end of a part of
-    the search is told of.
+    The best ridge of each combination of kernel, scale and width is found from the eigenvectors of all rows
+    (up to `MOST_EIGEN`) or from landmarks. In the second case, the best candidates are then compared on all
+    rows.
+
+    Parameters
+    ----------
+    sample : KernelRows
+    search : Search
+    progress : callable or None
+        Called with 1 after each candidate.
+
+    Returns
+    -------
+    Chosen
     """
     work = _Work(sample, search, progress or (lambda done: None))
     if search.function is not None:
@@ -475,7 +752,7 @@ def choose(sample: KernelRows, search: Search, progress: Callable[[float], objec
 
 
 class _Work:
-    """One search: what was tried, and coordinates that several candidates share."""
+    """State of one search: the evaluated candidates and the coordinates that they share."""
 
     def __init__(self, sample: KernelRows, search: Search, progress: Callable[[float], object]) -> None:
         self._sample = sample
@@ -490,7 +767,7 @@ class _Work:
         self._coordinates: dict[str, Coordinates] = {}
 
     def points(self, scale: str, name: str) -> Floats:
-        """Coordinates (n, q) of the rows for a kernel."""
+        """Return the coordinates (n, q) of the rows for a scale and a kernel."""
         at = scale, name in ABSOLUTE
         if scale not in self._coordinates:
             sample = self._sample
@@ -502,12 +779,26 @@ class _Work:
         return self._points[at]
 
     def check_function(self) -> None:
-        """Raise a DataError where a function of the user's is no kernel on the rows."""
+        """Raise a DataError if a user-defined kernel is not positive semidefinite on the rows."""
         z = self.points(self._search.scales[0], self._search.kernels[0])
         check_semidefinite(self._search.kernel(self._search.kernels[0], None).matrix(z, z))
 
     def exactly(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
-        """The regression on all rows; a ridge that is chosen is one that they take."""
+        """Fit and evaluate a candidate on all rows.
+
+        If the ridge is searched, it is raised to the smallest supported one.
+
+        Parameters
+        ----------
+        scale : str
+        kernel : Kernel
+        ridge : float
+
+        Returns
+        -------
+        tried : TriedKernel
+        chosen : Chosen
+        """
         sample = self._sample
         z = self.points(scale, kernel.name)
         matrix = kernel.matrix(z, z)
@@ -519,7 +810,7 @@ class _Work:
         return tried, Chosen(scale, kernel, ridge, self._coordinates[scale], z, fit)
 
     def look(self, scale: str, kernel: Kernel) -> TriedKernel:
-        """A kernel with its best ridge, by all rows where they are few and by landmarks else."""
+        """Find the best ridge of a kernel, from all rows or from landmarks, and record the candidate."""
         sample = self._sample
         search = self._search
         z = self.points(scale, kernel.name)
@@ -549,7 +840,7 @@ class _Work:
         return best
 
     def widths(self, scale: str, name: str) -> TriedKernel:
-        """The best width of a kernel on a scale."""
+        """Find the best width of a kernel on a scale."""
         search = self._search
         if not search.has_width(name) or search.width is not None:
             return self.look(scale, search.kernel(name, search.width))
@@ -568,7 +859,7 @@ class _Work:
         return smoothest(found[::-1])
 
     def chosen(self) -> Chosen:
-        """The best of all."""
+        """Search over all kernels, scales and widths."""
         search = self._search
         best = [self.widths(scale, name) for scale in search.scales for name in search.kernels]
         if self._few:
@@ -583,7 +874,10 @@ class _Work:
         return self._settled(sorted(best, key=lambda each: each.order)[:2])
 
     def _settled(self, finalists: list[TriedKernel]) -> Chosen:
-        """The best by all rows, of finalists and what is near the better one."""
+        """Run the second stage of a search.
+
+        Compare the finalists on all rows, then vary the width and the ridge of the best one.
+        """
         search = self._search
         n = len(self._sample.u)
         most = max(int(SETTLED / n**3), LEAST_SETTLED)
@@ -593,7 +887,7 @@ class _Work:
             first, chosen = (tried, kept) if tried.order < first.order else (first, chosen)
         widths = search.width is None and search.has_width(first.kernel.name)
         steps = [(width, 1.0) for width in STEPS_OF_WIDTH if widths]
-        # The ridge is looked at after the first step of the width.
+        # Vary the ridge after the first step of the width.
         steps[1:1] = [(1.0, ridge) for ridge in STEPS_OF_RIDGE[:2] if search.ridge is None]
         steps += [(1.0, ridge) for ridge in STEPS_OF_RIDGE[2:] if search.ridge is None]
         seen = {(first.kernel.width, first.ridge)}
@@ -607,11 +901,12 @@ class _Work:
             if tried.gains(first):
                 first = tried
                 chosen = kept
-                # As it was better there, it may be better still beyond.
+                # Continue in a direction that improved the loss.
                 steps.insert(0, (width, ridge))
         return replace(chosen, tried=tuple(self._tried))
 
     def _settle(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
+        """Evaluate a candidate on all rows and record it."""
         found = self.exactly(scale, kernel, ridge)
         self._tried.append(found[0])
         self._progress(1)
@@ -619,7 +914,7 @@ class _Work:
 
 
 def check_semidefinite(kernel: Floats) -> None:
-    """Raise a DataError of a kernel (n, n) that is not symmetric, or not positive semidefinite."""
+    """Raise a DataError if a kernel (n, n) is not symmetric or not positive semidefinite."""
     size = float(np.abs(kernel).max())
     if float(np.abs(kernel - kernel.T).max()) > SEMIDEFINITE * size:
         raise CoreDataError("kernel_not_symmetric")
@@ -629,11 +924,15 @@ def check_semidefinite(kernel: Floats) -> None:
 
 
 SEMIDEFINITE = 1e-8
-"""Share of the largest eigenvalue up to which a negative one is rounding."""
+"""Relative size of a negative eigenvalue that is attributed to rounding."""
 
 
 def smoothest(found: Sequence[TriedKernel]) -> TriedKernel:
-    """The first, and so the smoothest of those given, whose losses are the least but for rounding."""
+    """Return the first candidate whose loss is the smallest up to rounding.
+
+    Ties are broken by squared residuals. Callers sort from smooth to rough, which makes the result the
+    smoothest.
+    """
     least = min(each.loss for each in found)
     as_good = [each for each in found if each.loss <= least * (1 + SAME)]
     least = min(each.squared for each in as_good)
@@ -643,7 +942,21 @@ def smoothest(found: Sequence[TriedKernel]) -> TriedKernel:
 def kernel_candidates(
     kernel: str, scale: str, u: Floats, factors: Sequence[Sequence[int]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Kernels and scales to choose from, where "auto" is asked for."""
+    """Names of the candidate kernels and scales.
+
+    Parameters
+    ----------
+    kernel, scale : str
+        A name, or "auto" for all candidates that suit the data.
+    u : (n, p) float
+        Standardized rows.
+    factors : sequence of sequences of int
+        Positions of the indicator columns of each factor.
+
+    Returns
+    -------
+    kernels, scales : tuple of str
+    """
     names = ("gaussian", "laplace") if kernel == "auto" else (kernel,)
     if scale != "auto":
         return names, (scale,)

@@ -1,26 +1,25 @@
-"""Scores of each row under the rule fitted without it, without a refit; and what fits to moments answer.
+"""Leave-one-out scores in closed form, and the protocol of models that are functions of class moments.
 
-Taking a row x of class g with weight w out of the moments moves one mean and takes a rank-one matrix from one
-scatter:
+Removing a row x of class g with weight w from the moments shifts one mean and subtracts a rank-one matrix
+from one scatter matrix:
 
     m_g -> m_g - w / (n_g - w) (x - m_g),   W -> W - w n_g / (n_g - w) (x - m_g)(x - m_g)'.
 
-With Sherman and Morrison's formula every distance under the new rule follows from
-distances under the old one. Write D2_k for the squared distance to m_k and
-T_k = (x - m_k)' S^-1 (x - m_g), both under the full fit. With divisor N - h,
-c = w n_g / ((n_g - w)(N - h)) and s = (N - w - h)/(N - h), a common covariance gives
+By the Sherman-Morrison formula every distance under the new rule follows from distances under the old one.
+Write D2_k for the squared distance to m_k and T_k = (x - m_k)' S^-1 (x - m_g), both under the full fit. With
+divisor N - h, c = w n_g / ((n_g - w)(N - h)) and s = (N - w - h)/(N - h), a common covariance gives
 
     D2_k -> s (D2_k + c T_k^2 / (1 - c D2_g)),   D2_g -> s (n_g/(n_g - w))^2 D2_g / (1 - c D2_g),
 
-and a covariance for each class changes the own class alone. Priors are held. (Lachenbruch &
-Mickey, 1968, Technometrics 10, 1-11; the determinant lemma gives the second case.)
+and with a covariance for each class only the row's own class changes. Priors stay fixed. (Lachenbruch &
+Mickey, 1968, Technometrics 10, 1-11; the matrix determinant lemma gives the second case.)
 
-A row alone in its class leaves a class without a mean: its own score is minus infinity. Where
-1 - c D2_g is small the subtraction has lost digits, and is zero where the covariance without
-the row is singular: the rows of few degrees of freedom, and outliers. With u_j the rows of an orthonormal
-basis of what a fit spans, 1 - c D2_g is the squared distance of the row's unit vector from that span over
-1 - w / n_g, so that one more pass gives it as a sum of squares, sum_j (delta_ij - u_i'u_j)^2
-(`FullLeftOut.left`). What is next to nothing even so is left to a refit.
+If a row is alone in its class, the class loses its mean, and the score of the class is minus infinity. If
+1 - c D2_g is small, the subtraction has lost digits; it is zero if the covariance without the row is
+singular. This affects outliers and fits with few degrees of freedom. With u_j the rows of an orthonormal
+basis of the space that the fit spans, 1 - c D2_g is the squared distance of the row's unit vector from that
+space divided by 1 - w / n_g. One more pass therefore computes it as a sum of squares, sum_j (delta_ij -
+u_i'u_j)^2 (`FullLeftOut.left`). Rows for which even this is close to zero are refitted.
 """
 
 from __future__ import annotations
@@ -39,13 +38,16 @@ from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.rules.rules import Distances, Rule
 
 LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
-"""From x (m, p), codes (m,) and weights (m,) or None to scores (m, K), each row left out in turn."""
+"""Function of x (m, p), codes (m,) and weights (m,) or None that returns leave-one-out scores (m, K).
+
+A row of NaN means that the row requires a refit.
+"""
 
 SPOILT = 0.05
-"""Value of 1 - c D2_g up to which the difference has lost digits."""
+"""Value of 1 - c D2_g below which it is inaccurate when computed as a difference."""
 
 LEAST_AS_SUM = 1e-8
-"""Value of 1 - c D2_g up to which a row is left to a refit though it is a sum of squares."""
+"""Value of 1 - c D2_g below which a row is refitted even if it was computed as a sum of squares."""
 
 
 def common_distances(
@@ -58,11 +60,31 @@ def common_distances(
     left: Floats | None = None,
     between: Floats | None = None,
 ) -> tuple[Floats, Removal]:
-    """Leave-one-out squared distances (K, m) where the classes share one covariance.
+    """Leave-one-out squared distances to the class means under a common covariance.
 
-    Distances, counts (K,), which are sums of weights, and the divisor N - h are those of the full fit. Of a
-    row with a frequency weight (m,) at most one unit is left out. Where they are known, `left` (m,) is 1 - c
-    D2_g better than as a difference, and `between` (K, K) the squared distances between the means.
+    Parameters
+    ----------
+    x : (m, p) float
+        Rows that are left out in turn.
+    codes : (m,) int
+        Classes of the rows.
+    weights : (m,) float or None
+        Frequency weights; at most one unit of a row is left out.
+    distances : Distances
+        Distances of the full fit.
+    counts : (K,) float
+        Sums of weights by class.
+    divisor : float
+        Divisor N - h of the covariance.
+    left : (m,) float or None
+        Accurate values of 1 - c D2_g, if they have been computed as sums of squares.
+    between : (K, K) float or None
+        Squared distances between the means, if they have been computed.
+
+    Returns
+    -------
+    d2 : (K, m) float
+    removal : Removal
     """
     (covariance,) = distances.covariances
     means = covariance.whiten(distances.means.T).T
@@ -70,12 +92,12 @@ def common_distances(
     d2_own = column_squares(own)
     rows = np.arange(len(codes))
     between = squared_gaps(means) if between is None else between
-    # D2_k and T_k from the row's deviation from its own mean, so that nothing large cancels.
+    # Compute D2_k and T_k from the row's deviation from its own mean to avoid cancellation.
     lead = (means @ own).T
     np.subtract(lead[rows, codes][:, None], lead, out=lead)
     cross = d2_own[:, None] + lead
     d2 = np.add(cross, lead, out=lead)
-    # The table is symmetric, and rows of it lie together.
+    # `between` is symmetric; indexing its rows is faster because they are contiguous.
     d2 += between[codes]
     gone = removal(counts[codes], weights, divisor, d2_own, left, float(counts.sum()))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -97,7 +119,30 @@ def separate_distances(
     divisors: Floats,
     left: Floats | None = None,
 ) -> tuple[Floats, Removal]:
-    """The same where each class has its covariance, of divisor n_k - h."""
+    """Leave-one-out squared distances to the class means under a covariance for each class.
+
+    Parameters
+    ----------
+    x : (m, p) float
+        Rows that are left out in turn.
+    codes : (m,) int
+        Classes of the rows.
+    weights : (m,) float or None
+        Frequency weights; at most one unit of a row is left out.
+    distances : Distances
+        Distances of the full fit.
+    counts : (K,) float
+        Sums of weights by class.
+    divisors : (K,) float
+        Divisors n_k - h of the covariances.
+    left : (m,) float or None
+        Accurate values of 1 - c D2_g, if they have been computed as sums of squares.
+
+    Returns
+    -------
+    d2 : (K, m) float
+    removal : Removal
+    """
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
     gone = removal(counts[codes], weights, divisors[codes], d2[codes, rows], left)
@@ -116,11 +161,32 @@ def diagonal_scores(
     log_prior: Floats,
     added: tuple[Floats, Floats] | None = None,
 ) -> Floats:
-    """Leave-one-out scores (m, K) under diagonal covariances, one for all classes or one for each.
+    """Leave-one-out scores under diagonal covariances, one for all classes or one for each class.
 
-    As of `common_distances`, with divisors (1,) or (K,). With several covariances the score contains
-    -ln|S_k|/2 too. What is added to the variances beyond sums of squares is (p,) in the full fit and (p, m)
-    without each row; a row without which it is not known (NaN) is missing.
+    With several covariances the score includes -ln|S_k|/2.
+
+    Parameters
+    ----------
+    x : (m, p) float
+        Rows that are left out in turn.
+    codes : (m,) int
+        Classes of the rows.
+    weights : (m,) float or None
+        Frequency weights; at most one unit of a row is left out.
+    distances : Distances
+        Distances of the full fit.
+    counts : (K,) float
+        Sums of weights by class.
+    divisors : (1,) or (K,) float
+        Divisors of the variances.
+    log_prior : (K,) float
+    added : tuple of (p,) float and (p, m) float, or None
+        Variances added by smoothing: in the full fit, and without each row. NaN marks a row as missing.
+
+    Returns
+    -------
+    (m, K) float
+        NaN for rows that require a refit.
     """
     common = len(distances.covariances) == 1
     before, after = (0.0, np.zeros((1, 1))) if added is None else added
@@ -153,11 +219,20 @@ def diagonal_scores(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Removal:
-    """What leaving one row out does to the row's own class, (m,) each.
+    """Effect of leaving out rows on their own classes.
 
-    The weight that is left out is zero for a row alone in its class. There are the count n_g before, the
-    divisor after over the divisor before, by which it shrinks, and what is left of one, 1 - c D2_g, which
-    divides the distances and is what the determinant is multiplied by.
+    Attributes
+    ----------
+    out : (m,) float
+        Weight that is left out; zero for a row alone in its class.
+    count : (m,) float
+        Weight n_g of the class in the full fit.
+    alone : (m,) bool
+        Whether the row is alone in its class.
+    shrink : (m,) float
+        Divisor of the covariance without the row, divided by the divisor of the full fit.
+    left : (m,) float
+        1 - c D2_g: distances are divided by it, and the determinant is multiplied by it.
     """
 
     out: Floats
@@ -168,12 +243,12 @@ class Removal:
 
     @property
     def lift(self) -> Floats:
-        """What d d' of the row's deviation d is multiplied by where it is taken from a scatter: c."""
+        """Coefficient w n_g / (n_g - w) (m,) of the rank-one matrix that is subtracted from the scatter."""
         return np.asarray(self.out * self.count / np.where(self.alone, 1.0, self.count - self.out))
 
     @property
     def stretch(self) -> Floats:
-        """Square of what the row's distance from its mean grows by."""
+        """Squared factor (n_g / (n_g - w))^2 (m,) by which the row's distance from its class mean grows."""
         return np.asarray((self.count / (self.count - self.out)) ** 2)
 
 
@@ -185,11 +260,28 @@ def removal(
     left: Floats | None = None,
     total: float | None = None,
 ) -> Removal:
-    """What leaving rows out does, from the counts (m,) of their classes and, if it matters, distances (m,).
+    """Compute the effect of leaving out rows.
 
-    What is left of the determinant (m,) is a difference, unless it is given. If classes share a covariance,
-    the total is the sum of all weights: the divisor N of maximum likelihood loses the weight of a row that is
-    alone in its class, and N - K loses it less one, because the class is lost as well.
+    Parameters
+    ----------
+    counts : (m,) float
+        Weights of the classes of the rows.
+    weights : (m,) float or None
+        Frequency weights; at most one unit of a row is left out.
+    divisor : float or (m,) float
+        Divisor of the covariance in the full fit.
+    d2_own : (m,) float, default 0
+        Squared distance from the class mean, from which `Removal.left` is computed.
+    left : (m,) float or None
+        Accurate values of `Removal.left`, if they have been computed.
+    total : float or None
+        Sum of all weights, for a common covariance. If a row is alone in its class, the maximum-likelihood
+        divisor N decreases by its weight, and N - K by its weight less one, because the class is lost as
+        well.
+
+    Returns
+    -------
+    Removal
     """
     out = np.ones(len(counts)) if weights is None else np.minimum(weights, 1.0)
     alone = counts - out <= EPS * counts
@@ -201,13 +293,41 @@ def removal(
 
 
 def leave_lone_to_refits(scores: Floats, counts: Floats, weights: Floats | None) -> Floats:
-    """Return scores (m, K) that are missing for rows alone in their class, of counts (m,) by row."""
+    """Set the scores of rows that are alone in their class to NaN, which marks them for a refit.
+
+    Parameters
+    ----------
+    scores : (m, K) float
+        Modified in place.
+    counts : (m,) float
+        Weights of the classes of the rows.
+    weights : (m,) float or None
+
+    Returns
+    -------
+    (m, K) float
+    """
     scores[removal(counts, weights, 1.0).alone] = np.nan
     return scores
 
 
 def settle(scores: Floats, codes: Codes, gone: Removal, spoilt: NDArray[np.bool_]) -> Floats:
-    """Scores (K, m): minus infinity for the class of a row alone in it, missing for what a refit must do."""
+    """Set the scores of the own class of lone rows to minus infinity, and scores that require a refit to NaN.
+
+    Parameters
+    ----------
+    scores : (K, m) float
+        Modified in place.
+    codes : (m,) int
+        Classes of the rows.
+    gone : Removal
+    spoilt : (m,) bool
+        Rows that require a refit.
+
+    Returns
+    -------
+    (K, m) float
+    """
     alone = np.flatnonzero(gone.alone)
     scores[codes[alone], alone] = -np.inf
     scores[:, spoilt] = np.nan
@@ -216,18 +336,25 @@ def settle(scores: Floats, codes: Codes, gone: Removal, spoilt: NDArray[np.bool_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FullLeftOut:
-    """Scores with each row left out under full covariances; what a difference spoils, by a further pass.
+    """Leave-one-out scores under full covariances.
+
+    The first pass computes 1 - c D2_g as a difference; for rows for which that loses digits, a further pass
+    over all rows computes it with `left`.
 
     Attributes
     ----------
     distances : Distances
-        Of the full fit, with one covariance or one for each class, of divisors (1,) or (K,).
-    counts, rows : (K,) float, (K,) int
-        Sums of weights and numbers of rows by class.
+        Distances of the full fit, with one covariance or one for each class.
+    counts : (K,) float
+        Sums of weights by class.
+    rows : (K,) int
+        Numbers of rows by class.
+    divisors : (1,) or (K,) float
+        Divisors of the covariances.
     constant : (K,) float
-        ln prior_k, less ln|S_k| / 2 where classes have covariances of their own.
-    between : (K, K) float, optional
-        Squared distances between the means under one covariance.
+        ln prior_k, less ln|S_k| / 2 if each class has a covariance.
+    between : (K, K) float or None
+        Squared distances between the means under a common covariance.
     """
 
     distances: Distances
@@ -238,7 +365,21 @@ class FullLeftOut:
     between: Floats | None = None
 
     def __call__(self, x: Floats, codes: Codes, weights: Floats | None, left: Floats | None = None) -> Floats:
-        """Scores (m, K) of rows x (m, p); missing where a difference has spoilt 1 - c D2_g."""
+        """Compute the leave-one-out scores of rows.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+        weights : (m,) float or None
+        left : (m,) float or None
+            Accurate values of 1 - c D2_g, returned by `left`.
+
+        Returns
+        -------
+        (m, K) float
+            NaN if 1 - c D2_g is too small for its accuracy.
+        """
         rows = x, codes, weights, self.distances, self.counts
         if self._is_common:
             scores, gone = common_distances(*rows, float(self.divisors[0]), left, self.between)
@@ -254,10 +395,22 @@ class FullLeftOut:
 
     @property
     def _is_common(self) -> bool:
+        """Whether the classes share one covariance."""
         return len(self.distances.covariances) == 1
 
     def is_singular(self, codes: Codes, weights: Floats | None) -> NDArray[np.bool_]:
-        """Whether without each of some rows (m,) there are too few for a covariance."""
+        """Whether too few rows remain for a nonsingular covariance without each of some rows.
+
+        Parameters
+        ----------
+        codes : (m,) int
+            Classes of the rows.
+        weights : (m,) float or None
+
+        Returns
+        -------
+        (m,) bool
+        """
         p = self.distances.means.shape[1]
         gone = np.ones(len(codes)) if weights is None else weights
         free = self.rows[codes] - 2
@@ -273,9 +426,22 @@ class FullLeftOut:
         codes: Codes,
         weights: Floats | None,
     ) -> Floats:
-        """1 - c D2_g (s,) of the rows at some positions (s,), as sums of squares over all rows.
+        """Compute 1 - c D2_g of some rows as a sum of squares over all rows.
 
-        Blocks of all rows of the fit begin with their positions (m,).
+        Parameters
+        ----------
+        blocks : iterable of (positions, x, codes, weights)
+            Blocks of all rows of the fit, with the positions of their rows.
+        at : (s,) int
+            Positions of the selected rows.
+        x : (s, p) float
+        codes : (s,) int
+        weights : (s,) float or None
+            Values, classes and weights of the selected rows.
+
+        Returns
+        -------
+        (s,) float
         """
         shares = 1 / self.counts
         mass = np.ones(len(at)) if weights is None else weights
@@ -299,12 +465,23 @@ class FullLeftOut:
                 o = out[group[mine]]
                 squares[mine, there] = (1 - o * t) ** 2 / o + (m - o) * t**2
                 total[group] += squares.sum(axis=1)
-        # Of a share o of a unit vector; for o = 1 as in the theory.
+        # The sum is for a fraction o of a unit vector; o = 1 gives the formula at the top of this file.
         n = self.counts[codes]
         return np.asarray(out * total * n / np.where(n > out, n - out, 1.0))
 
     def _on_span(self, x: Floats, codes: Codes) -> Floats:
-        """Rows x (m, p) of classes on an orthonormal basis (p, m) of the deviations from class means."""
+        """Coordinates of rows in an orthonormal basis of the deviations from class means.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+            Classes of the rows; a single class unless the covariance is common.
+
+        Returns
+        -------
+        (p, m) float
+        """
         distances = self.distances
         if self._is_common:
             (covariance,), origin, divisor = distances.covariances, distances.origin, self.divisors[0]
@@ -318,7 +495,21 @@ class FullLeftOut:
 
 
 def squared_gaps(means: Floats) -> Floats:
-    """Squared distances (K, K) between whitened means (K, p); a DataError if memory has no room for them."""
+    """Squared distances between whitened means.
+
+    Parameters
+    ----------
+    means : (K, p) float
+
+    Returns
+    -------
+    (K, K) float
+
+    Raises
+    ------
+    DataError
+        The matrix does not fit into memory.
+    """
     k = len(means)
     refuse_beyond_memory(
         float(k) ** 2,
@@ -332,11 +523,11 @@ def squared_gaps(means: Floats) -> Floats:
 
 
 class MomentsFit(Protocol):
-    """A fit that is a function of class moments."""
+    """Protocol of a fit that is a function of class moments."""
 
     @property
     def moments(self) -> ClassMoments:
-        """What it was fitted to."""
+        """Moments of the rows of the fit."""
 
     @property
     def prior(self) -> Floats:
@@ -348,54 +539,79 @@ class MomentsFit(Protocol):
 
     @property
     def has_distances(self) -> bool:
-        """Whether the model is of normal classes with full covariances."""
+        """Whether the model is normal with full covariances."""
 
     def llf(self) -> float:
-        """Log-likelihood of class and row at maximum-likelihood estimates."""
+        """Joint log-likelihood of classes and rows at maximum-likelihood estimates."""
 
     def df_model(self) -> int:
-        """Free parameters."""
+        """Number of free parameters."""
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The decision rule under a prior (K,)."""
+        """Return the decision rule under a prior (K,)."""
 
     def refit(self, moments: ClassMoments) -> Self | None:
-        """The same model of other rows, the prior held; None where it has none."""
+        """Fit the same model to other moments with the same prior; return None if the fit does not exist."""
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them."""
+        """Return the function that computes leave-one-out scores of rows."""
 
     def distances(self) -> Distances:
-        """Squared distances to the class means."""
+        """Return the squared distances to the class means."""
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
-        """Distances under unbiased covariances, and their degrees of freedom (K,)."""
+        """Return the distances under unbiased covariances, and their degrees of freedom (K,)."""
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
-        """The same for rows of the fit, each without itself: distances, counts, degrees of freedom (K, m)."""
+        """Leave-one-out distances under unbiased covariances for rows of the fit.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+        weights : (m,) float or None
+
+        Returns
+        -------
+        distances, counts, degrees of freedom : (K, m) float
+        """
 
 
 MOST_REFITS = 2000
-"""Rows up to which leaving each one out is done by as many fits."""
+"""Maximum number of rows for which leave-one-out refits the model without each row."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByRefits:
-    """Scores (m, K) that are all missing: each row takes a refit."""
+    """Leave-one-out function that returns only NaN, which marks every row for a refit."""
 
     n_classes: int
 
     def __call__(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """The missing scores of rows (m, p)."""
+        """Return scores (m, K) of NaN."""
         return np.full((len(x), self.n_classes), np.nan)
 
 
 def by_refits(n_rows: int, n_classes: int, takes: str) -> LeftOut:
-    """Scores that are all missing, and so left to refits; `takes` says what that takes for each row.
+    """Return a leave-one-out function that marks every row for a refit.
 
-    A NotSupportedError says that the rows are too many for as many refits.
+    Parameters
+    ----------
+    n_rows : int
+    n_classes : int
+    takes : str
+        Description of the work for each row, for the error message.
+
+    Returns
+    -------
+    LeftOut
+
+    Raises
+    ------
+    CoreNotSupportedError
+        More than `MOST_REFITS` rows.
     """
     if n_rows > MOST_REFITS:
         raise CoreNotSupportedError("many_refits", takes=takes, n_rows=n_rows, limit=MOST_REFITS)
