@@ -1,21 +1,24 @@
-"""Mixtures of normals within classes, by the EM algorithm.
+"""EM algorithm for mixtures of normals within classes, with fourteen covariance forms.
+
+Used by `mixture`, `starts` (initial partitions) and `incomplete` (rows with missing values).
 
 Theory. A row of class k has the density sum_g t_kg N(x; m_kg, S_kg). Given the current components, the
-E step weighs each row by the posteriors of the components of its class; the M step takes shares and means by
-these weights, and covariances as their form has them, within the class or over the components of several
-classes (Dempster, Laird & Rubin, 1977, Journal of the Royal Statistical Society B 39, 1-38; Hastie &
-Tibshirani, 1996, Journal of the Royal Statistical Society B 58, 155-176; Fraley & Raftery, 2002, Journal of
-the American Statistical Association 97, 611-631). The log-likelihood never falls. It has no upper bound: a
-component that closes in on a few rows becomes singular, and such a run is no fit.
+E step computes the posterior probabilities of the components of its class for each row. The M step estimates
+proportions and means with these weights, and covariances by the maximum-likelihood formula of their form,
+within the class or over the components of several classes (Dempster, Laird & Rubin, 1977, Journal of the
+Royal Statistical Society B 39, 1-38; Hastie & Tibshirani, 1996, Journal of the Royal Statistical Society B
+58, 155-176; Fraley & Raftery, 2002, Journal of the American Statistical Association 97, 611-631). The
+log-likelihood never decreases. It is unbounded: a component that concentrates on a few rows becomes singular,
+and such a run is rejected.
 
 *The covariances* have one of fourteen forms. A covariance is volume x shape x orientation, S_g = l_g D_g A_g
 D_g', with |A_g| = 1 and D_g orthogonal (Banfield & Raftery, 1993, Biometrics 49, 803-821; Celeux & Govaert,
 1995, Pattern Recognition 28, 781-793). A form has three letters, for the volume, the shape and the
-orientation: E, equal for all components, V, variable, or I, that of a sphere or of the axes. Given scatters
-W_g about the means, with weights n_g, the likelihood is largest where sum_g n_g ln|S_g| + tr(S_g^-1 W_g) is
-least, which has a closed form for nine of them. For VEI, VEE and VEV volumes and what is common are found in
-turn; for EVE and VVE the common axes by rotations in one plane after another, each of which is an eigenvector
-of two rows and columns. No step makes the sum larger.
+orientation: E, equal for all components, V, variable, or I, identity: spherical shape, or orientation along
+the coordinate axes. Given scatters W_g about the means, with weights n_g, the maximum-likelihood covariances
+minimize sum_g n_g ln|S_g| + tr(S_g^-1 W_g), which has a closed form for nine of them. For VEI, VEE and VEV
+the volumes and the common factor are updated in turn; for EVE and VVE the common axes are found by plane
+rotations, each computed from an eigenvector of a 2 x 2 matrix. No step increases the criterion.
 """
 
 from __future__ import annotations
@@ -32,38 +35,39 @@ from discrim.core.covariance.covariance import Covariance, has_root, scaled_chol
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, Mask, slices
 
 Axes = Floats | None
-"""Axes (p, p) that all components have, from where those of EVE and VVE are sought."""
+"""Common axes (p, p) of all components for the forms EVE and VVE, or None."""
 
 Form = Literal[
     "EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV",
 ]  # fmt: skip
 FORMS: tuple[Form, ...] = get_args(Form)
-"""The forms, those of fewer parameters first."""
+"""All forms, in increasing order of the number of parameters."""
 
 OF_ONE = {"EII": "XII", "VII": "XII"} | dict.fromkeys(("EEI", "VEI", "EVI", "VVI"), "XXI")
-"""What forms without an orientation are called of a single component."""
+"""Names of the forms with orientation I if there is a single component."""
 
 TURNS = 1000
-"""Most rounds in which parts of a covariance are found in turn."""
+"""Maximum number of iterations of the search for a covariance."""
 
 SETTLED = 1e-14
-"""Relative change of the parts, or of the criterion, at which they are found.
+"""Relative change of the parameters, or of the criterion, at which an iterative search ends.
 
-The criterion is flat at its least value: parts of which it knows all digits have half of theirs.
+The criterion is flat at its minimum: when it has converged to full precision, the parameters have half of
+their digits.
 """
 
 NEARLY = 1e-7
-"""Relative change of the parts at which a step of EM takes them, as its criterion then has all its digits."""
+"""Looser tolerance of the parameters within a step of EM; the criterion then has full precision."""
 
 SHORT_AXIS = 1e-4
-"""Length of a scatter, over the longest, from which on it is found to its own digits."""
+"""Ratio of an eigenvalue to the largest below which it is recomputed with high relative accuracy."""
 
 STILL = 1e-15
-"""Angle at which axes no longer turn."""
+"""Angle of rotation below which the common axes have converged."""
 
 
 def form_of(form: str, components: int) -> str:
-    """The name of a form of so many components; of a single one those that are the same have one name."""
+    """Return the name of a form; several forms coincide for a single component and share a name."""
     return form if components > 1 else OF_ONE.get(form, 3 * "X")
 
 
@@ -73,12 +77,25 @@ def is_axial(form: str) -> bool:
 
 
 def keeps_units(form: str) -> bool:
-    """Whether the form stays what it is where columns are measured in other units each."""
+    """Whether the form is invariant to rescaling of columns."""
     return form not in ("EII", "VII", "EVE", "VVE", "EEV", "VEV")
 
 
 def form_parameters(form: str, components: int, p: int) -> int:
-    """Number of free parameters of the covariances of so many components of p columns."""
+    """Number of free parameters of the covariances of a form.
+
+    Parameters
+    ----------
+    form : str
+    components : int
+        Number of components.
+    p : int
+        Number of columns.
+
+    Returns
+    -------
+    int
+    """
     volume = form[0]
     shape = form[1]
     orientation = form[2]
@@ -93,12 +110,29 @@ def form_parameters(form: str, components: int, p: int) -> int:
 def covariances(
     form: str, scatters: Floats, counts: Floats, axes: Axes = None, turns: int = TURNS
 ) -> tuple[Floats, Axes]:
-    """The most likely covariances (G, p, p) of a form, and the common axes (p, p) of EVE and VVE.
+    """Compute the maximum-likelihood covariances of a form.
 
-    From scatters (G, p, p) and counts (G,); those of forms without an orientation are sums of squares (G, p),
-    and lead to variances (G, p). The search for common axes begins at some, for so many turns at most; with
-    fewer than `TURNS`, volumes and shapes that are found in turn have half of their digits. Where the
-    likelihood has no maximum, the covariances are not positive definite.
+    If the likelihood does not have a maximum, the covariances are not positive definite.
+
+    Parameters
+    ----------
+    form : str
+    scatters : (G, p, p) or (G, p) float
+        Scatter matrices, or sums of squares for forms with orientation I.
+    counts : (G,) float
+        Weights of the components.
+    axes : (p, p) float or None
+        Initial common axes for EVE and VVE.
+    turns : int
+        Maximum number of iterations. With fewer than `TURNS`, iterative forms use the looser tolerance
+        `NEARLY`.
+
+    Returns
+    -------
+    covariances : (G, p, p) or (G, p) float
+        Variances for forms with orientation I.
+    axes : (p, p) float or None
+        Common axes of EVE and VVE.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         if form in ("EVE", "VVE"):
@@ -109,31 +143,57 @@ def covariances(
 
 
 def _equal_spheres(squares: Floats, counts: Floats) -> Floats:
+    """Variances (G, p) of form EII: equal in all columns and components."""
     return np.full(squares.shape, squares.sum() / (counts.sum() * squares.shape[1]))
 
 
 def _spheres(squares: Floats, counts: Floats) -> Floats:
+    """Variances (G, p) of form VII: equal in all columns of a component."""
     p = squares.shape[1]
     return np.repeat((squares.sum(axis=1) / (counts * p))[:, None], p, axis=1)
 
 
 def _pooled(scatters: Floats, counts: Floats) -> Floats:
+    """Pooled covariances or variances, for forms EEI and EEE."""
     return np.repeat((scatters.sum(axis=0) / counts.sum())[None], len(scatters), axis=0)
 
 
 def _separate(scatters: Floats, counts: Floats) -> Floats:
+    """Covariances or variances of each component, for forms VVI and VVV."""
     return np.asarray(scatters / counts.reshape(-1, *[1] * (scatters.ndim - 1)))
 
 
 def _equal_volumes(scatters: Floats, counts: Floats) -> Floats:
-    """Covariances (G, p, p), or variances (G, p), of equal volume, each with the shape of its scatter."""
+    """Forms EVI and EVV: covariances of equal volume, each with the shape of its scatter.
+
+    Parameters
+    ----------
+    scatters : (G, p, p) or (G, p) float
+    counts : (G,) float
+
+    Returns
+    -------
+    (G, p, p) or (G, p) float
+    """
     logs = np.log(scatters).sum(axis=1) if scatters.ndim == 2 else np.linalg.slogdet(scatters)[1]
     volumes = np.exp(logs / scatters.shape[1])
     return np.asarray((scatters.T * (volumes.sum() / (counts.sum() * volumes))).T)
 
 
 def _common_shape(scatters: Floats, counts: Floats, settled: float) -> Floats:
-    """Covariances (G, p, p), or variances (G, p), that are a volume each times a shape of all."""
+    """Forms VEI and VEE: covariances that are multiples of one matrix, found by alternating updates.
+
+    Parameters
+    ----------
+    scatters : (G, p, p) or (G, p) float
+    counts : (G,) float
+    settled : float
+        Relative change of the volumes at which the iteration ends.
+
+    Returns
+    -------
+    (G, p, p) or (G, p) float
+    """
     p = scatters.shape[1]
     before = np.ones(len(counts))
     shape = scatters.sum(axis=0) / counts.sum()
@@ -152,14 +212,24 @@ def _common_shape(scatters: Floats, counts: Floats, settled: float) -> Floats:
 
 
 def _principal(scatters: Floats) -> tuple[Floats, Floats]:
-    """Lengths (G, p) and axes (G, p, p) of scatters, the shortest first, each length to its own digits.
+    """Eigenvalues and eigenvectors of scatters, with high relative accuracy of every eigenvalue.
 
-    The usual method has an error of a rounding of the longest one. Where that shows, and the scatter is that
-    of rows in axes near its own, rotations of its root keep the digits of each (Demmel & Veselic, 1992, SIAM
-    Journal on Matrix Analysis and Applications 13, 1204-1245).
+    The usual method has an absolute error of a rounding of the largest eigenvalue. If that matters, and the
+    scatter is nearly diagonal after scaling, one-sided Jacobi rotations of its root preserve the digits of
+    each eigenvalue (Demmel & Veselic, 1992, SIAM Journal on Matrix Analysis and Applications 13, 1204-1245).
+
+    Parameters
+    ----------
+    scatters : (G, p, p) float
+
+    Returns
+    -------
+    eigenvalues : (G, p) float
+        In increasing order.
+    axes : (G, p, p) float
     """
     lengths, axes = np.linalg.eigh(scatters)
-    # A column of one value has no correlations, and its axis no length.
+    # A constant column does not have correlations; its eigenvalue is zero.
     varies = np.diagonal(scatters, axis1=1, axis2=2).all(axis=1)
     for g in np.flatnonzero(varies & (lengths[:, 0] < SHORT_AXIS * lengths[:, -1])):
         try:
@@ -173,12 +243,14 @@ def _principal(scatters: Floats) -> tuple[Floats, Floats]:
 
 
 def _eev(scatters: Floats, counts: Floats) -> Floats:
+    """Covariances (G, p, p) of form EEV: equal eigenvalues, separate axes."""
     lengths, axes = _principal(scatters)
     shape = lengths.sum(axis=0) / counts.sum()
     return np.asarray((axes * shape) @ axes.transpose(0, 2, 1))
 
 
 def _vev(scatters: Floats, counts: Floats, settled: float) -> Floats:
+    """Covariances (G, p, p) of form VEV: proportional eigenvalues, separate axes."""
     lengths, axes = _principal(scatters)
     variances = _common_shape(lengths, counts, settled)
     return np.asarray((axes * variances[:, None, :]) @ axes.transpose(0, 2, 1))
@@ -205,7 +277,24 @@ _IN_TURN: dict[str, Callable[[Floats, Floats, float], Floats]] = {
 def _common_axes(
     scatters: Floats, counts: Floats, axes: Axes, turns: int, *, equal_volume: bool
 ) -> tuple[Floats, Floats]:
-    """Covariances (G, p, p) with common axes (p, p), and volumes that are equal or not."""
+    """Forms EVE and VVE: covariances with common axes.
+
+    Parameters
+    ----------
+    scatters : (G, p, p) float
+    counts : (G,) float
+    axes : (p, p) float or None
+        Initial axes; None for the axes of the pooled scatter.
+    turns : int
+        Maximum number of sweeps over all pairs of axes.
+    equal_volume : bool
+        True for EVE, False for VVE.
+
+    Returns
+    -------
+    covariances : (G, p, p) float
+    axes : (p, p) float
+    """
     p = scatters.shape[1]
     axes = np.linalg.eigh(scatters.sum(axis=0))[1] if axes is None else axes.copy()
     turned = axes.T @ scatters @ axes
@@ -222,7 +311,7 @@ def _common_axes(
         pairs = combinations(range(p), 2)
         angles = [_rotate(turned, axes, 1 / along[:, i] - 1 / along[:, j], i, j) for i, j in pairs]
         largest = max(angles, default=0.0)
-        # Where the criterion no longer tells, axes go on as long as they come to rest.
+        # Once the criterion is flat, continue while the rotation angles still decrease.
         is_flat = not before - value > SETTLED * (1 + abs(value))
         if largest <= STILL or (is_flat and largest >= least):
             break
@@ -232,10 +321,27 @@ def _common_axes(
 
 
 def _rotate(turned: Floats, axes: Floats, gaps: Floats, i: int, j: int) -> float:
-    """Turn two axes, in place, to where the trace of scatters over variances is least; by which angle.
+    """Rotate two common axes, in place, to minimize the trace of the scatters divided by the variances.
 
-    In the plane of the two the trace is a'Ma but for a constant, a the first of them and M the sum of the
-    scatters (G, p, p) of the plane times gaps (G,) of the reciprocal variances.
+    In the plane of the two axes the trace equals a'Ma up to a constant, with a the first axis and M the sum
+    of the scatters of the plane multiplied by the differences of reciprocal variances. The minimum is an
+    eigenvector of M.
+
+    Parameters
+    ----------
+    turned : (G, p, p) float
+        Scatters in the coordinates of the axes; modified in place.
+    axes : (p, p) float
+        Modified in place.
+    gaps : (G,) float
+        Differences of reciprocal variances of the two axes.
+    i, j : int
+        The two axes.
+
+    Returns
+    -------
+    float
+        Absolute angle of the rotation.
     """
     first, last = gaps @ turned[:, i, i], gaps @ turned[:, j, j]
     between = gaps @ turned[:, i, j]
@@ -254,36 +360,43 @@ def _rotate(turned: Floats, axes: Floats, gaps: Floats, i: int, j: int) -> float
 
 
 SINGULAR_SD = 1e-6
-"""Standard deviation, over that of the rows of the class, below which a component is singular."""
+"""Standard deviation of a component, relative to the rows of the class, below which it is singular."""
 
 FALLEN = 1e-9
-"""Share of the log-likelihood by which a step lowers it only where a component is flat but for rounding."""
+"""Relative decrease of the log-likelihood above which a component is considered numerically singular."""
 
 FEW_ROWS = 2
-"""Rows, over one more than the columns, up to which a component may be near a plane by chance."""
+"""Multiple of p + 1 rows up to which a component may be narrow by chance."""
 
 NARROW = 1e-2
-"""Standard deviation along some direction, over that of another component of the class, of a narrow one.
+"""Smallest accepted ratio of the standard deviations of two components of a class along any direction.
 
-A likelihood has many maxima at components of a few rows that happen to lie near a plane, and mean nothing. A
-bound on such ratios leaves them out (Hathaway, 1985, Annals of Statistics 13, 795-800).
+A likelihood has many spurious maxima at components of a few rows that happen to lie near a plane. A bound
+on these ratios excludes them (Hathaway, 1985, Annals of Statistics 13, 795-800).
 """
 
 EMPTY = 1e-3
-"""Rows, of mean weight, below which a component is empty."""
+"""Weight of a component, in units of the mean weight of a row, below which it is empty."""
 
 CACHED = 2**15
-"""Numbers that are worked on at a time."""
+"""Number of values per block, chosen to fit the processor's cache."""
 
 FEW_TURNS = 3
-"""Turns of the search for common axes within a step of EM."""
+"""Iterations of the search for common axes within a step of EM."""
 
 
 @dataclass(frozen=True, slots=True)
 class EMPlan:
-    """How EM is run: from so many partitions drawn by the seed, beside those of hierarchical clustering.
+    """Options of the EM algorithm.
 
-    Steps end below a gain `tol` of log-likelihood a row.
+    Attributes
+    ----------
+    starts : int
+        Number of random initial partitions, in addition to those of hierarchical clustering.
+    seed : int
+    tol : float
+        EM ends when a step gains less log-likelihood per row.
+    maxiter : int
     """
 
     starts: int
@@ -293,7 +406,14 @@ class EMPlan:
 
 
 class ClassRows(NamedTuple):
-    """Rows of one class: deviations z (p, n) from its mean in a common unit, and weights (n,)."""
+    """Rows of one class.
+
+    Attributes
+    ----------
+    z : (p, n) float
+        Deviations from the class mean, in units common to all classes.
+    weights : (n,) float
+    """
 
     z: Floats
     weights: Floats
@@ -301,11 +421,22 @@ class ClassRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Components:
-    """The components of some classes, as many as their sizes say, those of the first class first.
+    """Mixture components of some classes, in the order of the classes.
 
-    Shares (T,) are of the rows of their class, means (T, p) from its mean in the common unit; a form may have
-    common axes (p, p). The path is the log-likelihood of the rows given their classes, in the common unit,
-    after each step.
+    Attributes
+    ----------
+    sizes : tuple of int
+        Number of components of each class; T in total.
+    shares : (T,) float
+        Mixing proportions within the class.
+    means : (T, p) float
+        Deviations from the class mean, in the common units.
+    covariances : tuple of T Covariance
+    axes : (p, p) float or None
+        Common axes of EVE and VVE.
+    path : tuple of float
+        Log-likelihood of the rows given their classes after each step, in the common units.
+    converged : bool
     """
 
     sizes: tuple[int, ...]
@@ -318,17 +449,26 @@ class Components:
 
     @property
     def llf(self) -> float:
-        """The log-likelihood at the end."""
+        """Log-likelihood after the last step."""
         return self.path[-1]
 
     def places(self) -> list[slice]:
-        """Where the components of each class are."""
+        """Return the slice of the components of each class."""
         ends = np.cumsum(self.sizes).tolist()
         return [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
 
 
 class Degenerate(NamedTuple):
-    """A run that ended without a maximum: where a component became "empty", "singular" or "narrow"."""
+    """Run of EM that did not reach a maximum because of one component.
+
+    Attributes
+    ----------
+    k, component : int
+        The class, and the position of the component within it.
+    what : {"empty", "singular", "narrow"}
+    weight : float
+        Weight of the rows of the component.
+    """
 
     k: int
     component: int
@@ -337,12 +477,25 @@ class Degenerate(NamedTuple):
 
 
 def _parts(n: int, width: int) -> Iterator[slice]:
-    """So many of n rows at a time that `width` numbers of each stay in the cache."""
+    """Yield slices of n rows such that `width` values of each fit `CACHED`."""
     return slices(n, max(CACHED // width, 1))
 
 
 def component_scores(components: Components, at: slice, z: Floats) -> Floats:
-    """Log shares and densities (G, n) of the components of one class at deviations z (p, n)."""
+    """Log of proportion times density for the components of one class.
+
+    Parameters
+    ----------
+    components : Components
+    at : slice
+        The G components of the class.
+    z : (p, n) float
+        Deviations of rows from the class mean.
+
+    Returns
+    -------
+    (G, n) float
+    """
     means = components.means[at]
     whiten, logdets = _whitening(components.covariances[at])
     constants = np.log(components.shares[at]) - 0.5 * logdets - 0.5 * len(z) * np.log(2 * np.pi)
@@ -356,7 +509,19 @@ def component_scores(components: Components, at: slice, z: Floats) -> Floats:
 
 
 def _whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], Floats]:
-    """What whitens deviations (G, p, m), all at once where that keeps digits, and log-determinants."""
+    """Return a function that whitens deviations, and the log-determinants of covariances.
+
+    Parameters
+    ----------
+    covs : sequence of G Covariance
+
+    Returns
+    -------
+    whiten : callable
+        From (G, p, m) to (G, p, m). It multiplies by inverse factors if all covariances have them, and
+        otherwise solves for each component separately, which is more accurate.
+    logdets : (G,) float
+    """
     roots = np.array([covariance.root for covariance in covs])
     factors = [covariance.factor for covariance in covs if covariance.factor is not None]
     diagonals = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
@@ -370,9 +535,16 @@ def _whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], 
 
 
 class Expected(NamedTuple):
-    """What a step of EM knows of the rows: weights (T,) of the components, and the log-likelihood.
+    """Result of an E step.
 
-    `best` goes on from some axes to the components that are most likely given the weights of the rows.
+    Attributes
+    ----------
+    counts : (T,) float
+        Expected weights of the components.
+    llf : float
+        Log-likelihood.
+    best : callable
+        The M step: from initial common axes to the new components.
     """
 
     counts: Floats
@@ -381,7 +553,20 @@ class Expected(NamedTuple):
 
 
 def _expected(components: Components, rows: Sequence[ClassRows], form: str, least: Floats) -> Expected:
-    """What complete rows say, by the posteriors of the components of their class."""
+    """E step for complete rows.
+
+    Parameters
+    ----------
+    components : Components
+    rows : sequence of ClassRows
+    form : str
+    least : (K, p) float
+        Variances below which a component is singular.
+
+    Returns
+    -------
+    Expected
+    """
     posteriors = []
     llf = 0.0
     for at, (z, weights) in zip(components.places(), rows, strict=True):
@@ -390,12 +575,25 @@ def _expected(components: Components, rows: Sequence[ClassRows], form: str, leas
         llf += float(weights @ (top + np.log(sums)))
         posteriors.append(scores)
     counts = np.concatenate([part.sum(axis=1) for part in posteriors])
-    # Axes that are not yet the best do: the next step goes on from them, and the likelihood never falls.
+    # A few iterations for the axes suffice: the next step continues from them, and the likelihood still
+    # never decreases.
     return Expected(counts, llf, lambda axes: of_weights(rows, posteriors, form, axes, FEW_TURNS, least))
 
 
 def normalized(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Make scores (G, n) posteriors times weights (n,), in place; their largest (n,) and sums (n,)."""
+    """Convert scores to posterior probabilities times weights, in place.
+
+    Parameters
+    ----------
+    scores : (G, n) float
+        Log of proportion times density.
+    weights : (n,) float
+
+    Returns
+    -------
+    top, sums : (n,) float
+        The log density of each row is top + log(sums).
+    """
     top = scores.max(axis=0)
     scores -= top
     np.exp(scores, out=scores)
@@ -405,7 +603,15 @@ def normalized(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 class ComponentSums(NamedTuple):
-    """Weights (T,), means (T, p), and scatters (T, p, p) or sums of squares (T, p), of components."""
+    """Sufficient statistics of components.
+
+    Attributes
+    ----------
+    counts : (T,) float
+    means : (T, p) float
+    scatters : (T, p, p) or (T, p) float
+        Scatter matrices, or sums of squares for diagonal forms.
+    """
 
     counts: Floats
     means: Floats
@@ -420,10 +626,24 @@ def of_weights(
     turns: int = TURNS,
     least: Floats | None = None,
 ) -> Components | Degenerate:
-    """The most likely components, given weights (G, n) of the rows of each class in its components.
+    """M step: estimate components from the weights of the rows.
 
-    Common axes are sought from some, for so many turns at most. The least variances (K, p) are those of
-    `least_variances`, if they are known.
+    Parameters
+    ----------
+    rows : sequence of K ClassRows
+    parts : sequence of K (G, n) float
+        Weight of each row of the class in each of its components.
+    form : str
+    axes : (p, p) float or None
+        Initial common axes.
+    turns : int
+        Maximum number of iterations for common axes.
+    least : (K, p) float or None
+        Result of `least_variances`, if it has been computed.
+
+    Returns
+    -------
+    Components or Degenerate
     """
     p = len(rows[0].z)
     axial = is_axial(form)
@@ -444,7 +664,21 @@ def of_weights(
 
 
 def emptied(rows: Sequence[ClassRows], sizes: Sequence[int], counts: Floats) -> Degenerate | None:
-    """The first component that is left without rows, by the weights (T,) of all; None where each has some."""
+    """Find the first component without rows.
+
+    Parameters
+    ----------
+    rows : sequence of K ClassRows
+    sizes : sequence of K int
+        Number of components of each class.
+    counts : (T,) float
+        Weights of all components.
+
+    Returns
+    -------
+    Degenerate or None
+        None if every component has rows.
+    """
     owner = np.repeat(np.arange(len(sizes)), sizes)
     units = np.array([weights.sum() / len(weights) for _, weights in rows])
     full = counts > EMPTY * units[owner]
@@ -460,7 +694,26 @@ def of_sums(
     turns: int,
     least: Floats,
 ) -> Components | Degenerate:
-    """The most likely components by their sums; rows, and the rest, are as of `of_weights`."""
+    """Estimate components from their sufficient statistics.
+
+    Parameters
+    ----------
+    sums : ComponentSums
+    rows : sequence of K ClassRows
+    sizes : tuple of K int
+        Number of components of each class.
+    form : str
+    axes : (p, p) float or None
+        Initial common axes.
+    turns : int
+        Maximum number of iterations for common axes.
+    least : (K, p) float
+        Variances below which a component is singular.
+
+    Returns
+    -------
+    Components or Degenerate
+    """
     counts, means, scatters = sums
     owner = np.repeat(np.arange(len(sizes)), sizes)
     totals = np.repeat([row.weights.sum() for row in rows], sizes)
@@ -475,7 +728,21 @@ def of_sums(
 
 
 def _scatters(z: Floats, part: Floats, means: Floats, *, axial: bool) -> Floats:
-    """Scatters (G, p, p), or sums of squares (G, p), of rows with weights (G, n) about means (G, p)."""
+    """Scatter matrices of weighted rows about component means.
+
+    Parameters
+    ----------
+    z : (p, n) float
+    part : (G, n) float
+        Weights.
+    means : (G, p) float
+    axial : bool
+        Whether to return only sums of squares.
+
+    Returns
+    -------
+    (G, p, p) or (G, p) float
+    """
     scatters = np.zeros(means.shape if axial else (*means.shape, len(z)))
     for some in _parts(z.shape[1], means.size):
         gaps = z[:, some] - means[:, :, None]
@@ -488,18 +755,47 @@ def _scatters(z: Floats, part: Floats, means: Floats, *, axial: bool) -> Floats:
 
 
 def _degenerate(g: int, what: str, owner: Codes, counts: Floats) -> Degenerate:
-    """What is told of a component by its place among all."""
+    """Describe the degenerate component at position g among all components.
+
+    Parameters
+    ----------
+    g : int
+    what : {"empty", "singular", "narrow"}
+    owner : (T,) int
+        Class of each component.
+    counts : (T,) float
+        Weights of the components.
+
+    Returns
+    -------
+    Degenerate
+    """
     return Degenerate(int(owner[g]), g - int(np.argmax(owner == owner[g])), what, float(counts[g]))
 
 
 def least_variances(rows: Sequence[ClassRows]) -> Floats:
-    """Variances (K, p) at which a component of a class is singular."""
+    """Variances (K, p) below which a component of a class is singular."""
     squares = [np.einsum("ij,ij,j->i", z, z, weights) / weights.sum() for z, weights in rows]
     return np.asarray(SINGULAR_SD**2 * np.array(squares))
 
 
 def _rooted(matrices: Floats, least: Floats) -> tuple[Floats, Mask]:
-    """Roots of covariances (T, p, p), or of variances (T, p), and whether each has one."""
+    """Roots of covariances.
+
+    Parameters
+    ----------
+    matrices : (T, p, p) or (T, p) float
+        Covariances or variances.
+    least : (T, p) float
+        Variances below which a component is singular.
+
+    Returns
+    -------
+    roots : (T, p, p) or (T, p) float
+        Valid only if all covariances are positive definite.
+    whole : (T,) bool
+        Whether each covariance is positive definite.
+    """
     axial = matrices.ndim == 2
     variances = matrices if axial else np.diagonal(matrices, axis1=1, axis2=2)
     finite = np.isfinite(matrices.reshape(len(matrices), -1)).all(axis=1)
@@ -525,13 +821,28 @@ def maximized(
     maxiter: int,
     progress: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:
-    """Steps of EM from components until a step gains less than `tol` times the weight of the rows.
+    """Run EM for complete rows until a step gains less than `tol` times their weight in log-likelihood.
 
-    The rows are of the classes that are fitted together. Each step is told. No step lowers the likelihood but
-    by rounding, of a component that is all but flat.
+    A step that decreases the likelihood by more than rounding ends the run as singular.
+
+    Parameters
+    ----------
+    components : Components
+        Initial components.
+    rows : sequence of ClassRows
+        Rows of the classes that are fitted together.
+    form : str
+    tol : float
+    maxiter : int
+    progress : callable
+        Called with 1 after each step.
+
+    Returns
+    -------
+    Components or Degenerate
     """
     if max(components.sizes) == 1:
-        # The weights of the rows are known, and the first step is the last.
+        # With one component per class all posteriors are 1, and one step suffices.
         ended = of_weights(rows, [row.weights[None] for row in rows], form, components.axes)
         if isinstance(ended, Degenerate):
             return ended
@@ -554,7 +865,24 @@ def climbed(
     maxiter: int,
     progress: Callable[[float], None],
 ) -> Components | Degenerate:
-    """Steps of EM, as rows expect them of components, until one gains less than `tol` in log-likelihood."""
+    """Run EM until a step gains less than `tol` in log-likelihood.
+
+    Parameters
+    ----------
+    components : Components
+        Initial components.
+    expected : callable
+        The E step.
+    form : str
+    tol : float
+    maxiter : int
+    progress : callable
+        Called with 1 after each step.
+
+    Returns
+    -------
+    Components or Degenerate
+    """
     now = expected(components)
     path = [now.llf]
     converged = False
@@ -564,7 +892,7 @@ def climbed(
             return step
         after = expected(step)
         if after.llf < path[-1] - FALLEN * (1 + abs(after.llf)):
-            # The component with the least standard deviation in any direction, which is rounding.
+            # Report the component with the smallest standard deviation in any direction.
             owner = np.repeat(np.arange(len(components.sizes)), components.sizes)
             roots = [np.diag(each.root) if each.is_diagonal else each.root for each in components.covariances]
             least = [np.linalg.svd(root, compute_uv=False)[-1] for root in roots]
@@ -581,7 +909,18 @@ def climbed(
 
 
 def _unless_narrow(components: Components, weights: Floats) -> Components | Degenerate:
-    """The components, of weights (T,), unless one of few rows is narrow beside another one of the class."""
+    """Return the components, or Degenerate if one with few rows is much narrower than another of its class.
+
+    Parameters
+    ----------
+    components : Components
+    weights : (T,) float
+        Weights of the components.
+
+    Returns
+    -------
+    Components or Degenerate
+    """
     for k, at in enumerate(components.places()):
         covs = components.covariances[at]
         counts = weights[at]

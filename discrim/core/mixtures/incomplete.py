@@ -1,21 +1,22 @@
-"""Mixtures of rows that miss some of their values: EM over components and missing values at once.
+"""EM for mixtures fitted to rows with missing values.
 
-Theory. A row of class k of which the columns o are observed has the density sum_g t_kg N(x_o; m_kg,o,
-S_kg,oo). The E step weighs each row by the posteriors of the components given what is observed, and completes
-it once for each component, by the regression of its missing columns on the observed ones; to the products of
-missing columns it adds what that regression leaves. The M step is that of complete rows, whatever the form of
-the covariances (Ghahramani & Jordan, 1994, Advances in Neural Information Processing Systems 6, 120-127; for
-one component Little & Rubin, 2020, Statistical Analysis with Missing Data, 3rd ed., sec. 11.2). The
-log-likelihood is that of what is observed, and never falls. It is right where it does not depend on the
-missing values that they are missing.
+Theory. A row of class k in which the columns o are observed has the density sum_g t_kg N(x_o; m_kg,o,
+S_kg,oo). The E step computes the posterior probabilities of the components given the observed values. For
+each component it completes the row by the regression of its missing columns on the observed ones, and adds
+the residual covariance of that regression to the products of missing columns. The M step equals the one for
+complete rows, for every form of the covariances (Ghahramani & Jordan, 1994, Advances in Neural Information
+Processing Systems 6, 120-127; for one component Little & Rubin, 2020, Statistical Analysis with Missing Data,
+3rd ed., sec. 11.2). The log-likelihood of the observed values never decreases. The estimates are valid if
+missingness does not depend on the missing values (missing at random).
 
-*By pattern.* Rows that miss the same columns share the triangle T of a component, T'T = S with the observed
-columns first: with u the whitened observed values, T_1'u is the completed row less the mean, T_1 being the
-first rows of T, and the other rows T_2 leave T_2'T_2. Rows of one pattern are laid on sheets of so many rows
-each, the last of which may have rows of no weight, and a step works on all sheets at once.
+*Patterns.* Rows with the same missing columns share the triangular factor T of a component, T'T = S with the
+observed columns first. With u the whitened observed values, T_1'u is the completed row less the mean, T_1
+being the first rows of T, and the other rows T_2 contribute the residual covariance T_2'T_2. Rows are
+arranged in batches of equal size, each of one pattern and padded with rows of weight zero; a step processes
+many batches in one array operation.
 
-*Starts.* The rows are completed once by draws from one normal law of their class, and from the components to
-which EM comes for these, from each start, it goes on with the rows as they are.
+*Starts.* The rows are completed once by draws from a normal distribution fitted to their class. EM is run on
+the completed rows from each start, and continues from the results with the incomplete rows.
 """
 
 from __future__ import annotations
@@ -41,42 +42,59 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.gaussian import patterns
 
 ALONE = 1e-6
-"""Share of the gain at which EM ends that is left to a single component, which is fitted to more digits."""
+"""Factor of EM's tolerance for a single component, which is fitted more accurately."""
 
 FEW_STEPS = 50
-"""Steps towards the normal law by which rows are completed once, before EM begins."""
+"""Maximum number of steps for the normal distribution from which missing values are drawn."""
 
 SMALL_GAIN = 1e-4
-"""Gain of log-likelihood a row at which these end before."""
+"""Gain of log-likelihood per row at which these steps end."""
 
 RUNS = 3
-"""Different maxima of completed rows from which EM goes on with the rows as they are."""
+"""Maximum number of different maxima on completed rows from which EM continues with the incomplete rows."""
 
 
 class CompletedRows(NamedTuple):
-    """How many rows missed a value and were completed, and how many different sets of columns rows have."""
+    """Summary of missing values in the rows of a fit.
+
+    Attributes
+    ----------
+    incomplete : int
+        Number of rows with a missing value.
+    patterns : int
+        Number of different sets of observed columns.
+    """
 
     incomplete: int
     patterns: int
 
     @classmethod
     def of(cls, x: Floats) -> CompletedRows:
-        """Of rows x (n, p)."""
+        """Summarize rows x (n, p)."""
         gaps = np.isnan(x)
         return cls(int(gaps.any(axis=1).sum()), len(patterns(gaps)))
 
 
 def has_gaps(rows: Sequence[ClassRows]) -> bool:
-    """Whether a row misses a value."""
+    """Whether any row has a missing value."""
     return any(np.isnan(row.z).any() for row in rows)
 
 
 class _Sheets(NamedTuple):
-    """Rows of a class on B sheets of m each, whose rows miss the same columns.
+    """Rows of a class in B batches of m rows, each with one pattern of missing values.
 
-    The order (B, p) has the observed columns first, and `there` (B, p) says which of these are. Values (B, p,
-    m) in this order are 0 where they are missing, and weights (B, m) where there is no row. Positions (B, m)
-    are those of rows in their class, and -1 there.
+    Attributes
+    ----------
+    order : (B, p) int
+        Columns, with observed ones first.
+    there : (B, p) bool
+        Which columns of `order` are observed.
+    values : (B, p, m) float
+        Values in this order; 0 if missing.
+    weights : (B, m) float
+        0 for padding.
+    positions : (B, m) int
+        Positions of the rows in their class; -1 for padding.
     """
 
     order: Codes
@@ -87,7 +105,7 @@ class _Sheets(NamedTuple):
 
 
 def _sheets(row: ClassRows) -> _Sheets:
-    """The rows of a class by what they miss."""
+    """Arrange the rows of a class in batches by pattern of missing values."""
     kinds = patterns(np.isnan(row.z.T))
     m = -(-row.z.shape[1] // len(kinds))
     p = len(row.z)
@@ -109,7 +127,7 @@ def _sheets(row: ClassRows) -> _Sheets:
 
 
 def _some(sheets: _Sheets, components: int) -> Iterator[_Sheets]:
-    """The sheets, so many at a time as go into the cache together."""
+    """Yield groups of batches whose intermediate results fit the cache."""
     b, p, m = sheets.values.shape
     for part in slices(b, max(CACHED // (components * p * (p + m)), 1)):
         yield _Sheets(
@@ -122,16 +140,22 @@ def _some(sheets: _Sheets, components: int) -> Iterator[_Sheets]:
 
 
 def _full_roots(covariances: Sequence[Covariance]) -> Floats:
-    """Roots (G, p, p) of covariances, also of diagonal ones."""
+    """Roots (G, p, p) of covariances; roots of diagonal ones are expanded to matrices."""
     return np.stack([np.diag(each.root) if each.is_diagonal else each.root for each in covariances])
 
 
 class _Turned(NamedTuple):
-    """Components on sheets: what whitened values are made of, and what is made of them.
+    """Whitened rows of batches and the factors that complete them, for each component.
 
-    White (B, G, p, m) are whitened observed values, 0 beyond them, and logdets (B, G) of their covariance. A
-    row of `known` (B, G, p, p), its columns in their places, is zero beyond the observed ones, a row of
-    `left` before.
+    Attributes
+    ----------
+    white : (B, G, p, m) float
+        Whitened observed values, followed by zeros.
+    logdets : (B, G) float
+        Log-determinants of the covariance of the observed columns.
+    known, left : (B, G, p, p) float
+        The factors T_1 and T_2 of the module docstring, padded with rows of zeros; columns are in the
+        original order.
     """
 
     white: Floats
@@ -141,7 +165,19 @@ class _Turned(NamedTuple):
 
 
 def _turned(roots: Floats, means: Floats, sheets: _Sheets) -> _Turned:
-    """Components of means (G, p) and roots (G, p, p) on sheets."""
+    """Whiten the rows of batches.
+
+    Parameters
+    ----------
+    roots : (G, p, p) float
+        Roots of the covariances of the components.
+    means : (G, p) float
+    sheets : _Sheets
+
+    Returns
+    -------
+    _Turned
+    """
     order = sheets.order
     there = sheets.there[:, None, :, None]
     triangles: Floats = np.asarray(np.linalg.qr(np.moveaxis(roots[:, :, order], 2, 0), mode="r"))
@@ -158,7 +194,24 @@ def _turned(roots: Floats, means: Floats, sheets: _Sheets) -> _Turned:
 def _class_sums(
     components: Components, at: slice, sheets: _Sheets, *, axial: bool
 ) -> tuple[ComponentSums, float]:
-    """Sums of the completed rows of a class by the posteriors of its components, and the log-likelihood."""
+    """E step for one class: sufficient statistics of the completed rows.
+
+    Parameters
+    ----------
+    components : Components
+    at : slice
+        The components of the class.
+    sheets : _Sheets
+        Rows of the class.
+    axial : bool
+        Whether to return only sums of squares.
+
+    Returns
+    -------
+    sums : ComponentSums
+    llf : float
+        Log-likelihood of the observed values.
+    """
     means = components.means[at]
     roots = _full_roots(components.covariances[at])
     g, p = means.shape
@@ -182,7 +235,7 @@ def _class_sums(
         scatters += (weighted @ completed.swapaxes(2, 3)).sum(axis=0)
         left *= np.sqrt(weight)[..., None, None]
         scatters += (left.swapaxes(2, 3) @ left).sum(axis=0)
-    # About the means before the step, so that what is subtracted is small beside the scatter.
+    # Sums are about the means before the step. The correction is then small relative to the scatter.
     with np.errstate(divide="ignore", invalid="ignore"):
         steps /= counts[:, None]
         scatters -= counts[:, None, None] * steps[:, :, None] * steps[:, None, :]
@@ -199,10 +252,27 @@ def maximized_with_gaps(
     maxiter: int,
     progress: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:
-    """As `em.maximized`, of rows of which some miss values (NaN)."""
+    """Run EM for rows with missing values (NaN), like `em.maximized` for complete rows.
+
+    Parameters
+    ----------
+    components : Components
+        Initial components.
+    rows : sequence of ClassRows
+    form : str
+    tol : float
+        EM ends when a step gains less log-likelihood per row.
+    maxiter : int
+    progress : callable
+        Called with 1 after each step.
+
+    Returns
+    -------
+    Components or Degenerate
+    """
     sizes = components.sizes
     axial = em.is_axial(form)
-    # Variances (K, p) of observed values at which a component of a class is singular.
+    # Variances (K, p) below which a component of a class is singular, from observed values.
     least = np.empty((len(rows), len(rows[0].z)))
     for k, (z, weights) in enumerate(rows):
         squares = np.nansum(z**2 * weights, axis=1)
@@ -231,19 +301,30 @@ def maximized_with_gaps(
 
 
 def completed(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
-    """The rows with values drawn, by a seed, for missing ones, from a normal law of the class given the rest.
+    """Replace missing values by draws from a normal distribution of the class, given the observed values.
 
-    The covariance is full or, where that becomes singular, diagonal. Rows that miss nothing are as they are.
+    The covariance is full, or diagonal if the full one becomes singular.
+
+    Parameters
+    ----------
+    rows : sequence of ClassRows
+    seed : int
+
+    Returns
+    -------
+    list of ClassRows
+        Complete rows are unchanged.
     """
-    # Not the numbers that partitions are drawn by.
+    # A stream that is independent of the one for random partitions.
     rng = np.random.default_rng([seed, 1])
     return [_completed(row, rng) if np.isnan(row.z).any() else row for row in rows]
 
 
 def _completed(row: ClassRows, rng: np.random.Generator) -> ClassRows:
+    """Replace the missing values of one class by draws."""
     law = _normal_law(row)
     gaps = np.isnan(row.z)
-    # Equal rows are one row of a larger weight, and have one draw.
+    # Equal rows get the same draw, just as one row with their total weight.
     keys = np.concatenate([np.where(gaps, 0.0, row.z), gaps]).T
     different, which = np.unique(keys, axis=0, return_inverse=True)
     noise = rng.standard_normal((len(different), len(gaps)))[which.ravel()]
@@ -258,12 +339,12 @@ def _completed(row: ClassRows, rng: np.random.Generator) -> ClassRows:
 
 
 def _normal_law(row: ClassRows) -> Components:
-    """A normal law of the rows of a class, after some steps of EM."""
+    """Fit a normal distribution to the rows of a class by some steps of EM."""
     there = ~np.isnan(row.z) * row.weights
     counts = np.maximum(there.sum(axis=1), np.finfo(np.float64).tiny)
     means = np.nansum(row.z * row.weights, axis=1) / counts
     squares = np.nansum((row.z - means[:, None]) ** 2 * row.weights, axis=1) / counts
-    # A column of one value is one of the least deviation there is, which EM then leaves.
+    # A constant column gets the smallest positive variance, which ends EM as singular.
     sd = np.sqrt(np.where(squares > 0, squares, np.finfo(np.float64).tiny))
     start = Components((1,), np.ones(1), means[None], (Covariance.from_root(sd),))
     law = maximized_with_gaps(start, [row], "VVV", tol=SMALL_GAIN / ALONE, maxiter=FEW_STEPS)
@@ -278,9 +359,26 @@ def from_starts(
     hierarchies: Sequence[Hierarchies],
     progress: Callable[[float], None],
 ) -> tuple[Components | Degenerate, tuple[int, int]]:
-    """The best that EM comes to for classes that are fitted together; runs, and those that came to it.
+    """Fit classes together from several starts.
 
-    Hierarchies are of the completed rows.
+    Parameters
+    ----------
+    rows : sequence of ClassRows
+    sizes : sequence of int
+        Number of components of each class.
+    form : str
+    plan : EMPlan
+    hierarchies : sequence of Hierarchies
+        Hierarchies of the completed rows.
+    progress : callable
+        Called with 1 after each step of the last stage.
+
+    Returns
+    -------
+    components : Components or Degenerate
+        The best result.
+    runs : tuple of int
+        Number of runs, and number of runs that reached the maximum.
     """
     whole = completed(rows, plan.seed)
 

@@ -1,11 +1,11 @@
-"""The numbers of mixture discriminant analysis: rules and likelihoods of the components of each class.
+"""Mixture discriminant analysis: fits, decision rules, likelihoods, and leave-one-out scores.
 
-*The number and the form* of components may be chosen: every one is tried, and BIC = df ln n - 2 llf of the
-rows within classes decides (Schwarz, 1978, Annals of Statistics 6, 461-464; Fraley & Raftery, 2002): smaller
-is better, the negative of what mclust prints.
+*Number and form* of the components can be chosen by BIC = df ln n - 2 llf of the rows given their classes
+(Schwarz, 1978, Annals of Statistics 6, 461-464; Fraley & Raftery, 2002); smaller is better. mclust prints the
+negative of it.
 
-*A row is left out* by EM that begins at the components of the fit, so that few steps are needed. A class that
-is fitted for itself does not know of rows of others, and its components are all that change.
+*Leave-one-out* runs EM from the components of the fit, which needs few steps. If classes are fitted
+separately, only the components of the row's own class change.
 """
 
 from __future__ import annotations
@@ -37,17 +37,21 @@ ProgressCallback = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixtureRule:
-    """Scores ln prior_k + ln sum_g t_kg N(x; m_kg, S_kg).
+    """Decision rule with scores ln prior_k + ln sum_g t_kg N(x; m_kg, S_kg).
 
-    The rule of all components has ln prior_k + ln t_kg in its constants; `first` (K,) is the position of the
-    first component of each class.
+    Attributes
+    ----------
+    components : GaussianRule
+        Rule of all components, with ln prior_k + ln t_kg in its constants.
+    first : (K,) int
+        Position of the first component of each class.
     """
 
     components: GaussianRule
     first: Codes
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
         scores = self.components.scores(x)
         if len(self.first) == scores.shape[1]:
             return scores
@@ -57,29 +61,32 @@ class MixtureRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixtureFit:
-    """The numbers of a mixture discriminant analysis.
+    """Fitted mixture discriminant analysis.
 
     Attributes
     ----------
     moments : ClassMoments
-        Diagonal.
+        Diagonal moments of the rows; with missing values, moments implied by the components.
+    prior : (K,) float
+    estimated_prior : bool
     forms : tuple of K str
-        Form of the covariances of each class's components; one for all where they are fitted together.
+        Covariance form of each class's components; all equal if the classes are fitted together.
     together : bool
-        Whether the form is that of the components of all classes, and not of each class for itself.
+        Whether the form applies to the components of all classes jointly and not to each class separately.
     scale : (p,) float
-        Powers of two, of the coordinates in which the components are.
+        Powers of two that scale the columns to the coordinates of the components.
     components : Components
-        From the means of their classes.
+        Relative to the means of their classes.
+    em_plan : EMPlan
     llf_given : float
         Log-likelihood of the rows given their classes, in the units of the data.
     llf_rows : float
-        That of the rows whatever their classes, under the prior.
+        Marginal log-likelihood of the rows under the prior.
     tried : (K, 2) float
-        For each class, from how many starts EM was run to the end, and how many of these runs reached the
-        maximum. Without rows in a refit that begins at the components of another fit.
+        For each class, the number of runs of EM to convergence, and how many of them reached the maximum.
+        Empty in a refit that starts at the components of another fit.
     completed : CompletedRows or None
-        Of a fit that uses rows with missing values; its moments are those that the components have.
+        Summary of missing values, if the fit uses rows with missing values.
     """
 
     moments: ClassMoments
@@ -98,7 +105,7 @@ class MixtureFit:
     has_distances = False
 
     def validate(self) -> None:
-        """Raise InvalidStateError if parts of a file contradict each other."""
+        """Raise InvalidStateError if parts of a stored fit contradict each other."""
         components = self.components
         sizes = components.sizes
         if len(self.forms) != len(self.prior) or any(form not in em.FORMS for form in self.forms):
@@ -116,12 +123,12 @@ class MixtureFit:
 
     @property
     def over(self) -> str:
-        """What a form is of: the components of one class, or of all classes."""
+        """Whether a form applies to the components of all "classes" or of each "class"."""
         return "classes" if self.together else "class"
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Components of each class."""
+        """Number of components of each class."""
         return self.components.sizes
 
     @property
@@ -131,21 +138,32 @@ class MixtureFit:
 
     @property
     def converged(self) -> bool:
-        """Whether EM did."""
+        """Whether EM converged."""
         return self.components.converged
 
     @property
     def maxiter(self) -> int:
-        """Most steps of EM."""
+        """Maximum number of steps of EM."""
         return self.em_plan.maxiter
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
-        """The rule under a prior (K,)."""
+        """Return the rule under a prior (K,)."""
         refuse_method(method, "has no closed form for mixtures, whose rows name no component")
         return self.of_columns(log_prior, np.arange(len(self.scale)))
 
     def of_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:
-        """The rule of some columns (q,), the others integrated out."""
+        """Return the rule for some columns (q,), with the others integrated out.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        keep : (q,) int
+            Positions of the columns.
+
+        Returns
+        -------
+        MixtureRule
+        """
         components = self.components
         owner = self.owner
         scale = self.scale[keep]
@@ -161,11 +179,11 @@ class MixtureFit:
         return MixtureRule(GaussianRule(distances, constant, np.ones(len(constant))), first)
 
     def rule_of_some(self, log_prior: Floats) -> MarginalRule:
-        """The rule of rows of which some miss values, which are integrated out."""
+        """Return the rule for rows with missing values, which are integrated out."""
         return MarginalRule(self.rule(log_prior), log_prior, partial(self.of_columns, log_prior))
 
     def components_of_some(self, log_prior: Floats) -> MarginalRule:
-        """The same, with a score (m, T) for each component."""
+        """Return the rule for rows with missing values that has a score (m, T) for each component."""
         of_components = log_prior[self.owner] + np.log(self.components.shares)
 
         def of_columns(keep: Codes) -> Rule:
@@ -174,7 +192,7 @@ class MixtureFit:
         return MarginalRule(self.rule(log_prior).components, of_components, of_columns)
 
     def of_classes(self, keep: Codes) -> MixtureFit:
-        """The components of some classes (C,), from which EM begins."""
+        """Select the components of some classes (C,), as initial values of EM."""
         at = np.flatnonzero(np.isin(self.owner, keep))
         found = self.components
         components = replace(
@@ -197,7 +215,7 @@ class MixtureFit:
             return np.asarray(self.components.covariances[g].matrix() / self.scale / self.scale[:, None])
 
     def df_given(self) -> int:
-        """Free parameters of the laws of rows within classes."""
+        """Number of free parameters of the distributions within classes."""
         p = len(self.scale)
         sizes = self.sizes
         count = sum(size * p + size - 1 for size in sizes)
@@ -206,16 +224,28 @@ class MixtureFit:
         return count + sum(em.form_parameters(*pair, p) for pair in zip(self.forms, sizes, strict=True))
 
     def df_model(self) -> int:
-        """Free parameters, with the prior where it is estimated."""
+        """Number of free parameters, including the prior if it is estimated."""
         return self.df_given() + (len(self.prior) - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
-        """Log-likelihood of class and row jointly."""
+        """Joint log-likelihood of classes and rows."""
         with np.errstate(divide="ignore"):
             return float(self.moments.counts @ np.log(self.prior)) + self.llf_given
 
     def refit(self, x: Floats, codes: Codes, weights: Floats | None) -> MixtureFit | None:
-        """The same model of other rows, EM begun at these components; None where a component is lost."""
+        """Fit the same model to other rows, with these components as initial values.
+
+        Parameters
+        ----------
+        x : (n, p) float
+        codes : (n,) int
+        weights : (n,) float or None
+
+        Returns
+        -------
+        MixtureFit or None
+            None if a component degenerates, or a class does not have values of each column.
+        """
         rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
         if not has_every_mean(x, codes, len(rows)):
             return None
@@ -223,6 +253,7 @@ class MixtureFit:
         return None if isinstance(components, Degenerate) else self._with(components, rows)
 
     def _with(self, components: Components, rows: Sequence[ClassRows]) -> MixtureFit:
+        """Replace the components and their log-likelihood."""
         logs = np.log(self.scale)
         if incomplete.has_gaps(rows):
             units = sum(float(logs @ (~np.isnan(row.z) @ row.weights)) for row in rows)
@@ -231,7 +262,7 @@ class MixtureFit:
         return replace(self, components=components, llf_given=components.llf + units)
 
     def centred(self) -> MixtureFit:
-        """The same fit whose moments are those that the components have, and not those of observed values."""
+        """Return the fit with moments implied by the components instead of moments of observed values."""
         moments = self.moments
         components = self.components
         scale = self.scale
@@ -253,20 +284,46 @@ class MixtureFit:
 def rows_by_class(
     x: Floats, codes: Codes, weights: Floats | None, centres: Floats, scale: Floats
 ) -> list[ClassRows]:
-    """The rows x (n, p) of each class, about centres (K, p) in units of a scale (p,), with their weights."""
+    """Split rows by class and standardize them.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float or None
+    centres : (K, p) float
+        Origins of the deviations.
+    scale : (p,) float
+        Factors of the deviations.
+
+    Returns
+    -------
+    list of K ClassRows
+    """
     w = np.ones(len(x)) if weights is None else weights
     classes = ((codes == k, centre) for k, centre in enumerate(centres))
     return [ClassRows(standard_columns(x[rows], centre, scale), w[rows]) for rows, centre in classes]
 
 
 def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
-    """Powers of two (p,) that bring deviations from class means near one; by some forms one for all."""
+    """Powers of two that bring deviations from class means near one.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    forms : sequence of str
+        If one of them depends on the units of columns, all columns have the same factor.
+
+    Returns
+    -------
+    (p,) float
+    """
     variances = moments.squares.sum(axis=0) / moments.total
     positive = variances > 0
     sd = np.sqrt(np.where(positive, variances, variances.max(initial=0.0)))
     if not positive.any():
         sd = np.ones(len(sd))
-    # As differences of exponents these never leave the range of doubles.
+    # Differences of exponents stay within the range of float64.
     exponents = np.frexp(moments.scale)[1] - np.frexp(sd)[1]
     if not all(em.keeps_units(form) for form in forms):
         exponents = np.full(len(sd), exponents[positive].min() if positive.any() else exponents.min())
@@ -276,10 +333,25 @@ def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
 def in_order(
     x: Floats, codes: Codes, weights: Floats | None, n_classes: int
 ) -> tuple[ClassMoments, Floats, Codes, Floats | None]:
-    """Rows class by class, in the order of their values, with their diagonal moments.
+    """Sort rows by class and value, and compute their diagonal moments.
 
-    So sums, draws and ties are the same, to the last bit, whatever the order of the table. Moments are of the
-    values that there are.
+    Sums, random draws and ties are then bitwise independent of the order of the table.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float or None
+    n_classes : int
+
+    Returns
+    -------
+    moments : ClassMoments
+        Moments of the observed values.
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float or None
+        The sorted rows.
     """
     first = np.lexsort((x[:, 0], codes))
     gaps = bool(np.isnan(x).any())
@@ -297,7 +369,18 @@ def in_order(
 
 
 def has_every_mean(x: Floats, codes: Codes, n_classes: int) -> bool:
-    """Whether each class has some value (not NaN) of each column of rows x (n, p)."""
+    """Whether each class has an observed value in each column.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    n_classes : int
+
+    Returns
+    -------
+    bool
+    """
     there = ~np.isnan(x)
     return all(bool(there[codes == k].any(axis=0).all()) for k in range(n_classes))
 
@@ -305,14 +388,28 @@ def has_every_mean(x: Floats, codes: Codes, n_classes: int) -> bool:
 def class_hierarchies(
     moments: ClassMoments, x: Floats, codes: Codes, weights: Floats | None, seed: int
 ) -> list[Hierarchies]:
-    """The hierarchical clusterings of the rows of each class; what they miss is drawn by the seed."""
+    """Cluster the rows of each class hierarchically.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float or None
+    seed : int
+        Seed of the draws that replace missing values.
+
+    Returns
+    -------
+    list of K Hierarchies
+    """
     rows = rows_by_class(x, codes, weights, moments.centres, common_scale(moments, ()))
     return [starts.hierarchies_of(*row) for row in incomplete.completed(rows, seed)]
 
 
 @dataclass(frozen=True, slots=True)
 class MixtureStructure:
-    """Components of each class.
+    """Number and covariance form of the components of each class.
 
     Attributes
     ----------
@@ -321,7 +418,8 @@ class MixtureStructure:
     forms : sequence of str
         Forms of the covariances.
     together : bool
-        Whether the form, then the same for all classes, applies to the components of all classes.
+        Whether the form, which is then equal for all classes, applies to the components of all classes
+        jointly.
     """
 
     sizes: Sequence[int]
@@ -353,11 +451,11 @@ def fit_mixture(
     structure : MixtureStructure
     plan : EMPlan
     hierarchies : sequence, optional
-        Result of `class_hierarchies`, if it is known.
+        Result of `class_hierarchies`, if it has been computed.
     estimated_prior : bool
         Whether the prior is the class proportions.
     rows_too : bool
-        Whether the log-likelihood of the rows regardless of their classes is computed.
+        Whether to compute the marginal log-likelihood of the rows.
     progress : callable
         Called after each step.
 
@@ -403,7 +501,7 @@ def fit_mixture(
 
 
 def _groups(n_classes: int, together: bool) -> list[list[int]]:
-    """The classes that are fitted together."""
+    """Return the lists of classes that are fitted together."""
     return [list(range(n_classes))] if together else [[k] for k in range(n_classes)]
 
 
@@ -416,7 +514,28 @@ def _from_starts(
     hierarchies: Sequence[Hierarchies],
     progress: ProgressCallback,
 ) -> tuple[Components | Degenerate, tuple[int, int]]:
-    """The best that EM comes to for classes that are fitted together; runs, and those that came to it."""
+    """Fit classes together from several starts.
+
+    Parameters
+    ----------
+    plain : sequence of ClassRows
+    sizes : sequence of int
+        Number of components of each class.
+    form : str
+    plan : EMPlan
+    moments : ClassMoments
+        Diagonal moments of the rows, in their units.
+    hierarchies : sequence of Hierarchies
+    progress : callable
+        Called with 1 after each step.
+
+    Returns
+    -------
+    components : Components or Degenerate
+        The best result.
+    runs : tuple of int
+        Number of runs to convergence, and number of runs that reached the maximum.
+    """
     if incomplete.has_gaps(plain):
         return incomplete.from_starts(plain, sizes, form, plan, hierarchies, progress)
     try:
@@ -432,7 +551,7 @@ def _from_starts(
     trials = starts.tried(plain, rows, sizes, form, plan, hierarchies, progress)
     if trials.ended:
         return _outside(trials.best_first[0], rows, frames), (trials.ended, trials.reached)
-    # A trial of few steps may end where there is no maximum; then it is the turn of the next best.
+    # A start that was best after a few steps may degenerate; then continue with the next best.
     for trial in trials.best_first:
         ended = trial
         if not isinstance(trial, Degenerate):
@@ -445,11 +564,22 @@ def _from_starts(
 def _outside(
     ended: Components | Degenerate, rows: Sequence[ClassRows], frames: Frames
 ) -> Components | Degenerate:
+    """Transform components back from frames; return a degenerate result unchanged."""
     return ended if isinstance(ended, Degenerate) else starts.out_of_frames(ended, rows, frames)
 
 
 def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Degenerate:
-    """What EM comes to from the components of a fit."""
+    """Run EM from the components of a fit.
+
+    Parameters
+    ----------
+    plain : sequence of K ClassRows
+    fit : MixtureFit
+
+    Returns
+    -------
+    Components or Degenerate
+    """
     parts = []
     for group in _groups(len(plain), fit.together):
         rows = [plain[k] for k in group]
@@ -465,7 +595,7 @@ def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Dege
 def _continued_together(
     start: Components, plain: Sequence[ClassRows], form: str, plan: EMPlan
 ) -> Components | Degenerate:
-    """The same for classes that are fitted together."""
+    """Run EM from initial components for classes that are fitted together."""
     try:
         frames = _frames(plain, form)
     except np.linalg.LinAlgError:
@@ -475,20 +605,20 @@ def _continued_together(
 
 
 def _frames(plain: Sequence[ClassRows], form: str) -> Frames:
-    """The frames of rows; of rows that miss values none, as these have their own columns only."""
+    """Return the frames of rows; None if values are missing."""
     return None if incomplete.has_gaps(plain) else starts.frames_of(plain, form)
 
 
 def _climbed(
     start: Components, rows: Sequence[ClassRows], form: str, plan: EMPlan
 ) -> Components | Degenerate:
-    """What EM comes to from some components, whether or not rows miss values."""
+    """Run EM from initial components, for rows with or without missing values."""
     climb = incomplete.maximized_with_gaps if incomplete.has_gaps(rows) else em.maximized
     return climb(start, rows, form, tol=plan.tol, maxiter=plan.maxiter)
 
 
 def of_class(components: Components, k: int) -> Components:
-    """The components of one class."""
+    """Select the components of one class."""
     at = components.places()[k]
     return replace(
         components,
@@ -500,7 +630,7 @@ def of_class(components: Components, k: int) -> Components:
 
 
 def _joined(parts: Sequence[Components]) -> Components:
-    """The components of classes that were fitted one by one; common axes are each class's own."""
+    """Concatenate the components of classes that were fitted separately; common axes are dropped."""
     return Components(
         tuple(size for part in parts for size in part.sizes),
         np.concatenate([part.shares for part in parts]),
@@ -513,9 +643,17 @@ def _joined(parts: Sequence[Components]) -> Components:
 
 
 class Tried(NamedTuple):
-    """One number and form of components: its free parameters, and how likely rows are given their classes.
+    """Fit criteria of one candidate number and form of components.
 
-    `llf` and `bic` are missing where EM found no maximum.
+    Attributes
+    ----------
+    components : int
+        Number of components of each class.
+    form : str
+    df : int
+        Number of free parameters.
+    llf, bic : float
+        Log-likelihood of rows given their classes, and BIC. NaN if EM degenerated.
     """
 
     components: int
@@ -526,7 +664,19 @@ class Tried(NamedTuple):
 
 
 def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list[tuple[int, str]]:
-    """Numbers and forms that differ: of a single component, a form stands for those that are the same."""
+    """Combine numbers and forms of components; forms that coincide for a single component are listed once.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+    forms : sequence of str
+    classes : int
+        Number of classes that share the form.
+
+    Returns
+    -------
+    list of (int, str)
+    """
     different: list[tuple[int, str]] = []
     for size in sizes:
         seen: set[str] = set()
@@ -548,7 +698,24 @@ def tried_forms(
     plan: EMPlan,
     progress: ProgressCallback = lambda more: None,
 ) -> list[Tried]:
-    """Fits of each number and form to some classes, whose components share the form; each is told."""
+    """Fit each candidate number and form of components to classes that share the form.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float or None
+    sizes_and_forms : sequence of (int, str)
+        Candidates.
+    plan : EMPlan
+    progress : callable
+        Called with 1 after each candidate.
+
+    Returns
+    -------
+    list of Tried
+    """
     shares = moments.counts / moments.total
     fits = []
     several = any(size > 1 for size, _ in sizes_and_forms)
@@ -570,7 +737,7 @@ def tried_forms(
 
 
 class _Group(NamedTuple):
-    """Classes that are fitted together: their rows and components in the frames of all rows."""
+    """Rows and components of classes that are fitted together, in frames computed from all rows."""
 
     rows: list[ClassRows]
     components: Components
@@ -578,7 +745,22 @@ class _Group(NamedTuple):
 
 
 def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weights: Floats | None) -> LeftOut:
-    """Scores of rows of the fit under the rule without each of them; x, codes and weights are of all rows."""
+    """Return a function that computes leave-one-out scores of rows of the fit.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+    log_prior : (K,) float
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float or None
+        All rows of the fit.
+
+    Returns
+    -------
+    LeftOut
+        Raises CoreDataError for a row that does not belong to the fit.
+    """
     every = rows_by_class(x, codes, weights, fit.moments.centres, fit.scale)
     rows_of = [x[codes == k] for k in range(len(log_prior))]
     if fit.together:
@@ -590,7 +772,7 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
         out = np.empty((len(rows), len(log_prior)))
         w = np.ones(len(rows)) if times is None else times
         for i, (row, k) in enumerate(zip(rows, classes.tolist(), strict=True)):
-            # Equal rows of one weight are alike, and any of them may go.
+            # Any of several equal rows with the same weight can be left out.
             same = (rows_of[k] == row) | (np.isnan(rows_of[k]) & np.isnan(row))
             equal = same.all(axis=1) & (every[k].weights == w[i])
             if not equal.any():
@@ -602,12 +784,29 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
 
 
 def _group(plain: list[ClassRows], components: Components, form: str) -> _Group:
+    """Transform the rows and components of a group to its frames."""
     frames = _frames(plain, form)
     return _Group(starts.rows_in_frames(plain, frames), starts.in_frames(components, frames), frames)
 
 
 def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int, row: Floats) -> Floats:
-    """Scores (K,) of one row; missing where a component is lost without it."""
+    """Leave-one-out scores of one row.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+    log_prior : (K,) float
+    group : _Group
+        Classes that are fitted together with the row's class.
+    k, at : int
+        Class of the row, and its position in the class.
+    row : (p,) float
+
+    Returns
+    -------
+    (K,) float
+        NaN if a component degenerates without the row.
+    """
     rows, components, frames = group
     place = k if fit.together else 0
     left = rows[place].weights.copy()
@@ -624,7 +823,7 @@ def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int,
 
 
 def _with_class(components: Components, k: int, others: Components) -> Components:
-    """The components with others in the place of those of a class."""
+    """Replace the components of one class."""
     at = components.places()[k]
     shares = components.shares.copy()
     means = components.means.copy()

@@ -1,45 +1,48 @@
-"""Where EM begins: partitions of the rows of a class, drawn at random and by hierarchical clustering.
+"""Initial partitions for EM, and coordinates in which EM does not lose digits.
 
-A random partition is that of k-means from centres that are drawn far apart (Arthur & Vassilvitskii, 2007,
-Proceedings of SODA, 1027-1035), in turn in the metric of the covariance of the class, which finds clusters
-along the directions in which it is short, and of columns over their standard deviations, which finds those
-along long ones. Neither depends on the units of the columns. Those of hierarchies are tried beside them.
+Used by `mixture` and `incomplete`. Partitions are drawn at random or come from hierarchical clustering.
 
-From each partition EM takes some steps, and is run to the end from the best (Biernacki, Celeux & Govaert,
-2003, Computational Statistics & Data Analysis 41, 561-575). Where rows are few it is run to the end from
-those of hierarchies and from the best `FINALISTS` of the others, so that it is known how many of these reach
-the maximum: ranks after some steps are not those at the end. Where they are many, the steps are taken on some
-of the rows, and one run goes on with all of them.
+A random partition is the result of k-means from centres that are drawn far apart (Arthur & Vassilvitskii,
+2007, Proceedings of SODA, 1027-1035). The metric alternates between the covariance of the class, which finds
+clusters along directions of small variance, and standardized columns, which finds clusters along directions
+of large variance. Neither depends on the units of the columns. Partitions of hierarchies are tried as well.
 
-Rows are drawn by their place, so that a fit is the same whatever the order of the table if they come sorted.
+EM takes some steps from each partition, and is run to convergence from the best (Biernacki, Celeux & Govaert,
+2003, Computational Statistics & Data Analysis 41, 561-575). With few rows it is run to convergence from the
+partitions of hierarchies and from the best `FINALISTS` random ones, which shows how many of these reach the
+maximum: ranks after some steps can differ from ranks at convergence. With many rows, the steps use a sample
+of the rows, and one run continues with all of them.
 
-*Hierarchies.* Clusters are merged two by two, each time those whose union costs least. Two hierarchies are
-built, neither of which depends on the units of the columns. The first is that of Ward (1963, Journal of the
-American Statistical Association 58, 236-244), where a cluster costs its sum of squares, in axes in which the
-class has unit covariance. The second is model-based (Banfield & Raftery, 1993, Biometrics 49, 803-821;
-Fraley, 1998, SIAM Journal on Scientific Computing 20, 270-281): a cluster of n_k of the n rows, with the
-scatter W_k, has a covariance of its own and costs
+Rows are drawn by position, and callers sort the rows by value; a fit therefore does not depend on the order
+of the table.
+
+*Hierarchies.* Clusters are merged in pairs, each time the pair whose union costs least. Two hierarchies are
+built, neither of which depends on the units of the columns. The first is by Ward (1963, Journal of the
+American Statistical Association 58, 236-244): the cost of a cluster is its sum of squares, in axes in which
+the class has unit covariance. The second is model-based (Banfield & Raftery, 1993, Biometrics 49, 803-821;
+Fraley, 1998, SIAM Journal on Scientific Computing 20, 270-281): a cluster of n_k of the n rows, with
+scatter W_k, has its own covariance and the cost
 
     n_k ln( |W_k / n_k| + (tr W_k + tr W / (n p)) / n_k ) ,
 
-where W is the scatter of all rows, and the traces keep clusters of few rows from being singular. Its axes are
-the principal ones of the standardized columns, each over the root of its singular value (Scrucca & Raftery,
-2015, Advances in Data Analysis and Classification 9, 447-460).
+with W the scatter of all rows; the traces keep clusters of few rows from being singular. Its axes are
+the principal axes of the standardized columns, each divided by the root of its singular value (Scrucca &
+Raftery, 2015, Advances in Data Analysis and Classification 9, 447-460).
 
-A class of many rows is clustered by `MOST_ROWS` of them, taken at equal steps of the order in which
-they are given. Merges of the second hierarchy begin at `GROUPS` clusters of Ward's, and see the `AXES` axes
-along which the class is longest.
+A class of many rows is clustered by a sample of `MOST_ROWS` of them, at equal steps of their order. Merges of
+the second hierarchy begin at `GROUPS` of Ward's clusters and use the `AXES` longest axes of the class.
 
-*Coordinates* in which EM keeps the digits of the rows, as far as the form of the covariances bears them.
-Scatters square the condition number of the rows: where a column is nearly a combination of others,
-they lose twice the digits that the data lack. With R the triangular root of the scatter within a class, by a
-QR of its rows, the whitened rows R'^-1 z have no such columns, and the root of a covariance R'SR is that of S
-times R. EEE and VEE, whose covariances are multiples of one matrix, stay what they are in the coordinates of
-any one R; EVV in those of an own R for each class, all of one determinant; VVV in those of any.
+*Coordinates.* Scatters square the condition number of the rows: if a column is nearly a linear combination of
+others, they lose twice as many digits as the data. EM therefore runs in other coordinates if the form of the
+covariances is invariant to the transformation. With R the triangular root of the scatter within a class, from
+a QR decomposition of its rows, the whitened rows R'^-1 z do not have such columns, and the root of a
+covariance R'SR is the root of S times R. EEE and VEE, whose covariances are multiples of one matrix, are
+invariant to a common R; EVV to a separate R for each class, all of one determinant; VVV to any R for each
+class.
 
-EVE, VVE, EEV and VEV bear rotations, a common one or for each class its own. In principal axes a scatter has
-entries of as many digits each as the rows have along these axes. Forms without an orientation have
-variances only, which no other column can spoil.
+EVE, VVE, EEV and VEV are invariant to rotations, a common one (EVE and VVE) or one for each class. In
+principal axes the entries of a scatter have as many digits as the rows have along these axes. Forms with
+orientation I use only variances, which other columns cannot affect.
 """
 
 from __future__ import annotations
@@ -59,24 +62,27 @@ from discrim.core.moments.row_sums import ill_conditioned, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats
 
 MOST_ROWS = 300
-"""Rows of a class that are clustered."""
+"""Maximum number of rows of a class that are clustered."""
 
 GROUPS = 40
-"""Clusters at which merges by covariances begin."""
+"""Number of clusters at which the model-based hierarchy begins."""
 
 AXES = 6
-"""Axes by which they are judged."""
+"""Number of principal axes that the model-based hierarchy uses."""
 
 FLAT = 1e-6
-"""Singular value, over the largest, of an axis along which there is nothing to tell clusters by."""
+"""Singular value, relative to the largest, below which an axis is not used for clustering."""
 
 
 class Hierarchies(NamedTuple):
-    """How the rows of a class are merged into fewer and fewer clusters.
+    """Hierarchical clusterings of the rows of a class.
 
-    Of the rows that were clustered, positions (m,), one of a larger weight may be there several times. A tree
-    is the clusters at the beginning, labels (m,), and the two that each step merges with the label of their
-    union, (t, 3).
+    Attributes
+    ----------
+    rows : (m,) int
+        Positions of the clustered rows; a row of large weight can occur several times.
+    trees : list of (labels, merges)
+        Initial clusters, labels (m,), and merges (t, 3): two clusters and the label of their union.
     """
 
     rows: Codes
@@ -84,19 +90,56 @@ class Hierarchies(NamedTuple):
 
 
 def at_weights(weights: Floats, uniform: Floats) -> Codes:
-    """Positions at shares of all weight; of repeated rows those of one with their sum."""
+    """Positions at which the cumulative weight reaches fractions of the total.
+
+    A row that is repeated yields the same positions as one row with the total weight.
+
+    Parameters
+    ----------
+    weights : (n,) float
+    uniform : (m,) float
+        Fractions between 0 and 1.
+
+    Returns
+    -------
+    (m,) int
+    """
     sums = np.cumsum(weights)
     return np.asarray(np.minimum(np.searchsorted(sums, uniform * sums[-1], side="right"), len(weights) - 1))
 
 
 def standardized(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) -> Floats:
-    """Deviations (p, m) of some rows over the standard deviations of all; constant columns are 0."""
+    """Divide deviations by the standard deviations of all rows.
+
+    Parameters
+    ----------
+    z : (p, n) float
+    weights : (n,) float
+    rows : (m,) int or slice
+        Rows to return.
+
+    Returns
+    -------
+    (p, m) float
+        Zero for constant columns.
+    """
     sd = np.sqrt(np.einsum("ij,ij,j->i", z, z, weights) / weights.sum())
     return np.asarray(z[:, rows] / np.where(sd > 0, sd, 1.0)[:, None])
 
 
 def hierarchies_of(z: Floats, weights: Floats) -> Hierarchies:
-    """The hierarchies of rows with deviations z (p, n) from their mean and weights (n,), in their order."""
+    """Build the hierarchies of the rows of a class.
+
+    Parameters
+    ----------
+    z : (p, n) float
+        Deviations from the class mean. Their order determines the sample.
+    weights : (n,) float
+
+    Returns
+    -------
+    Hierarchies
+    """
     there = max(int((weights > 0).sum()), round(float(weights.sum())))
     m = min(MOST_ROWS, there)
     rows = at_weights(weights, (np.arange(m) + 0.5) / m)
@@ -113,13 +156,13 @@ def hierarchies_of(z: Floats, weights: Floats) -> Hierarchies:
 
 
 def labels_of(hierarchies: Hierarchies, size: int) -> list[Codes]:
-    """The clusters, from 0 to `size` - 1, of the rows of each hierarchy that has so many."""
+    """Labels 0, ..., size - 1 of the clustered rows in each hierarchy that has so many clusters."""
     trees = (tree for tree in hierarchies.trees if size <= len(tree[1]) + 1)
     return [_at_size(labels, merges, size) for labels, merges in trees]
 
 
 def _at_size(labels: Codes, merges: Codes, size: int) -> Codes:
-    """Labels from 0 on after merges up to a number of clusters."""
+    """Apply merges until a number of clusters remains; return labels from 0."""
     labels = labels.copy()
     for one, other, union in merges[: len(merges) + 1 - size]:
         labels[(labels == one) | (labels == other)] = union
@@ -127,21 +170,28 @@ def _at_size(labels: Codes, merges: Codes, size: int) -> Codes:
 
 
 def _ward(points: Floats) -> Codes:
-    """Merges of points (m, q), those that cost less first."""
+    """Ward's merges of points (m, q) in order of increasing cost."""
     tree = scipy.cluster.hierarchy.linkage(points, method="ward")
     unions = len(points) + np.arange(len(tree))
     return np.column_stack([tree[:, :2].astype(np.intp), unions])
 
 
 class _Clusters(NamedTuple):
-    """Weights (m,), means (m, q) and scatters (m, q, q) of clusters."""
+    """Sufficient statistics of clusters.
+
+    Attributes
+    ----------
+    counts : (m,) float
+    means : (m, q) float
+    scatters : (m, q, q) float
+    """
 
     counts: Floats
     means: Floats
     scatters: Floats
 
     def united(self, i: Codes | int, j: Codes) -> _Clusters:
-        """The unions of clusters i and j."""
+        """Return the unions of clusters i with clusters j."""
         counts = self.counts[i] + self.counts[j]
         gaps = self.means[j] - self.means[i]
         share = self.counts[j] / counts
@@ -150,7 +200,7 @@ class _Clusters(NamedTuple):
         return _Clusters(counts, means, self.scatters[i] + self.scatters[j] + lifts)
 
     def costs(self, least: float) -> Floats:
-        """Costs (m,) of the clusters, with the total trace over n q."""
+        """Costs (m,) of the clusters in the model-based hierarchy; `least` is tr W / (n q)."""
         covariances = self.scatters / self.counts[:, None, None]
         traces = np.trace(covariances, axis1=1, axis2=2) + least / self.counts
         determinants = np.maximum(np.linalg.det(covariances), 0.0)
@@ -158,7 +208,19 @@ class _Clusters(NamedTuple):
 
 
 def _by_covariances(points: Floats, labels: Codes) -> Codes:
-    """Merges of the clusters of points (m, q) by the model-based criterion."""
+    """Merge clusters by the model-based criterion.
+
+    Parameters
+    ----------
+    points : (m, q) float
+    labels : (m,) int
+        Initial clusters.
+
+    Returns
+    -------
+    (t, 3) int
+        Merges.
+    """
     n, q = points.shape
     members = labels == np.arange(labels.max() + 1)[:, None]
     counts = members.sum(axis=1).astype(np.float64)
@@ -191,35 +253,43 @@ def _by_covariances(points: Floats, labels: Codes) -> Codes:
 
 
 FEW_ROWS = 2000
-"""Rows of a class up to which starts are tried by all of them."""
+"""Maximum number of rows of a class for which starts are compared on all of them."""
 
 TRIAL_ROWS = 1000
-"""Rows by which they are tried in a class of more."""
+"""Minimum sample size on which starts are compared in a larger class."""
 
 PER_COLUMN = 20
-"""Such rows for each component and column, where that is more, up to `FEW_ROWS`."""
+"""Sample size per component and column, if that is larger, up to `FEW_ROWS`."""
 
 TRIAL_STEPS = 10
-"""Steps of a trial."""
+"""Maximum number of steps of EM in a comparison of starts."""
 
 TRIAL_GAIN = 1e-4
-"""Gain of log-likelihood a row at which a trial ends before."""
+"""Gain of log-likelihood per row at which these steps end."""
 
 FINALISTS = 3
-"""Partitions drawn at random from which EM is run to the end, where rows are few."""
+"""Number of random partitions from which EM is run to convergence, if there are few rows."""
 
 ROUNDS = 10
-"""Rounds of k-means."""
+"""Number of iterations of k-means."""
 
 ALIKE = 1000
-"""Gains of log-likelihood at which EM ends that two runs to the same maximum may differ by."""
+"""Difference between log-likelihoods, in units of EM's tolerance, up to which two runs have the same
+maximum.
+"""
 
 
 class Trials(NamedTuple):
-    """What EM came to from some starts, the most likely first.
+    """Results of EM from several starts.
 
-    So many runs were to the end, 0 where trials are on some of the rows, and so many of them reached the
-    maximum.
+    Attributes
+    ----------
+    best_first : list of Components or Degenerate
+        In decreasing order of the likelihood.
+    ended : int
+        Number of runs to convergence; 0 if starts were compared on a sample of the rows.
+    reached : int
+        Number of these runs that reached the maximum.
     """
 
     best_first: list[Components | Degenerate]
@@ -236,10 +306,25 @@ def tried(
     hierarchies: Sequence[Hierarchies],
     progress: Callable[[float], None] = lambda more: None,
 ) -> Trials:
-    """The components that EM comes to from each start, or some steps towards them.
+    """Run EM from each start, to convergence or for some steps on a sample of the rows.
 
-    The rows of the classes that are fitted together, in an order that depends on their values alone, are
-    given as they are (plain), and in the coordinates in which EM runs. Each step of runs to the end is told.
+    Parameters
+    ----------
+    plain : sequence of ClassRows
+        Rows of the classes that are fitted together, in an order that depends only on their values.
+    rows : sequence of ClassRows
+        The same rows in the coordinates in which EM runs.
+    sizes : sequence of int
+        Number of components of each class.
+    form : str
+    plan : EMPlan
+    hierarchies : sequence of Hierarchies
+    progress : callable
+        Called with 1 after each step of a run to convergence.
+
+    Returns
+    -------
+    Trials
     """
     rng = np.random.default_rng(plan.seed)
     places = [_some(row, size, rng) for row, size in zip(plain, sizes, strict=True)]
@@ -267,7 +352,7 @@ def tried(
 
 
 def alike(rows: Sequence[ClassRows], plan: EMPlan) -> float:
-    """Difference of log-likelihoods up to which two runs came to the same maximum."""
+    """Difference between log-likelihoods up to which two runs reached the same maximum."""
     weight = sum(float(row.weights.sum()) for row in rows)
     return ALIKE * max(plan.tol, float(np.finfo(np.float64).eps)) * weight
 
@@ -276,20 +361,33 @@ def _run(
     start: Components | Degenerate, rows: Sequence[ClassRows], form: str, tol: float, maxiter: int,
     progress: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:  # fmt: skip
+    """Run EM from a start; return a degenerate start unchanged."""
     if isinstance(start, Degenerate):
         return start
     return em.maximized(start, rows, form, tol=tol, maxiter=maxiter, progress=progress)
 
 
 def rank(trial: Components | Degenerate) -> float:
-    """By which the most likely components come first, and what has no maximum last."""
+    """Sort key: decreasing likelihood, degenerate runs last."""
     return np.inf if isinstance(trial, Degenerate) else -trial.llf
 
 
 def _clustered(
     rows: Sequence[ClassRows], sizes: Sequence[int], form: str, hierarchies: Sequence[Hierarchies]
 ) -> Iterator[Components | Degenerate]:
-    """The components of the clusters of hierarchies, the first of each class with each other, and so on."""
+    """Components from the clusters of hierarchies; the i-th hierarchies of all classes are combined.
+
+    Parameters
+    ----------
+    rows : sequence of ClassRows
+    sizes : sequence of int
+    form : str
+    hierarchies : sequence of Hierarchies
+
+    Yields
+    ------
+    Components or Degenerate
+    """
     clustered = [
         ClassRows(row.z[:, tree.rows], np.ones(len(tree.rows)))
         for row, tree in zip(rows, hierarchies, strict=True)
@@ -304,7 +402,21 @@ def _drawn(
     plain: Sequence[ClassRows], rows: Sequence[ClassRows], sizes: Sequence[int], form: str, plan: EMPlan,
     rng: np.random.Generator,
 ) -> Iterator[Components | Degenerate]:  # fmt: skip
-    """The components of clusters that k-means comes to from centres drawn at random."""
+    """Components from k-means clusters with random initial centres.
+
+    Parameters
+    ----------
+    plain, rows : sequence of ClassRows
+        Rows in the original coordinates and in the coordinates of EM.
+    sizes : sequence of int
+    form : str
+    plan : EMPlan
+    rng : numpy.random.Generator
+
+    Yields
+    ------
+    Components or Degenerate
+    """
     metrics = [_whitened(row) for row in plain], [standardized(*row) for row in plain]
     for start in range(plan.starts):
         placed = zip(metrics[start % 2], plain, sizes, strict=True)
@@ -313,7 +425,7 @@ def _drawn(
 
 
 def _some(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
-    """Places of some of the rows of a class, drawn by their weights; None, for all, where they are few."""
+    """Draw a sample of the rows of a class in proportion to their weights; None to use all rows."""
     if float(row.weights.sum()) <= FEW_ROWS:
         return None
     some = min(max(TRIAL_ROWS, PER_COLUMN * size * len(row.z)), FEW_ROWS)
@@ -321,12 +433,12 @@ def _some(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
 
 
 def _at(row: ClassRows, place: Codes | None) -> ClassRows:
-    """The rows at some places, drawn by their weights."""
+    """Select rows by a sample; the weights become one."""
     return row if place is None else ClassRows(np.ascontiguousarray(row.z[:, place]), np.ones(len(place)))
 
 
 def _whitened(row: ClassRows) -> Floats:
-    """The rows (p, n) in axes in which the class has unit covariance, as far as it has one."""
+    """Transform the rows to axes (r, n) in which the class has unit covariance; drop null directions."""
     z, weights = row
     lengths, axes = np.linalg.eigh((z * weights) @ z.T / weights.sum())
     kept = lengths > 1e-12 * lengths[-1]
@@ -334,7 +446,21 @@ def _whitened(row: ClassRows) -> Floats:
 
 
 def _partition(z: Floats, weights: Floats, size: int, rng: np.random.Generator) -> Floats:
-    """Weights (size, n) of the rows in the cluster that each is in, zero in the others."""
+    """Partition rows by k-means with k-means++ initialization.
+
+    Parameters
+    ----------
+    z : (q, n) float
+    weights : (n,) float
+    size : int
+        Number of clusters.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (size, n) float
+        Weight of each row in its cluster, zero in the others.
+    """
     if size == 1:
         return weights[None]
     near = np.full(z.shape[1], np.inf)
@@ -354,43 +480,50 @@ def _partition(z: Floats, weights: Floats, size: int, rng: np.random.Generator) 
 
 
 ROTATED = ("EVE", "VVE", "EEV", "VEV")
-"""Forms that depend on lengths along axes."""
+"""Forms that depend on lengths along axes and are invariant only to rotations."""
 
 UNEVEN = 1e-2
-"""Standard deviation of a column, over that of another, below which lengths along axes lose digits."""
+"""Ratio of the standard deviations of two columns below which lengths along axes lose digits."""
 
 OF_ALL = ("EEE", "VEE", "EVE", "VVE")
-"""Forms that bear one frame for all classes only."""
+"""Forms that require one frame for all classes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartFrame:
-    """Coordinates u of rows z = M'u, with M (p, p) the root: upper triangular, or orthogonal if rotated."""
+    """Coordinates u of rows z = M'u.
+
+    Attributes
+    ----------
+    root : (p, p) float
+        M: orthogonal if `rotated`, otherwise upper triangular.
+    rotated : bool
+    """
 
     root: Floats
     rotated: bool
 
     @property
     def log_volume(self) -> float:
-        """Log-determinant of M."""
+        """Log of |det M|."""
         return 0.0 if self.rotated else float(np.log(np.abs(np.diagonal(self.root))).sum())
 
     def enter(self, z: Floats) -> Floats:
-        """The coordinates u (p, n) of deviations z (p, n)."""
+        """Return the coordinates u (p, n) of deviations z (p, n)."""
         return np.asarray(self.root @ z) if self.rotated else Covariance.from_root(self.root).whiten(z)
 
     def leave(self, means: Floats) -> Floats:
-        """Deviations z (G, p) of points u (G, p)."""
+        """Return the deviations z (G, p) of points u (G, p)."""
         return np.asarray(means @ self.root)
 
     def root_inside(self, covariance: Covariance) -> Covariance:
-        """The covariance of u, from that of z."""
+        """Convert a covariance of z to the covariance of u."""
         if self.rotated:
             return Covariance.from_root(packed_triangle(covariance.root @ self.root.T))
         return Covariance.from_root(np.triu(self.enter(covariance.root.T).T))
 
     def root_outside(self, covariance: Covariance) -> Covariance:
-        """The covariance of z, from that of u."""
+        """Convert a covariance of u to the covariance of z."""
         root = covariance.root @ self.root
         return Covariance.from_root(packed_triangle(root) if self.rotated else root)
 
@@ -399,10 +532,25 @@ Frames = Sequence[StartFrame] | None
 
 
 def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None = None) -> Frames:
-    """The frame of each class of those that are fitted together; None where it is not needed, or not borne.
+    """Choose the frames in which EM runs.
 
-    With diagonal moments of the rows, in their unit, columns that others determine are looked for. A
-    LinAlgError where no covariance of the form has an inverse, for such columns or too few rows of a class.
+    Parameters
+    ----------
+    rows : sequence of ClassRows
+        Rows of the classes that are fitted together.
+    form : str
+    moments : ClassMoments or None
+        Diagonal moments of the rows in the same units, to detect linearly dependent columns.
+
+    Returns
+    -------
+    list of StartFrame or None
+        One frame for each class; None if frames are not needed or the form is not invariant.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Every covariance of the form is singular, because of dependent columns or too few rows of a class.
     """
     if em.is_axial(form):
         return None
@@ -415,7 +563,7 @@ def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None
     if moments is not None:
         of_frames = [moments.classes(np.array(place)) for place in places]
         flat = [_is_flat(root, some) for root, some in zip(roots, of_frames, strict=True)]
-        # The shape that all components have may be that of the other classes.
+        # With a common shape, classes that are not singular determine it for the others.
         if all(flat) if form in ROTATED else any(flat):
             raise np.linalg.LinAlgError
     if form in ROTATED:
@@ -425,40 +573,40 @@ def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None
         if not lengths.all():
             raise np.linalg.LinAlgError
         volumes = np.log(lengths).mean(axis=1)
-        # Equal volumes stay equal where all frames have one.
+        # Volumes stay equal only if all frames have the same determinant.
         units = np.exp(volumes.mean() - volumes) if form == "EVV" else np.ones(len(roots))
         frames = [StartFrame(root * unit, rotated=False) for root, unit in zip(roots, units, strict=True)]
     return frames * len(rows) if form in OF_ALL else frames
 
 
 def _loses_digits(scatter: Floats, form: str) -> bool:
-    """Whether covariances of the form lose digits in these coordinates."""
+    """Whether covariances of the form lose digits in the current coordinates."""
     squares = np.diagonal(scatter)
     uneven = form in ROTATED and squares.min() < UNEVEN**2 * squares.max()
     return bool(uneven) or ill_conditioned(scatter)
 
 
 def _root(rows: Sequence[ClassRows]) -> Floats:
-    """Upper triangular root (p, p) of the scatter of rows over their weight, by QR of the rows."""
+    """Upper triangular root (p, p) of the covariance of weighted rows, by QR decomposition."""
     weight = sum(float(row.weights.sum()) for row in rows)
     return packed_triangle(np.concatenate([row.z * np.sqrt(row.weights / weight) for row in rows], axis=1).T)
 
 
 def _is_flat(root: Floats, moments: ClassMoments) -> bool:
-    """Whether a column of a root (p, p) of moments over their weight says nothing beyond those before it."""
+    """Whether the root (p, p) of a covariance has a column that depends on those before it."""
     whole = root * np.sqrt(moments.total)
     return bool(dependencies(replace(moments, scatters=(whole.T @ whole)[None], roots=whole[None])))
 
 
 def rows_in_frames(rows: Sequence[ClassRows], frames: Frames) -> list[ClassRows]:
-    """The rows of each class in the coordinates of its frame."""
+    """Transform the rows of each class to its frame."""
     if frames is None:
         return list(rows)
     return [ClassRows(frame.enter(row.z), row.weights) for row, frame in zip(rows, frames, strict=True)]
 
 
 def in_frames(components: Components, frames: Frames) -> Components:
-    """Components in the coordinates of the frames of their classes."""
+    """Transform components to the frames of their classes."""
     if frames is None:
         return components
     means = components.means.copy()
@@ -471,7 +619,19 @@ def in_frames(components: Components, frames: Frames) -> Components:
 
 
 def out_of_frames(components: Components, rows: Sequence[ClassRows], frames: Frames) -> Components:
-    """Components of rows in the coordinates that these have without frames, and the log-likelihoods there."""
+    """Transform components, and their log-likelihoods, from the frames to the original coordinates.
+
+    Parameters
+    ----------
+    components : Components
+    rows : sequence of ClassRows
+        Rows of the classes, for their weights.
+    frames : sequence of StartFrame or None
+
+    Returns
+    -------
+    Components
+    """
     if frames is None:
         return components
     means = components.means.copy()
