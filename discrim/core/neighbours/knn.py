@@ -1,30 +1,32 @@
-"""k nearest neighbours: votes, posteriors, and errors of every k without each row, from one search.
+"""k nearest neighbours: votes, posteriors, and leave-one-out errors for every k from one search.
 
 Theory (Fix & Hodges, 1951, USAF School of Aviation Medicine, report 4; Cover & Hart, 1967, IEEE Transactions
-on Information Theory 13, 21-27). Of the rows that are as near to x as its k-th nearest, or nearer, k_g are of
-class g, which has n_g rows: k_g / (n_g V) estimates the density of the class at x, with V the volume of the
-ball. With priors pi_g the posterior is thus proportional to pi_g k_g / n_g, and to k_g where the priors are
-the class proportions.
+on Information Theory 13, 21-27). Let k_g of the rows that are at least as near to x as its k-th nearest row
+belong to class g, which has n_g rows. Then k_g / (n_g V) estimates the density of the class at x, with V the
+volume of the ball. With priors pi_g the posterior is thus proportional to pi_g k_g / n_g, and to k_g if the
+priors are the class proportions.
 
-Classes of equal posteriors are told apart, in this order, by the nearest of the rows that vote for each, by
-the larger prior, by the order of the levels.
+Ties of the posterior are broken, in this order, by the nearest of the rows that vote for each class, by the
+larger prior, and by the order of the levels.
 
-*Rows are left out* of one search. Columns keep the standard deviations of all rows, which know nothing of
-classes. The class proportions, where they are the prior, are those of the other rows, by which votes count
-one as before, and ties are broken. Where the prior is given, n_g / pi_g stays: with the counts of the rows
-that are left, a row's own class would have heavier votes, and win its ties. The covariance within classes, of
-Mahalanobis' distance, is that of the other rows. Without row i of class g, of n_g rows, the scatter W within
-classes is W - n_g / (n_g - 1) u u', with u the row's deviation from its class mean. In coordinates where the
-pooled covariance W / f is the identity, with
+*Leave-one-out* uses one search. Columns are scaled by their standard deviations over all rows, which do not
+depend on the classes. If the prior is the class proportions, they are computed from the other rows; each vote
+then has weight one as before, and the proportions break ties. If the prior is fixed, the weights pi_g / n_g
+of the votes for a row's own class are computed from n_g, not n_g - 1: otherwise the row's own class would
+have heavier votes and win ties. The covariance within classes, for Mahalanobis distance, is computed without
+the row. Without row i of class g, of n_g rows, the scatter W within classes is W - n_g / (n_g - 1) u u', with
+u the row's deviation from its class mean. In coordinates in which the pooled covariance W / f is the
+identity, with
 
     a = sqrt(n_g / ((n_g - 1) f)) u   and the leverage   h = a'a <= 1,
 
-Sherman and Morrison's formula makes the squared length of a gap v = z_i - z_j, up to a factor that is one for
-all j, (1 - h) |v|^2 + (a'v)^2. Its limit at h = 1, where the covariance is singular without the row, is
-(a'v)^2. A row that is alone in its class takes nothing from W: a = 0.
+the Sherman-Morrison formula makes the squared length of a difference v = z_i - z_j, up to a factor that is
+equal for all j, (1 - h) |v|^2 + (a'v)^2. Its limit at h = 1, when the covariance without the row is singular,
+is (a'v)^2. Removing a row that is alone in its class does not change W: a = 0.
 
-The length is at least sqrt(1 - h) |v|, so that a search for a few more rows than k in the coordinates is
-enough wherever the last of them, shrunk so, is farther than the k-th length. Elsewhere every row is measured.
+The length is at least sqrt(1 - h) |v|. A search for a few more rows than k in the coordinates is therefore
+sufficient if the last of them, shrunk by this factor, is farther than the k-th length. Otherwise the
+distances to all rows are computed.
 """
 
 from __future__ import annotations
@@ -44,23 +46,27 @@ from discrim.core.rules.rules import NoLikelihood, refuse_method
 from discrim.errors import CollinearError
 
 EQUAL = 1e-13
-"""Relative difference of two posteriors below which they are one."""
+"""Relative difference below which two posteriors are tied."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteCounts:
-    """The neighbours of some rows, counted by class for any k up to as many as there are.
+    """Neighbours of m rows by class, from which the votes for any smaller k follow.
 
     Attributes
     ----------
-    classes, ends : (m, n) int
-        Classes of the neighbours, the nearest first, and the last position that is tied with each.
+    classes : (m, n) int
+        Classes of the neighbours, nearest first.
     beyond : (m, K) int
-        Rows that are as near as the last of them.
+        Further rows of each class that are tied with the last neighbour.
+    ends : (m, n) int
+        For each neighbour, the last position that is tied with it.
     nearest : (m, K) int
-        Rank of the distance of the nearest row of each class; of one without neighbours, the last.
+        Rank of the distance of the nearest neighbour of each class; the last rank for a class without
+        neighbours.
     labels : (m, K) int or None
-        The classes, in the order of the levels, where each row has its own few, filled up by the first.
+        If columns are not all classes but only the classes among the neighbours of each row: these classes,
+        in the order of the levels, padded with the first class.
     """
 
     classes: Codes
@@ -71,7 +77,19 @@ class VoteCounts:
 
     @staticmethod
     def of(neighbours: Neighbours, search: NeighbourIndex, *, few: bool = False) -> VoteCounts:
-        """Of the neighbours of a search; with few classes a row, of the classes that these are of only."""
+        """Count the neighbours that a search returned.
+
+        Parameters
+        ----------
+        neighbours : Neighbours
+        search : NeighbourIndex
+        few : bool
+            Whether to store only the classes among the neighbours of each row.
+
+        Returns
+        -------
+        VoteCounts
+        """
         with np.errstate(invalid="ignore"):
             steps = neighbours.distances[:, 1:] > search.space.tied(neighbours.distances[:, :-1])
         classes = search.codes[neighbours.rows]
@@ -91,11 +109,11 @@ class VoteCounts:
         return VoteCounts(classes, beyond, ends, nearest, labels)
 
     def of_classes(self, values: Floats) -> Floats:
-        """Numbers (K,) of the classes as those of each row, (m, K) where it has its own."""
+        """Select the values (K,) of the classes in `labels`, (m, K), if each row has its own classes."""
         return values if self.labels is None else values[self.labels]
 
     def votes(self, grid: Sequence[int]) -> Iterator[Codes]:
-        """Votes (m, K) for each k of a grid."""
+        """Yield the votes (m, K) for each k."""
         m, n = self.classes.shape
         running = np.zeros((n, m, self.beyond.shape[1]), dtype=np.intp)
         running[np.arange(n), np.arange(m)[:, None], self.classes] = 1
@@ -107,10 +125,22 @@ class VoteCounts:
             yield np.where(last[:, None], votes + self.beyond, votes) if last.any() else votes
 
     def winners(self, mass: Floats, prior: Floats) -> tuple[Codes, Codes, Mask]:
-        """Class (m,) that wins by its posterior, up to a factor, in mass (m, K), and what was tied.
+        """Find the class with the largest posterior, and the ties.
 
-        Ties are the rows (t,) with one, and the classes (t, K) that are tied there. The prior is that of
-        `of_classes`.
+        Parameters
+        ----------
+        mass : (m, K) float
+            Posteriors up to a factor of each row.
+        prior : (K,) or (m, K) float
+            Result of `of_classes`; breaks ties.
+
+        Returns
+        -------
+        winner : (m,) int
+        rows : (t,) int
+            Rows with a tie.
+        equal : (t, K) bool
+            Classes that are tied in these rows.
         """
         winner = mass.argmax(axis=1)
         equal = mass >= mass.max(axis=1, keepdims=True) * (1 - EQUAL)
@@ -125,7 +155,22 @@ class VoteCounts:
         return winner, rows, equal
 
     def scores(self, votes: Codes, weights: Floats, prior: Floats) -> Floats:
-        """Logs (m, K) of weighted votes less their maximum; a winner leads its ties by two roundings."""
+        """Log of the weighted votes relative to the winner.
+
+        Ties are broken by 2 eps, which makes the winner unique.
+
+        Parameters
+        ----------
+        votes : (m, K) int
+        weights : (K,) or (m, K) float
+            Weight of a vote for each class.
+        prior : (K,) or (m, K) float
+            Breaks ties.
+
+        Returns
+        -------
+        (m, K) float
+        """
         mass = votes * weights
         winner, rows, equal = self.winners(mass, prior)
         with np.errstate(divide="ignore"):
@@ -136,9 +181,22 @@ class VoteCounts:
 
 
 def _few(classes: Codes, beyond: Codes) -> tuple[Codes, Codes, Codes]:
-    """Classes (m, n), and rows beyond (m, K) by class, by the number of each class among those of its row.
+    """Renumber classes by their position among the classes of each row.
 
-    The third is the class of each number.
+    Parameters
+    ----------
+    classes : (m, n) int
+        Classes of neighbours.
+    beyond : (m, C) int
+        Further rows by class.
+
+    Returns
+    -------
+    classes : (m, n) int
+    beyond : (m, K) int
+        The same in the new numbers; K is the largest number of classes of a row.
+    labels : (m, K) int
+        The class of each number.
     """
     m, n_classes = beyond.shape
     near = classes + n_classes * np.arange(m)[:, None]
@@ -156,14 +214,26 @@ def _few(classes: Codes, beyond: Codes) -> tuple[Codes, Codes, Codes]:
 
 
 SPARE_ROWS = 8
-"""Rows that are searched for beyond k, or a quarter of k if that is more."""
+"""Number of neighbours that are searched in addition to k, unless a quarter of k is more."""
 
 GAPS = 2**18
-"""Numbers in the gaps that are in memory at once."""
+"""Number of values of differences per block."""
 
 
 def pulls(points: Floats, codes: Codes, n_classes: int) -> Floats:
-    """The a (n, p) of rows whose coordinates have unit covariance within classes, divisor n - n_classes."""
+    """Compute the vectors a of the module docstring.
+
+    Parameters
+    ----------
+    points : (n, p) float
+        Coordinates with unit covariance within classes, divisor n - n_classes.
+    codes : (n,) int
+    n_classes : int
+
+    Returns
+    -------
+    (n, p) float
+    """
     counts = np.bincount(codes, minlength=n_classes)
     means = np.zeros((n_classes, points.shape[1]))
     np.add.at(means, codes, points)
@@ -173,16 +243,28 @@ def pulls(points: Floats, codes: Codes, n_classes: int) -> Floats:
 
 
 def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: Floats) -> Neighbours:
-    """The k nearest other rows to the rows from start to stop, whose pulls are a (stop - start, p).
+    """Find the k nearest other rows by Mahalanobis distances of which the covariance excludes the row.
 
-    Distances are those of the theory, before the factor.
+    Parameters
+    ----------
+    search : NeighbourIndex
+    start, stop : int
+        Range of the m rows.
+    k : int
+    a : (m, p) float
+        Result of `pulls` for these rows.
+
+    Returns
+    -------
+    Neighbours
+        Distances are up to a factor of each row.
     """
     from scipy.spatial.distance import cdist
 
     n = len(search.points)
     z = search.points[start:stop]
     places = np.arange(start, stop)
-    # One less the leverages.
+    # 1 - h.
     free = np.maximum(1 - np.einsum("ij,ij->i", a, a), 0.0)
     first = search.among(start, stop, min(k + 1 + max(SPARE_ROWS, k // 4), n))
     lengths = _lengths(first.distances, _along(search.points, z, first.rows, a), free)
@@ -204,12 +286,25 @@ def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: F
 
 
 def _lengths(distances: Floats, along: Floats, free: Floats) -> Floats:
-    """Lengths (m, w) before the factor, from distances, products a'v and one less the leverages (m,)."""
+    """Downdated distances up to a factor, from distances (m, w), products a'v (m, w) and 1 - h (m,)."""
     return np.sqrt(free[:, None] * distances**2 + along**2)
 
 
 def _along(points: Floats, z: Floats, members: Codes, a: Floats) -> Floats:
-    """Products a'v (m, w) of the gaps from z (m, p) to members (m, w)."""
+    """Products a'v of the differences between rows and their neighbours.
+
+    Parameters
+    ----------
+    points : (n, p) float
+    z : (m, p) float
+    members : (m, w) int
+        Positions of the neighbours of each row.
+    a : (m, p) float
+
+    Returns
+    -------
+    (m, w) float
+    """
     m, width = members.shape
     out = np.empty((m, width))
     for rows in slices(m, max(GAPS // (width * points.shape[1]), 1)):
@@ -220,23 +315,32 @@ def _along(points: Floats, z: Floats, members: Codes, a: Floats) -> Floats:
 
 
 VOTES = 2**21
-"""Votes by k and class that are in memory at once."""
+"""Number of votes by k and class per block."""
 
 MOST_ROWS = 4096
-"""Rows whose neighbours are in memory at once."""
+"""Maximum number of rows per block."""
 
 LARGEST_COORDINATE = 1e100
-"""Of the rows of a file, whose squares and their sums are doubles; those of a fit are near one."""
+"""Largest accepted coordinate of a stored fit. Squares and their sums stay finite; coordinates of a fit
+are near one.
+"""
 
 MEANS_AGREE = 1e-6
-"""Share of the largest coordinate by which class means of rows may differ from those of the moments."""
+"""Relative tolerance when the class means of stored rows are compared with the stored moments."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NeighbourRule:
-    """Scores of the votes of the k nearest rows: log posteriors up to a constant of the row.
+    """Decision rule of the k nearest rows; scores are log posteriors up to a constant of the row.
 
-    A vote for a class weighs pi_g N / n_g, weights (K,); a larger prior (K,) wins what is tied.
+    Attributes
+    ----------
+    search : NeighbourIndex
+    k : int
+    weights : (K,) float
+        Weight pi_g N / n_g of a vote for each class.
+    prior : (K,) float
+        Breaks ties.
     """
 
     search: NeighbourIndex
@@ -245,7 +349,17 @@ class NeighbourRule:
     prior: Floats
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p); missing for a row with a missing value."""
+        """Scores of rows.
+
+        Parameters
+        ----------
+        x : (m, p) float
+
+        Returns
+        -------
+        (m, K) float
+            NaN for rows with missing values.
+        """
         out = np.full((len(x), len(self.weights)), np.nan)
         known = ~np.isnan(x).any(axis=1)
         if known.any():
@@ -255,11 +369,12 @@ class NeighbourRule:
         return out
 
     def votes(self, x: Floats) -> Codes:
-        """Votes (m, K) of rows x (m, p) without a missing value."""
+        """Return the votes (m, K) of rows x (m, p) without missing values."""
         return _votes(self.search.nearest(x, self.k), self.search.codes)
 
 
 def _votes(nearest: Neighbours, codes: Codes) -> Codes:
+    """Count the neighbours of each row by class, including ties with the k-th."""
     m, n_classes = nearest.beyond.shape
     cells = codes[nearest.rows] + n_classes * np.arange(m)[:, None]
     return np.bincount(cells.ravel(), minlength=m * n_classes).reshape(m, n_classes) + nearest.beyond
@@ -267,9 +382,19 @@ def _votes(nearest: Neighbours, codes: Codes) -> Codes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KNNFit(NoLikelihood):
-    """Rows with their classes and diagonal moments, and how many of them vote.
+    """Fitted k-nearest-neighbour classifier.
 
-    Columns are divided by their standard deviations over all rows where `scale` says so.
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal moments of the rows.
+    prior : (K,) float
+    estimated_prior : bool
+    k : int
+    metric : str
+    scale : bool
+        Whether columns are divided by their standard deviations over all rows.
+    search : NeighbourIndex
     """
 
     moments: ClassMoments
@@ -286,7 +411,7 @@ class KNNFit(NoLikelihood):
 
     @property
     def space(self) -> Space:
-        """The metric and its coordinates."""
+        """Metric and coordinates."""
         return self.search.space
 
     @property
@@ -300,7 +425,7 @@ class KNNFit(NoLikelihood):
         return self.search.codes
 
     def with_k(self, k: int) -> KNNFit:
-        """The same rows and another k."""
+        """Return the fit with another k."""
         return replace(self, k=k)
 
     def weights(self, prior: Floats) -> Floats:
@@ -308,16 +433,30 @@ class KNNFit(NoLikelihood):
         return np.asarray(prior / (self.moments.counts / self.moments.total))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> NeighbourRule:
-        """The rule under a prior (K,)."""
+        """Return the rule under a log prior (K,)."""
         return self.rule_under(np.exp(log_prior), method)
 
     def rule_under(self, prior: Floats, method: str = "plugin") -> NeighbourRule:
-        """The rule under a prior (K,), not its logarithm: by the class proportions votes count one."""
+        """Return the rule under a prior (K,).
+
+        The prior itself, not its logarithm, makes the weights of votes exactly one for class proportions.
+        """
         refuse_method(method, "is defined for normal classes")
         return NeighbourRule(self.search, self.k, self.weights(prior), prior)
 
     def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
-        """The same k and prior with other rows; None where they are too few or have no distances."""
+        """Fit to other rows with the same k and prior.
+
+        Parameters
+        ----------
+        x : (n, p) float
+        codes : (n,) int
+
+        Returns
+        -------
+        KNNFit or None
+            None if there are too few rows or distances do not exist.
+        """
         k = len(self.prior)
         if len(x) < self.k or len(np.unique(codes)) < k:
             return None
@@ -334,7 +473,20 @@ class KNNFit(NoLikelihood):
         return replace(fit, estimated_prior=self.estimated_prior)
 
     def left_out(self, most: int, *, few: bool = False) -> Iterator[tuple[slice, VoteCounts]]:
-        """The neighbours of the rows among the others, up to a number: some rows, and their tally."""
+        """Search the neighbours of each row among the other rows.
+
+        Parameters
+        ----------
+        most : int
+            Number of neighbours.
+        few : bool
+            Whether to store only the classes among the neighbours of each row.
+
+        Yields
+        ------
+        rows : slice
+        tally : VoteCounts
+        """
         n = len(self.search.points)
         counted = min(len(self.prior), most) if few else len(self.prior)
         step = int(np.clip(VOTES // (most * counted), 64, MOST_ROWS))
@@ -349,7 +501,20 @@ class KNNFit(NoLikelihood):
             yield rows, VoteCounts.of(nearest, self.search, few=few)
 
     def _chances(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
-        """The prior that breaks ties; class proportions are those of the other rows, (m, K)."""
+        """Prior that breaks ties in leave-one-out; class proportions are computed from the other rows.
+
+        Parameters
+        ----------
+        tally : VoteCounts
+            Votes of the neighbours of m rows.
+        prior : (K,) float
+        rows : slice
+            Positions of the m rows.
+
+        Returns
+        -------
+        (K,) or (m, K) float
+        """
         if not self.estimated_prior:
             return tally.of_classes(prior)
         labels = np.arange(len(prior))[None] if tally.labels is None else tally.labels
@@ -363,15 +528,15 @@ class KNNFit(NoLikelihood):
         tally : VoteCounts
             Votes of the neighbours of m rows.
         prior : (K,) float
-            Held as it is given. If the class proportions estimate it, they are those of the other rows, and
-            each vote counts one.
+            If the class proportions estimate it, they are computed from the other rows, and each vote has
+            weight one. Otherwise it is fixed.
         rows : slice
             Positions of the m rows.
 
         Returns
         -------
         (m, K) or (K,) float
-            Up to a factor of the row; for the classes of each row only if `tally.labels` names them.
+            Up to a factor of the row; only for the classes of each row if `tally.labels` names them.
         """
         weights = self.weights(prior)
         if self.estimated_prior and np.allclose(weights, 1.0, rtol=1e-12):
@@ -379,14 +544,27 @@ class KNNFit(NoLikelihood):
         own = self.search.codes[rows]
         counts = self.moments.counts[own]
         labels = np.arange(len(prior))[None] if tally.labels is None else tally.labels
-        # The only row of a class leaves no votes for it.
+        # Without the only row of a class, the class does not receive votes.
         factor = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)
         return weights[labels] * np.where(labels == own[:, None], factor[:, None], 1.0)
 
     def left_out_scores(self, prior: Floats, done: Callable[[int], object] | None = None) -> Floats:
-        """Scores (n, K) of the rows, each by the others; of how many more is told.
+        """Leave-one-out scores of the rows.
 
-        A NotSupportedError where there are only k rows.
+        Parameters
+        ----------
+        prior : (K,) float
+        done : callable or None
+            Called with the number of rows after each block.
+
+        Returns
+        -------
+        (n, K) float
+
+        Raises
+        ------
+        CoreNotSupportedError
+            There are not more than k rows.
         """
         n = len(self.search.points)
         if self.k >= n:
@@ -404,7 +582,20 @@ class KNNFit(NoLikelihood):
     def wrong_by_class(
         self, grid: Sequence[int], prior: Floats, done: Callable[[int], object] | None = None
     ) -> Floats:
-        """Rows (len(grid), K) of each class that are wrong by leave-one-out for each k, from one search."""
+        """Count leave-one-out errors by class for each k, from one search.
+
+        Parameters
+        ----------
+        grid : sequence of int
+            Values of k.
+        prior : (K,) float
+        done : callable or None
+            Called with the number of rows after each block.
+
+        Returns
+        -------
+        (len(grid), K) float
+        """
         k = len(prior)
         most = max(grid)
         wrong = np.zeros((len(grid), k))
@@ -433,13 +624,33 @@ def fit_knn(
     estimated_prior: bool = True,
     within: ClassMoments | None = None,
 ) -> KNNFit:
-    """The rows x (n, p) of diagonal moments, ready to be searched.
+    """Fit a k-nearest-neighbour classifier.
 
-    For Mahalanobis' distance there are moments with a pooled scatter within classes, too. A CollinearError
-    where a column is constant that is to be divided by its standard deviation, or the covariance within
-    classes is singular.
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    moments : ClassMoments
+        Diagonal moments of the rows.
+    prior : (K,) float
+    k : int
+    metric : str
+    scale : bool
+        Whether to divide columns by their standard deviations over all rows.
+    estimated_prior : bool, default True
+    within : ClassMoments or None
+        Moments with pooled scatter, for Mahalanobis distance.
+
+    Returns
+    -------
+    KNNFit
+
+    Raises
+    ------
+    CoreCollinearError
+        A column that would be scaled is constant, or the covariance within classes is singular.
     """
-    # Distances of differences x - y alone are the same from anywhere.
+    # Metrics of x - y do not depend on the origin.
     origin = moments.origin if metric in NORMS or metric == "hamming" else np.zeros(x.shape[1])
     largest = np.abs(x).max(axis=0)
     common = None
@@ -454,7 +665,7 @@ def fit_knn(
             raise CoreCollinearError("constant_column")
         unit = moments.scale / np.sqrt(covariance.total_squares(moments) / (moments.total - 1))
     else:
-        # One power of two for all columns leaves distances as they are, and squares in range.
+        # One power of two for all columns preserves relative distances and keeps squares in range.
         size = float(np.abs(x - origin).max())
         unit = np.full(x.shape[1], 2.0 ** -np.frexp(size)[1] if size > 0 and metric not in ZERO_ONE else 1.0)
     space = Space.of(metric, origin, unit, common, largest)
@@ -473,7 +684,7 @@ def knn_of_points(
     points: Floats,
     codes: Codes,
 ) -> KNNFit:
-    """Return the fit of rows whose coordinates are known.
+    """Return the fit of rows from stored coordinates.
 
     Parameters
     ----------
@@ -496,7 +707,7 @@ def knn_of_points(
     Raises
     ------
     InvalidStateError
-        They contradict each other.
+        The arguments contradict each other.
     """
     if len(points) != len(codes) or not ((codes >= 0) & (codes < moments.n_classes)).all():
         raise InvalidStateError("the classes of its rows are no classes")
@@ -514,7 +725,15 @@ def knn_of_points(
 
 
 def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMoments) -> None:
-    """Raise a DataError unless the coordinates of a file are those of rows with its class means."""
+    """Raise InvalidStateError unless stored coordinates are in range and agree with the class means.
+
+    Parameters
+    ----------
+    points : (n, q) float
+    codes : (n,) int
+    space : Space
+    moments : ClassMoments
+    """
     largest = float(np.abs(points).max())
     if largest > LARGEST_COORDINATE:
         raise InvalidStateError("the coordinates of its rows are out of range")

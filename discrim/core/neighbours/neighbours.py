@@ -1,27 +1,27 @@
-"""Nearest rows, all that are as near as the k-th among them.
+"""Search for the k nearest rows, including all rows tied with the k-th.
 
-Theory. Rows x become coordinates z = (x - origin) * unit, whitened for Mahalanobis' distance, in which the
-Euclidean distance is taken. Of few columns a k-d tree finds the nearest rows (Bentley, 1975, Communications
-of the ACM 18, 509-517). Of many,
+Theory. Rows x become coordinates z = (x - origin) * unit, whitened for Mahalanobis distance, in which the
+Euclidean distance is computed. With few columns a k-d tree finds the nearest rows (Bentley, 1975,
+Communications of the ACM 18, 509-517). With many columns,
 
     |x - y|^2 = |x|^2 - 2 x'y + |y|^2
 
-is one matrix product, in single precision and about the centre, of which the error is below g (|x|^2 + |y|^2)
-with g a few roundings a column. Less that error it is a lower bound of each distance: rows go to groups, and
-only groups whose least bound is below the k-th distance are looked into. What is left is measured again from
-x - y in double precision, so that no digit of a distance, and no tie, comes from the product. Rows for which
-too many groups are left, and all other metrics, are measured one by one.
+is one matrix product, computed in single precision about the centre with an error below g (|x|^2 + |y|^2), g
+being a few roundings per column. Subtracting that error gives a lower bound of each distance. Rows are put
+into groups, and only groups whose smallest bound is below the k-th distance are examined. Their distances are
+computed again from x - y in float64; rounding of the product thus affects neither distances nor ties. For
+queries with too many remaining groups, and for all other metrics, the distances to all rows are computed.
 
-Group j of s holds the rows j, j + s, j + 2 s and so on, so that the least bounds of all groups are an
+Group j of s contains the rows j, j + s, j + 2 s and so on; the smallest bounds of all groups then are an
 elementwise minimum of slices.
 
-Rows that coincide are searched for as one point: a table of whole numbers has fewer points than rows. The k
-nearest rows are in the k nearest points at most, and those as near as the k-th are the rows of all points as
-near: a search that is given more points until the last of them is farther finds both. A tree, too, is asked
-for more points where the last of those that it gave is tied with the k-th.
+Equal rows are searched as one point: a table of integers has fewer distinct points than rows. The k nearest
+rows are among the k nearest points, and rows tied with the k-th are the rows of all tied points. A search
+that returns more and more points, until the last one is farther than the k-th row, finds both. In the same
+way more points are requested from a tree while the last point is tied with the k-th row.
 
-Two distances are tied where they differ by no more than the rounding of the numbers that they are made of:
-columns with one decimal have ties, though 5.1 - 4.9 is not 4.9 - 4.7 in binary.
+Two distances are tied if they differ by no more than the rounding of the data: columns with one decimal have
+ties, although 5.1 - 4.9 differs from 4.9 - 4.7 in binary.
 """
 
 from __future__ import annotations
@@ -43,14 +43,26 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import refresh_progress
 
 ROWS = 2
-"""Rows of a point, in the mean, from which on points are searched in their place."""
+"""Mean number of rows per distinct point, from which distinct points are searched instead of rows."""
 
 PAIRS = 2**21
-"""Pairs of a query and a row beyond its k-th that are in memory at once."""
+"""Number of pairs of a query and a tied row per block."""
 
 
 def distinct_points(rows: Floats) -> tuple[Codes, Codes]:
-    """Positions (n,) that sort rows (n, p), and where (u + 1,) rows that differ start among them."""
+    """Group equal rows.
+
+    Parameters
+    ----------
+    rows : (n, p) float
+
+    Returns
+    -------
+    order : (n,) int
+        Positions that sort the rows.
+    starts : (u + 1,) int
+        Start of each of the u distinct rows in this order, and n.
+    """
     order = np.lexsort(rows.T)
     sorted_rows = rows[order]
     new = (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)
@@ -58,14 +70,35 @@ def distinct_points(rows: Floats) -> tuple[Codes, Codes]:
 
 
 def runs(starts: Codes, lengths: Codes) -> Codes:
-    """The whole numbers from each start on, so many of them, one run after the other."""
+    """Concatenate ranges of integers.
+
+    Parameters
+    ----------
+    starts, lengths : (r,) int
+
+    Returns
+    -------
+    (sum of lengths,) int
+    """
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.asarray(np.repeat(starts - ends + lengths, lengths) + np.arange(total))
 
 
 def pieces_of_runs(lengths: Codes, most: int) -> list[slice]:
-    """Pieces of runs of some lengths, of no more than `most` numbers in all unless one alone has more."""
+    """Split ranges into consecutive blocks.
+
+    Parameters
+    ----------
+    lengths : (r,) int
+        Lengths of the ranges.
+    most : int
+        Maximum total length of a block; a longer range is a block by itself.
+
+    Returns
+    -------
+    list of slice
+    """
     ends = np.cumsum(lengths)
     start = 0
     parts = []
@@ -79,10 +112,16 @@ def pieces_of_runs(lengths: Codes, most: int) -> list[slice]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointRows:
-    """The rows of each of the points (u, p) that differ.
+    """Distinct points and the rows that are equal to each.
 
-    The rows come point after point in their order (n,), where those of each begin at its start (u,) and are
-    of its size (u,).
+    Attributes
+    ----------
+    points : (u, p) float
+        Distinct points.
+    order : (n,) int
+        Positions of the rows, sorted by point.
+    starts, sizes : (u,) int
+        Start of each point in this order, and its number of rows.
     """
 
     points: Floats
@@ -92,7 +131,17 @@ class PointRows:
 
     @staticmethod
     def of(points: Floats) -> PointRows | None:
-        """Of rows (n, p); None where nearly all of them differ."""
+        """Group equal rows.
+
+        Parameters
+        ----------
+        points : (n, p) float
+
+        Returns
+        -------
+        PointRows or None
+            None if nearly all rows are distinct.
+        """
         n = len(points)
         if any(ROWS * len(np.unique(column)) > n for column in points.T):
             return None
@@ -104,9 +153,24 @@ class PointRows:
     def nearest_rows(
         self, distances: Floats, nearest: Codes, limits: Floats, k: int, codes: Codes, n_classes: int
     ) -> tuple[Codes, Floats, Codes]:
-        """What the nearest points (m, w) say of the nearest rows; as the fields of `Neighbours`.
+        """Convert the nearest points of queries to their nearest rows.
 
-        All points that are as near as the k-th row are among them, which are those up to the limits (m,).
+        Parameters
+        ----------
+        distances : (m, w) float
+        nearest : (m, w) int
+            Nearest points with their distances, including all points tied with the k-th row.
+        limits : (m,) float
+            Largest distance that is tied with the k-th row.
+        k : int
+        codes : (n,) int
+            Classes of the rows.
+        n_classes : int
+
+        Returns
+        -------
+        rows, distances, beyond
+            Fields of `Neighbours`.
         """
         m = len(nearest)
         sizes = self.sizes[nearest]
@@ -127,28 +191,37 @@ class PointRows:
 Singles = NDArray[np.float32]
 
 FEWEST_ROWS = 1024
-"""Rows from which products are worth their trouble."""
+"""Minimum number of rows for which matrix products are faster than computing all distances."""
 
 PRODUCTS = 2**23, 2**24
-"""Numbers of a product that are in memory at once; the second where the first is few of so many rows."""
+"""Numbers of values of a product per block; the second applies while a block has few queries."""
 
 SPARE_GROUPS = 4
-"""Groups that are looked into beyond one for each neighbour."""
+"""Number of groups that are examined in addition to one per neighbour."""
 
 LARGEST_GROUP = 64
+"""Maximum number of rows of a group."""
 
 SINGLE = float(np.finfo(np.float32).eps)
+"""Machine epsilon of float32."""
 
 OF_NO_ROW = np.float32(1e37)
-"""Bound of what fills up the last groups in place of rows."""
+"""Bound of the padding of the last groups."""
 
 
 class Candidates(NamedTuple):
     """Pairs of a query and a row that may be among its nearest.
 
-    Of each pair (c,): the positions of the query, in order, and of the candidate among the rows, and its
-    number among those of its query. Queries that are left, (m,), have no candidates: their nearest may be
-    elsewhere.
+    Attributes
+    ----------
+    rows : (c,) int
+        Positions of the queries, sorted.
+    members : (c,) int
+        Positions of the candidate rows.
+    position : (c,) int
+        Number of the candidate among the candidates of its query.
+    left : (m,) bool
+        Queries without candidates, whose distances to all rows have to be computed.
     """
 
     rows: Codes
@@ -159,11 +232,20 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProductFilter:
-    """Rows in single precision, ready to be multiplied.
+    """Rows in single precision, prepared for matrix products.
 
-    The columns (p + 1, N) are coordinates times -2, and below them the squared lengths less their error, N
-    being n filled up; the widths (N,) are twice the error g |y|^2. The unit is a power of two that brings the
-    rows to the range of single precision.
+    Attributes
+    ----------
+    columns : (p + 1, N) float32
+        Coordinates times -2, and in the last row the squared lengths less their error. N is n padded.
+    widths : (N,) float32
+        Twice the error g |y|^2.
+    error : float
+        The relative error g.
+    unit : float
+        Power of two that scales the rows to the range of single precision.
+    rows : int
+        Number n of rows.
     """
 
     columns: Singles
@@ -174,7 +256,7 @@ class ProductFilter:
 
     @staticmethod
     def of(points: Floats) -> ProductFilter | None:
-        """For rows (n, p); None where they are few."""
+        """Prepare rows (n, p); return None if there are too few to benefit."""
         n, p = points.shape
         if n < FEWEST_ROWS:
             return None
@@ -195,28 +277,43 @@ class ProductFilter:
 
     @property
     def rows_at_once(self) -> int:
-        """Queries whose products are in memory at once."""
+        """Number of queries per block."""
         filled = int(self.columns.shape[1])
         low, high = (max(numbers // filled, 1) for numbers in PRODUCTS)
         return max(low, min(high, 128))
 
     def group(self, k: int) -> int:
-        """Rows of a group, a power of two: one more least bound costs a tenth of one more member."""
+        """Number of rows per group, a power of two that balances the numbers of groups and members.
+
+        One more bound of a group costs a tenth of one more member.
+        """
         steps = int(np.rint(np.log2(max(self.rows / (10 * (k + SPARE_GROUPS)), 1.0)) / 2))
         return min(max(1 << steps, 4), LARGEST_GROUP)
 
     def reaches(self, k: int) -> bool:
-        """Whether k neighbours leave groups to be passed over."""
+        """Whether the search for k neighbours can skip groups."""
         return bool(4 * (k + SPARE_GROUPS) < self.columns.shape[1] // self.group(k))
 
     def buffer(self) -> Singles:
-        """Memory for the products of the queries at once."""
+        """Allocate memory for the products of a block of queries."""
         return np.empty((self.rows_at_once, self.columns.shape[1]), dtype=np.float32)
 
     def candidates(self, z: Floats, k: int, tied: Callable[[Floats], Floats], buffer: Singles) -> Candidates:
-        """Candidates for the k nearest of queries z (m, p), and for what is tied with the k-th.
+        """Find the candidates for the k nearest rows of queries, including ties.
 
-        From distances to the largest that are tied with them leads `tied`; the buffer is written to.
+        Parameters
+        ----------
+        z : (m, p) float
+            Queries.
+        k : int
+        tied : callable
+            Returns the largest distances that are tied with given distances.
+        buffer : float32 array
+            Result of `buffer`; overwritten.
+
+        Returns
+        -------
+        Candidates
         """
         refresh_progress()
         m, p = z.shape
@@ -258,7 +355,29 @@ class ProductFilter:
         looked: int,
         tied: Callable[[Floats], Floats],
     ) -> tuple[Codes, Codes, Mask]:
-        """Candidates in the groups of least bounds, and the queries for which these are not enough."""
+        """Find the candidates in the groups with the smallest bounds.
+
+        Parameters
+        ----------
+        bounds : (m, N) float32
+            Bounds of the squared distances to all rows, less |x|^2.
+        minima : (m, G) float32
+            Smallest bound of each group.
+        squares : (m,) float
+            Squared lengths of the queries.
+        k : int
+        looked : int
+            Number of groups to examine.
+        tied : callable
+            Returns the largest distances that are tied with given distances.
+
+        Returns
+        -------
+        rows, members : (c,) int
+            Queries and candidates.
+        failed : (m,) bool
+            Queries for which these groups do not suffice.
+        """
         m, n_groups = minima.shape
         groups, beyond = _least(minima, looked)
         steps = np.arange(0, bounds.shape[1], n_groups)
@@ -275,13 +394,25 @@ class ProductFilter:
 
 
 def _least(minima: Singles, looked: int) -> tuple[Codes, Singles]:
-    """Groups (m, looked + 1) whose minima are least, and the largest of these (m,)."""
-    # Values are parted in half the time of their positions.
+    """Select the groups with the smallest minima.
+
+    Parameters
+    ----------
+    minima : (m, G) float32
+    looked : int
+
+    Returns
+    -------
+    groups : (m, looked + 1) int
+    beyond : (m,) float32
+        The largest of the selected minima.
+    """
+    # Partitioning values takes half the time of partitioning positions.
     (m, n_groups), count = minima.shape, looked + 1
     beyond = np.partition(minima, looked, axis=1)[:, looked]
     near = np.flatnonzero(minima <= beyond[:, None])
     if len(near) > m * count:
-        # More than one is equal to the largest.
+        # More than one minimum equals the largest selected one.
         row = near // n_groups
         equal = np.take(minima, near) == beyond[row]
         missing = count - np.bincount(row[~equal], minlength=m)
@@ -290,7 +421,7 @@ def _least(minima: Singles, looked: int) -> tuple[Codes, Singles]:
         near = near[~equal | (rank - before[row] <= missing[row])]
     if len(near) == m * count:
         return (near % n_groups).reshape(m, count), beyond
-    # Some are no numbers.
+    # Some minima are NaN.
     groups = np.argpartition(minima, looked, axis=1)[:, :count]
     return groups, beyond
 
@@ -299,10 +430,10 @@ NORMS = {"euclidean": 2.0, "mahalanobis": 2.0, "minkowski": 2.0, "seuclidean": 2
     "cityblock": 1.0,
     "chebyshev": np.inf,
 }
-"""Metrics that are a norm of x - y, squared or not: minkowski is that of p = 2."""
+"""Order p of the metrics that are a p-norm of x - y, squared or not. Minkowski has p = 2."""
 
 ZERO_ONE = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
-"""Metrics of columns of zeros and ones."""
+"""Metrics of binary columns."""
 
 NeighbourMetric = Literal[
     "euclidean", "mahalanobis", "minkowski", "seuclidean", "sqeuclidean", "cityblock", "chebyshev",
@@ -313,36 +444,42 @@ METRICS: tuple[NeighbourMetric, ...] = get_args(NeighbourMetric)
 """Metrics by the names of scipy's `cdist`."""
 
 TREE_COLUMNS = 8
-"""Columns up to which a tree is as fast as products, or faster."""
+"""Maximum number of columns for which a tree is always used."""
 
 TREE_DIRECTIONS = 4
-"""Directions in which rows of more columns spread, up to which it is."""
+"""Maximum effective dimension for which a tree is used with more columns."""
 
 TREE_MOST = 10
-"""Columns beyond which no tree is thought of."""
+"""Maximum number of columns for which a tree is used with Euclidean distances."""
 
 WIDER = 4
-"""How many times as many points a tree is asked for next, where those that it gave are tied."""
+"""Factor by which the number of requested points grows while ties remain."""
 
 POINTS = 2**21
-"""Points that a tree is asked for at once."""
+"""Number of points that a tree returns per block."""
 
 GROUP = 16
-"""Distances of which only the least is sorted first."""
+"""Number of distances of which only the minimum is partitioned first."""
 
 MEASURED = 2**21
-"""Distances that are in memory at once."""
+"""Number of distances per block."""
 
 TIED = 1e-13
-"""Relative difference of two distances below which they are one, whatever the columns."""
+"""Relative difference below which two distances are tied, for any columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
-    """Coordinates in which distances are taken: z = (x - origin) * unit, (p,) each, whitened.
+    """Metric and coordinates z = (x - origin) * unit, whitened for Mahalanobis distance.
 
-    They have the covariance of z within classes, where there is one, as their unit. The slack is the
-    difference of two distances that the rounding of the rows can make.
+    Attributes
+    ----------
+    metric : str
+    origin, unit : (p,) float
+    within : Covariance or None
+        Covariance of z within classes, for Mahalanobis distance.
+    slack : float
+        Difference between two distances that rounding of the rows can cause.
     """
 
     metric: str
@@ -353,7 +490,20 @@ class Space:
 
     @staticmethod
     def of(metric: str, origin: Floats, unit: Floats, within: Covariance | None, largest: Floats) -> Space:
-        """With the slack of rows whose largest absolute values are given, (p,)."""
+        """Create a space; `slack` is derived from the largest absolute values of the rows.
+
+        Parameters
+        ----------
+        metric : str
+        origin, unit : (p,) float
+        within : Covariance or None
+        largest : (p,) float
+            Largest absolute values of the columns.
+
+        Returns
+        -------
+        Space
+        """
         norm = NORMS.get(metric)
         if norm is None:
             return Space(metric, origin, unit, within, 16 * EPS)
@@ -363,21 +513,27 @@ class Space:
         return Space(metric, origin, unit, within, 4 * EPS * float(np.linalg.norm(size, norm)))
 
     def coordinates(self, x: Floats) -> Floats:
-        """The coordinates (m, p) of rows x (m, p), row by row in memory."""
+        """Return the coordinates (m, p) of rows x (m, p), in C order."""
         z = np.subtract(x, self.origin, order="C")
         z *= self.unit
         return z if self.within is None else np.ascontiguousarray(self.within.whiten(z.T).T)
 
     def tied(self, distances: Floats) -> Floats:
-        """Up to where another distance is tied with these."""
+        """Return the largest distances that are tied with given distances."""
         return distances * (1 + TIED) + self.slack
 
 
 class Neighbours(NamedTuple):
-    """The k nearest of n rows, and how many more are as near as the k-th.
+    """The k nearest rows of m queries.
 
-    Rows (m, k) are positions, nearest first, and distances (m, k) are in the coordinates of the search.
-    Beyond them are (m, K) rows of each class that are as near as the k-th and not among the k.
+    Attributes
+    ----------
+    rows : (m, k) int
+        Positions of the rows, nearest first.
+    distances : (m, k) float
+        Distances in the coordinates of the search.
+    beyond : (m, K) int
+        Number of further rows of each class that are tied with the k-th.
     """
 
     rows: Codes
@@ -385,15 +541,27 @@ class Neighbours(NamedTuple):
     beyond: Codes
 
     def part(self, rows: slice) -> Neighbours:
-        """Views of those of some queries."""
+        """Return views of a slice of the queries."""
         return Neighbours(self.rows[rows], self.distances[rows], self.beyond[rows])
 
     def without(self, own: Codes, codes: Codes) -> Neighbours:
-        """The k - 1 nearest of the other rows, where the queries were rows themselves, own (m,)."""
+        """Remove the query itself from its neighbours, leaving the k - 1 nearest other rows.
+
+        Parameters
+        ----------
+        own : (m,) int
+            Positions of the queries among the rows.
+        codes : (n,) int
+            Classes of the rows.
+
+        Returns
+        -------
+        Neighbours
+        """
         m, k = self.rows.shape
         itself = self.rows == own[:, None]
         among = itself.any(axis=1)
-        # A row that is not among its own nearest has k others at no distance: one of them is given up.
+        # If the query is not among its own neighbours, k other rows have distance zero; remove one of them.
         place = np.where(among, itself.argmax(axis=1), k - 1)
         beyond = self.beyond.copy()
         absent = np.flatnonzero(~among)
@@ -405,10 +573,24 @@ class Neighbours(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NeighbourIndex:
-    """Rows with their classes, ready to be searched, of which the coordinates are points (n, p).
+    """Rows with their classes, indexed for searches.
 
-    Where the points that differ are fewer than the rows, cells have the rows by points, and the tree, scipy's
-    cKDTree, or the inner index is of the points.
+    The fields after `n_classes` are built from the others; the search uses a tree, products, or neither.
+
+    Attributes
+    ----------
+    space : Space
+    points : (n, p) float
+        Coordinates of the rows.
+    codes : (n,) int
+        Classes of the rows.
+    n_classes : int
+    cells : PointRows or None
+        Rows by distinct point, if many rows are equal. The tree or the inner index then is of the points.
+    tree : scipy.spatial.cKDTree or None
+    products : ProductFilter or None
+    inner : NeighbourIndex or None
+        Index of the distinct points if they do not suit a tree.
     """
 
     space: Space
@@ -421,7 +603,7 @@ class NeighbourIndex:
     inner: NeighbourIndex | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Make ready what finds the candidates."""
+        """Build the structures that find candidates."""
         norm = NORMS.get(self.space.metric)
         cells = PointRows.of(self.points)
         points = self.points if cells is None else cells.points
@@ -439,7 +621,22 @@ class NeighbourIndex:
             object.__setattr__(self, name, value)
 
     def nearest(self, x: Floats, k: int) -> Neighbours:
-        """The k nearest of the rows to each of x (m, p); a DataError where the metric gives no distance."""
+        """Find the k nearest rows of new rows.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        k : int
+
+        Returns
+        -------
+        Neighbours
+
+        Raises
+        ------
+        CoreDataError
+            A distance is undefined for the metric.
+        """
         if self.space.metric in ZERO_ONE and len(other := np.argwhere((x != 0) & (x != 1))):
             row, column = other[0]
             raise CoreDataError(
@@ -448,26 +645,27 @@ class NeighbourIndex:
         return self._nearest(self.space.coordinates(x), k)
 
     def among(self, start: int, stop: int, k: int) -> Neighbours:
-        """The k nearest rows, themselves among them, to the rows from start to stop."""
+        """Find the k nearest rows, including the row itself, of the rows in a range."""
         return self._nearest(self.points[start:stop], k)
 
     def others(self, start: int, stop: int, k: int) -> Neighbours:
-        """The k nearest other rows to the rows from start to stop."""
+        """Find the k nearest other rows of the rows in a range."""
         return self.among(start, stop, k + 1).without(np.arange(start, stop), self.codes)
 
     def blank(self, m: int, k: int) -> Neighbours:
-        """To be filled in, for m rows."""
+        """Allocate a result for m queries."""
         return Neighbours(
             np.empty((m, k), dtype=np.intp), np.empty((m, k)), np.zeros((m, self.n_classes), dtype=np.intp)
         )
 
     def _nearest(self, z: Floats, k: int) -> Neighbours:
+        """Find the k nearest rows of queries in coordinates z (m, p)."""
         m = len(z)
         n = len(self.points)
         if self.cells is not None and m > 1:
             order, starts = distinct_points(z)
             if len(starts) <= m:
-                # Each of queries that are equal is searched for once.
+                # Search once for equal queries.
                 nearest = self._nearest(z[order[starts[:-1]]], k)
                 of = np.empty(m, dtype=np.intp)
                 of[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -482,7 +680,7 @@ class NeighbourIndex:
             for rows in slices(m, self.products.rows_at_once):
                 candidates = self.products.candidates(z[rows], k, self.space.tied, buffer)
                 self._remeasure(candidates, z[rows], k, nearest.part(rows))
-                # Queries with too many candidates are measured.
+                # Queries with too many candidates are compared with all rows.
                 is_left[rows] = candidates.left
             left = np.flatnonzero(is_left)
         pieces = [left[some] for some in slices(len(left), max(MEASURED // n, 1))]
@@ -490,14 +688,26 @@ class NeighbourIndex:
         return nearest
 
     def _by_points(self, z: Floats, k: int, nearest: Neighbours) -> Codes:
-        """Fill in what the nearest points tell; positions of queries that are left to be measured.
+        """Search with the tree or the distinct points, and fill in the result.
 
-        More points are looked for where these are too few, or the last of them is tied with the k-th row.
+        The number of points grows until they contain k rows and the last one is not tied with the k-th row.
+
+        Parameters
+        ----------
+        z : (m, p) float
+        k : int
+        nearest : Neighbours
+            Filled in.
+
+        Returns
+        -------
+        (s,) int
+            Queries that have to be compared with all rows.
         """
         points = self.points if self.cells is None else self.cells.points
         left = np.arange(len(z))
         width = min(k + 1, len(points))
-        # A tree that gives a large part of its points is slower than measuring every distance.
+        # A tree that returns a large fraction of its points is slower than computing every distance.
         most = len(points) if self.cells is not None else max(len(points) // GROUP, width)
         while len(left):
             too_few = []
@@ -512,7 +722,24 @@ class NeighbourIndex:
         return left
 
     def _take_points(self, z: Floats, k: int, width: int, place: Codes, nearest: Neighbours) -> Mask:
-        """Whether so many points are enough; where they are, what they tell is filled in at places (m,)."""
+        """Search for a number of points, and fill in the result of queries for which they suffice.
+
+        Parameters
+        ----------
+        z : (m, p) float
+        k : int
+        width : int
+            Number of points.
+        place : (m,) int
+            Positions of the queries in the result.
+        nearest : Neighbours
+            Filled in.
+
+        Returns
+        -------
+        (m,) bool
+            Whether the points suffice.
+        """
         if self.tree is not None:
             norm = NORMS[self.space.metric]
             distances, points = self.tree.query(z, k=np.arange(1, width + 1), p=norm, workers=processors())
@@ -538,7 +765,16 @@ class NeighbourIndex:
         return np.asarray(enough)
 
     def _remeasure(self, candidates: Candidates, z: Floats, k: int, nearest: Neighbours) -> None:
-        """Fill in the nearest of the candidates, by their distances in double precision."""
+        """Compute the distances of candidates in float64 and fill in the nearest.
+
+        Parameters
+        ----------
+        candidates : Candidates
+        z : (m, p) float
+        k : int
+        nearest : Neighbours
+            Filled in.
+        """
         rows = candidates.rows
         width = candidates.position.max(initial=-1) + 1
         distances = np.full((len(z), width), np.inf)
@@ -560,7 +796,17 @@ class NeighbourIndex:
         np.add.at(nearest.beyond, (kept[row], self.codes[members[row, k + more]]), 1)
 
     def _by_measure(self, z: Floats, k: int, place: Codes, nearest: Neighbours) -> None:
-        """Fill in, at places (m,), what measuring the distance to every row tells."""
+        """Compute the distances to all rows and fill in the nearest.
+
+        Parameters
+        ----------
+        z : (m, p) float
+        k : int
+        place : (m,) int
+            Positions of the queries in the result.
+        nearest : Neighbours
+            Filled in.
+        """
         from scipy.spatial.distance import cdist
 
         name = "euclidean" if NORMS.get(self.space.metric) == 2 else self.space.metric
@@ -574,7 +820,19 @@ class NeighbourIndex:
         self.settle(distances, members, k, place, nearest)
 
     def settle(self, distances: Floats, members: Codes, k: int, place: Codes, nearest: Neighbours) -> None:
-        """Fill in, at places (m,), the k nearest of members (m, w), and what is tied with the last."""
+        """Select the k nearest from computed distances, and fill in them and the ties with the last.
+
+        Parameters
+        ----------
+        distances : (m, w) float
+        members : (m, w) int
+            Positions of the rows.
+        k : int
+        place : (m,) int
+            Positions of the queries in the result.
+        nearest : Neighbours
+            Filled in.
+        """
         m, width = distances.shape
         groups = width // GROUP
         smallest = distances
@@ -600,10 +858,10 @@ class NeighbourIndex:
 
 
 def _suits_a_tree(points: Floats, norm: float) -> bool:
-    """Whether a tree of points is faster than products: they spread in few directions.
+    """Whether a tree of points is faster than matrix products.
 
-    Their number is (sum of l)^2 / (sum of l^2), with l the eigenvalues of the covariance. Only Euclidean
-    distances have products.
+    With more than a few columns this requires a low effective dimension, (sum of l)^2 / (sum of l^2) with l
+    the eigenvalues of the covariance. Only Euclidean distances have matrix products.
     """
     p = int(points.shape[1])
     if p <= TREE_COLUMNS or p > TREE_MOST:
@@ -618,7 +876,7 @@ def _suits_a_tree(points: Floats, norm: float) -> bool:
 
 @cache
 def processors() -> int:
-    """How many pieces can be worked on at once: one where no thread can start, as in a browser."""
+    """Number of worker threads; one if threads cannot be started, for example in a browser."""
     try:
         thread = Thread(target=int)
         thread.start()
@@ -629,7 +887,7 @@ def processors() -> int:
 
 
 def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
-    """A task of each piece of rows, as many at once as there are processors."""
+    """Apply a task to blocks of rows, in parallel on all processors."""
     if len(pieces) < 2 or processors() == 1:
         for piece in pieces:
             task(piece)
@@ -641,7 +899,19 @@ def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
 
 
 def undefined(metric: str, z: Floats) -> tuple[str, Mask]:
-    """When a metric gives no distance, in words, and which of rows z (m, p) have one to no other row."""
+    """Explain when a metric is undefined.
+
+    Parameters
+    ----------
+    metric : str
+    z : (m, p) float
+
+    Returns
+    -------
+    cause : str
+    mask : (m,) bool
+        Rows whose distance to every other row is undefined.
+    """
     if metric == "cosine":
         return "a row is all zero", (z == 0).all(axis=1)
     if metric == "correlation":

@@ -1,41 +1,43 @@
-"""Rules and likelihoods of normal classes, from moments and covariances.
+"""Decision rules and likelihoods of normal classes, computed from moments and covariances.
 
-*Three ways to a posterior.* Plug-in puts the estimates in the place of the parameters. Predictive integrates
+Used by LDA, QDA and their relatives, and by mixtures.
+
+*Three methods for posteriors.* Plug-in substitutes the estimates for the parameters. Predictive integrates
 the parameters out under the usual vague prior, which turns each normal density into a Student density
 (Aitchison & Dunsmore, 1975, Statistical Prediction Analysis, ch. 11; Ripley, 1996, Pattern Recognition and
 Neural Networks, sec. 2.4). Debiased replaces each log density by its unbiased estimate (Moran & Murphy, 1979,
-Applied Statistics 28, 223-232). R's MASS computes the last two differently; its numbers are given under
-`mass=True`.
+Applied Statistics 28, 223-232). R's MASS computes the last two differently; `mass=True` returns its values.
 
-*Linear rules of nearest means* keep the digits of differences however far apart the classes lie. About an
-origin o the score ln prior_k - D2_k/2 is, up to the row's own D2_o/2,
+*Linear nearest-mean rules* preserve the digits of differences however far apart the classes lie. About an
+origin o the score ln prior_k - D2_k/2 is, up to the row's D2_o/2,
 
     (m_k - o)'S^-1 (x - o) - |m_k - o|^2 / 2 + ln prior_k,    |d|^2 = d'S^-1 d,
 
-and its rounding is of the size of eps |m_k - o| |x - o|. What a perturbation of the row in its last bit does
-to the difference of two scores is eps |m_k - m_l| |x| only. So an origin amid all classes, at R from the
-farthest, is good for classes that differ by a fair share of R and bad for those that lie close together: the
-scores of two classes at a distance of one are off by eps R^2. Classes that are *crowded*, closer than R/4 to
-another, are scored again about one of them. A row takes part in that if its best class does, and its other
-scores, of classes at least R/6 away from that one, keep their differences from about the common origin. The
-radius falls to a quarter from one scoring to the next, so that a few of them are enough for any distances.
+with a rounding error of the size eps |m_k - o| |x - o|. A perturbation of the last bit of the row, in
+comparison, changes the difference of two scores by only eps |m_k - m_l| |x|. An origin amid all classes, at
+distance R from the farthest, is therefore accurate for classes whose distance is comparable to R, and
+inaccurate for classes that lie close together: the scores of two classes at distance one have an error of
+eps R^2. Classes that are *crowded*, closer than R/4 to another, are scored again about the mean of one of
+them. This applies to rows whose best class is crowded; their scores of other classes, at least R/6 away, keep
+their differences about the common origin. The radius decreases to a quarter at each level, and a few levels
+suffice for any distances.
 
-*One law of all rows*, whatever their classes: less the distance to it, a distance to a class says how much
-farther a row is from the class than from what all rows are like (Ren, Fort, Liu, Roy, Padhy &
-Lakshminarayanan, 2021, A simple fix to Mahalanobis distance for improving near-OOD detection,
+*Distribution of all rows*, regardless of class: the distance to a class minus the distance to this
+distribution measures how much farther a row is from the class than from the bulk of all rows (Ren, Fort, Liu,
+Roy, Padhy & Lakshminarayanan, 2021, A simple fix to Mahalanobis distance for improving near-OOD detection,
 arXiv:2106.09022). The covariance about the common mean has the divisor N - 1.
 
-*Missing values.* A row x = (o, m), of which m is missing, has within class k the density of o, the integral
-of that of x over m, which is right where that a value is missing does not depend on the missing values
-themselves (Little & Rubin, 2020, Statistical Analysis with Missing Data, 3rd ed., sec. 1.3 and ch. 11). A
-class is then as probable as prior_k times that density, and as its prior where nothing is observed. Under the
-estimates it is normal with the mean and the part of the covariance of the columns o alone. Under the
-predictive law of class k, a t distribution of nu_k - p + 1 degrees of freedom in p dimensions, it is one of
-as many degrees of freedom in q of them; it is not what a fit to the q columns alone would give, whose vague
-prior is that of fewer dimensions. The debiased log density of q columns is the unbiased estimate of theirs,
-as their part of a Wishart matrix is one. So the rule of the columns o is one more rule of the same kind, with
-the digits of that of complete rows, which rows that miss the same columns share: one factorization a pattern
-and class, none a row.
+*Missing values.* For a row x = (o, m), of which m is missing, the density within class k is the marginal
+density of o, which is valid if missingness does not depend on the missing values (Little & Rubin, 2020,
+Statistical Analysis with Missing Data, 3rd ed., sec. 1.3 and ch. 11). The posterior is proportional to
+prior_k times this density; if all values are missing, it equals the prior. With plug-in estimates the
+marginal density is normal with the corresponding parts of the mean and covariance. The predictive
+distribution of class k, a t distribution with nu_k - p + 1 degrees of freedom in p dimensions, has marginals
+in q dimensions with the same degrees of freedom; this differs from a fit to the q columns, whose vague prior
+has fewer dimensions. The debiased log density of q columns is the unbiased estimate of their log density,
+because a submatrix of a Wishart matrix is Wishart. The rule for the columns o therefore is a rule of the same
+kind, with the same accuracy. Rows with the same missing columns share it: one factorization for each pattern
+and class.
 """
 
 from __future__ import annotations
@@ -56,20 +58,26 @@ from discrim.core.rules.leave_one_out import common_distances
 from discrim.core.rules.rules import Crowd, Distances, GaussianRule, LinearRule, Nearest, Rule, StudentRule
 
 ROOMY = 8.0
-"""Distance of the farthest mean from the origin up to which no class is crowded: eps 8^2/2 is rounding."""
+"""Distance of the farthest mean from the origin up to which classes are not crowded; eps 8^2/2 is
+rounding.
+"""
 
 CLOSE = 0.25
 COVERED = 0.0625
-"""Shares of the farthest mean's distance: what is close to a class, and how far it speaks for others."""
+"""Distances as fractions of the farthest mean's distance: classes within `CLOSE` of a class are members of
+its crowd, and classes within `COVERED` use this crowd instead of one of their own.
+"""
 
 NEAR_ZERO = 2.0
-"""Typical deviations of the rows from the origin up to which zero is as good an origin, but for a bit."""
+"""Ratio of the distance of the origin from zero to the typical deviation of rows, up to which zero can
+replace the origin at the cost of one bit.
+"""
 
 GAPS = 2**24
-"""Distances between means that are held at once."""
+"""Number of distances between means that are stored at once."""
 
 MOST_NUMBERS = 2**24
-"""Numbers of the coefficients that crowds hold together; those of crowds beyond are made when rows come."""
+"""Number of coefficients that all crowds store together; rules of further crowds are built for each block."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +87,7 @@ class Means:
     Attributes
     ----------
     centres, rests : (K, p) float
-        As of `ClassMoments`: the mean of class k is centres[k] + rests[k] / scale.
+        As in `ClassMoments`: the mean of class k is centres[k] + rests[k] / scale.
     scale : (p,) float
         Factors of the coordinates z.
     whiten : callable
@@ -95,11 +103,11 @@ class Means:
     unwhiten: Callable[[Floats], Floats]
 
     def about(self, origin: Floats, classes: Codes) -> Floats:
-        """Points (k, p) of some classes in z = (x - origin) * scale."""
+        """Return the means (k, p) of some classes in z = (x - origin) * scale."""
         return np.asarray((self.centres[classes] - origin) * self.scale + self.rests[classes])
 
     def distances(self, origin: Floats) -> Nearest:
-        """Squared distances of rows to the points, about an origin (p,) amid them."""
+        """Return the squared distances to the means, about an origin (p,) amid them."""
         rule = nearest_mean_rule(self, origin, np.zeros(len(self.centres)))
         return Nearest(rule, self.centres, self.rests, self.whiten)
 
@@ -117,7 +125,7 @@ class DeferredRule:
     made: Callable[[list[int]], LinearRule]
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, k) of rows x (m, p)."""
+        """Return the scores (m, k) of rows x (m, p)."""
         return self.made([MOST_NUMBERS]).scores(x)
 
 
@@ -128,20 +136,34 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
     ----------
     means : Means
     origin : (p,) float
-        A point between the means, in the units of the data.
+        A point amid the means, in the units of the data.
     constant : (K,) float
-        Such as log priors. A class with minus infinity is never predicted.
+        For example log priors. A class with minus infinity is never predicted.
     factor : float
+
+    Returns
+    -------
+    LinearRule
     """
     every = np.arange(len(constant))
     return _about(means, origin, every, every, constant, factor, np.inf, [MOST_NUMBERS])
 
 
 def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
-    """Return the rule with origin zero, which saves the subtraction, if that loses no digits.
+    """Return the rule with origin zero, which saves the subtraction, if that preserves accuracy.
 
-    The rounding error of a score is relative to sum_j abs(x_j - o_j) abs(c_j) with origin o, and to
-    sum_j abs(x_j) abs(c_j) with origin zero. `typical` (p,) are typical deviations of rows from o.
+    The rounding error of a score is proportional to sum_j abs(x_j - o_j) abs(c_j) with origin o, and to
+    sum_j abs(x_j) abs(c_j) with origin zero.
+
+    Parameters
+    ----------
+    rule : LinearRule
+    typical : (p,) float
+        Typical deviations of rows from o.
+
+    Returns
+    -------
+    LinearRule
     """
     sizes = np.abs(rule.coef)
     if (
@@ -175,17 +197,21 @@ def _about(
     best : (b,) int
         Positions among `classes` of those that may be the best class of a row.
     constant, factor
-        As of `nearest_mean_rule`.
+        As in `nearest_mean_rule`.
     reach : float
         Largest distance of the enclosing set of classes. Crowds are built only if the distances here are
         below half of it; otherwise only rounding errors separate the means.
     room : list of int
         Number of coefficients that crowds may still store; reduced here.
+
+    Returns
+    -------
+    LinearRule
     """
     whitened = means.whiten(means.about(origin, classes).T)
     coef = means.unwhiten(whitened)
     intercept = constant[classes] - 0.5 * factor * (whitened**2).sum(axis=0)
-    # Classes that a row may be given to, and the distance of the farthest from the origin.
+    # Classes that can be predicted, and the distance of the farthest from the origin.
     lengths = np.sqrt((whitened**2).sum(axis=0))
     possible = np.flatnonzero(np.isfinite(constant[classes]) & np.isfinite(lengths))
     radius = float(lengths[possible].max(initial=0.0))
@@ -201,7 +227,7 @@ def _about(
             crowds.append(Crowd(covered, members, nearby(room)))
         else:
             crowds.append(Crowd(covered, members, DeferredRule(nearby)))
-    # Whatever the metric's layout: products with one of rows and with one of columns have the same bits then.
+    # A fixed memory layout makes products bitwise equal for every layout of the metric.
     coef = np.ascontiguousarray(factor * coef)
     return LinearRule(origin, means.scale, coef, intercept, tuple(crowds))
 
@@ -209,7 +235,28 @@ def _about(
 def _crowded(
     whitened: Floats, constant: Floats, best: Codes, possible: Codes, radius: float
 ) -> Iterator[tuple[Codes, Codes]]:
-    """The classes among the best that each crowd speaks for, and its members, its origin the first."""
+    """Group classes that are close together into crowds.
+
+    Parameters
+    ----------
+    whitened : (r, k) float
+        Whitened means relative to the origin.
+    constant : (k,) float
+        Constants of the scores; classes with large ones become centres of crowds first.
+    best : (b,) int
+        Classes that may be the best class of a row.
+    possible : (q,) int
+        Classes that can be predicted.
+    radius : float
+        Distance of the farthest of them.
+
+    Yields
+    ------
+    covered : (c,) int
+        Classes that use this crowd.
+    members : (m,) int
+        Members of the crowd; its origin is the mean of the first one.
+    """
     if len(possible) < 3:
         return
     points = whitened[:, possible] / radius
@@ -229,13 +276,13 @@ def _crowded(
         waiting[start : start + step] &= np.count_nonzero(gaps <= CLOSE**2, axis=1) > 1
     if not waiting.any():
         return
-    # Of so many classes that their gaps are not held, each that speaks for others has its own made again.
+    # If the distances between all classes do not fit, recompute those of each centre of a crowd.
     all_gaps = gaps if step >= len(possible) else None
     for first in np.argsort(-constant[possible], kind="stable").tolist():
         if waiting[first]:
             own = gaps_of(slice(first, first + 1))[0] if all_gaps is None else all_gaps[first]
             covered = np.flatnonzero(waiting & (own <= COVERED**2))
-            # Rounding may leave a class a little way from itself.
+            # Rounding can make the distance of a class from itself positive.
             waiting[covered] = waiting[first] = False
             others = np.flatnonzero(own <= CLOSE**2)
             members = np.append(first, others[others != first])
@@ -243,7 +290,20 @@ def _crowded(
 
 
 def centred(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
-    """Return the origin (p,) moved to a centre (p,) in z, and the class means (K, p) relative to it."""
+    """Move the origin of moments to a centre.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    centre : (p,) float
+        In z.
+
+    Returns
+    -------
+    origin : (p,) float
+    means : (K, p) float
+        Class means relative to the origin.
+    """
     origin = moments.origin + centre / moments.scale
     return origin, moments.means_from(origin)
 
@@ -251,7 +311,20 @@ def centred(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
 def linear_rule(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
 ) -> LinearRule:
-    """Return the rule of a common covariance; with `reduced`, of the distances within these axes."""
+    """Return the rule of a common covariance.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariance : Covariance
+    log_prior : (K,) float
+    reduced : Canonical or None
+        If set, distances are computed within these canonical axes.
+
+    Returns
+    -------
+    LinearRule
+    """
     centre = weighted_centre(moments.means, moments.counts) if reduced is None else reduced.centre
     origin, _ = centred(moments, centre)
     means = class_means(moments, covariance if reduced is None else reduced)
@@ -270,9 +343,21 @@ def class_means(moments: ClassMoments, metric: Covariance | Canonical) -> Means:
 def classification_functions(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
 ) -> tuple[Floats, Floats]:
-    """Return coefficients S^-1 m_k (p, K) and constants ln prior_k - m_k' S^-1 m_k / 2 (K,).
+    """Return the coefficients S^-1 m_k and constants ln prior_k - m_k' S^-1 m_k / 2 of the linear scores.
 
-    Both are in the units of the data. With `reduced`, the distances are those within these axes.
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariance : Covariance
+    log_prior : (K,) float
+    reduced : Canonical or None
+        If set, distances are computed within these canonical axes.
+
+    Returns
+    -------
+    coefficients : (p, K) float
+    constants : (K,) float
+        Both in the units of the data.
     """
     centres = (moments.centres * moments.scale).T
     rests = moments.rests.T
@@ -286,7 +371,7 @@ def classification_functions(
 
 
 def distances(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Distances:
-    """Distances to the class means under one covariance, or one for each class."""
+    """Return the squared distances to the class means under a common covariance or one for each class."""
     if len(covariances) > 1:
         return Distances(moments.centres, moments.scale, moments.rests, covariances)
     (covariance,) = covariances
@@ -298,7 +383,7 @@ def distances(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Dis
 def separate_plugin(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats
 ) -> GaussianRule:
-    """Rule of a covariance for each class: ln prior_k - ln|S_k|/2 - D2_k/2."""
+    """Plug-in rule with a covariance for each class: ln prior_k - ln|S_k|/2 - D2_k/2."""
     constant = log_prior - 0.5 * _logdets(covariances)
     return GaussianRule(distances(moments, covariances), constant, np.ones(len(constant)))
 
@@ -312,11 +397,25 @@ def common_predictive(
     mass: Canonical | None = None,
     gone: int = 0,
 ) -> StudentRule:
-    """Predictive rule of a common covariance, unbiased with nu = N - K degrees of freedom.
+    """Predictive rule with a common covariance, unbiased with nu = N - K degrees of freedom.
 
-    ln prior_k + p/2 ln(n_k/(n_k+1)) - (nu+1)/2 ln(1 + n_k D2_k/((n_k+1) nu)). With MASS's axes its
-    own version: rows but not means rescaled to the divisor N, distances within the axes only. With as many
-    columns integrated out as are gone, nu + 1 - gone in the place of nu + 1.
+    ln prior_k + p/2 ln(n_k/(n_k+1)) - (nu+1)/2 ln(1 + n_k D2_k/((n_k+1) nu)).
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariance : Covariance
+    log_prior : (K,) float
+    nu : float
+    mass : Canonical or None
+        Axes for the version of MASS: rows but not means are rescaled to the divisor N, and distances are
+        computed within the axes.
+    gone : int
+        Number of columns that are integrated out; nu + 1 becomes nu + 1 - gone.
+
+    Returns
+    -------
+    StudentRule
     """
     n = moments.counts
     constant = log_prior - 0.5 * moments.n_columns * np.log1p(1 / n)
@@ -335,12 +434,25 @@ def separate_predictive(
     mass: bool = False,
     gone: int = 0,
 ) -> StudentRule:
-    """Predictive rule of a covariance for each class, unbiased with n_k - 1 degrees of freedom.
+    """Predictive rule with a covariance for each class, unbiased with n_k - 1 degrees of freedom.
 
     ln prior_k + ln G(n_k/2) - ln G((n_k-p)/2) - ln|(n_k-1) S_k|/2 + p/2 ln(n_k/(n_k+1))
-    - n_k/2 ln(1 + n_k D2_k/(n_k^2-1)). MASS omits the gamma functions and scales D2 by 1/(n_k+1). With as
-    many columns integrated out as are gone, n_k - gone is in the place of n_k in the gamma functions and as
-    the power.
+    - n_k/2 ln(1 + n_k D2_k/(n_k^2-1)).
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariances : tuple of Covariance
+    log_prior : (K,) float
+    mass : bool
+        Version of MASS, which omits the gamma functions and scales D2 by 1/(n_k+1).
+    gone : int
+        Number of columns that are integrated out; n_k becomes n_k - gone in the gamma functions and the
+        power.
+
+    Returns
+    -------
+    StudentRule
     """
     n = moments.counts
     p = moments.n_columns
@@ -348,7 +460,7 @@ def separate_predictive(
     if mass:
         constant = log_prior - 0.5 * _logdets(covariances) - 0.5 * p * np.log(n + 1)
         return StudentRule(squared, constant, n / 2, n + 1)
-    # But for p/2 ln 2, which the classes share.
+    # Omits p/2 ln 2, which is equal for all classes.
     constant = log_prior + student_gain(n - gone, p) - 0.5 * (_logdets(covariances) + p * np.log1p(1 / n))
     if gone:
         constant += 0.5 * p * np.log1p(-gone / (n - 1))
@@ -363,9 +475,21 @@ def common_debiased(
     *,
     mass: Canonical | None = None,
 ) -> LinearRule:
-    """Debiased rule of a common covariance: ln prior_k - [(nu-p-1)/nu D2_k - p/n_k]/2.
+    """Debiased rule with a common covariance: ln prior_k - [(nu-p-1)/nu D2_k - p/n_k]/2.
 
-    MASS's has the dimension of its axes in the place of p, and -p/n_k in the place of p/(2 n_k).
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariance : Covariance
+    log_prior : (K,) float
+    nu : float
+        Degrees of freedom of the covariance.
+    mass : Canonical or None
+        Axes for the version of MASS, in which p is the number of axes and -p/n_k replaces p/(2 n_k).
+
+    Returns
+    -------
+    LinearRule
     """
     p = moments.n_columns
     n = moments.counts
@@ -382,10 +506,22 @@ def common_debiased(
 def separate_debiased(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats, *, mass: bool = False
 ) -> GaussianRule:
-    """Debiased rule of a covariance for each class, unbiased with nu_k = n_k - 1 degrees of freedom.
+    """Debiased rule with a covariance for each class, unbiased with nu_k = n_k - 1 degrees of freedom.
 
     ln prior_k - [(nu_k-p-1)/nu_k D2_k - p/n_k + ln|S_k| + p ln(nu_k/2) - sum_j digamma((n_k-j)/2)]/2,
-    j = 1..p. MASS sums j to the number of classes and has nu_k-p+1 in the place of nu_k-p-1.
+    j = 1..p. MASS sums j up to the number of classes and uses nu_k-p+1 instead of nu_k-p-1.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariances : tuple of Covariance
+    log_prior : (K,) float
+    mass : bool
+        Whether to compute the version of MASS.
+
+    Returns
+    -------
+    GaussianRule
     """
     n = moments.counts
     p = moments.n_columns
@@ -400,9 +536,19 @@ def separate_debiased(
 
 
 def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) -> float:
-    """Log-likelihood of class and row jointly, at maximum-likelihood covariances.
+    """Joint log-likelihood of classes and rows at maximum-likelihood covariances.
 
-    Their log-determinants (K,), in the coordinates of the moments, are all the same where classes share one.
+    Parameters
+    ----------
+    moments : ClassMoments
+    logdets : (K,) float
+        Log-determinants of the covariances in the coordinates of the moments; all equal for a common
+        covariance.
+    log_prior : (K,) float
+
+    Returns
+    -------
+    float
     """
     n = moments.counts
     p = moments.n_columns
@@ -414,7 +560,22 @@ def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) ->
 def quadratic_form(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats, a: int, b: int
 ) -> tuple[Floats, Floats, float]:
-    """Log odds of class a against b as x'Ax + x'b + c, in the units of the data."""
+    """Log odds of class a against class b as x'Ax + x'b + c, in the units of the data.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariances : tuple of Covariance
+    log_prior : (K,) float
+    a, b : int
+        Classes.
+
+    Returns
+    -------
+    A : (p, p) float
+    b : (p,) float
+    c : float
+    """
     scale = moments.scale
     matrices = []
     slopes = []
@@ -430,9 +591,22 @@ def quadratic_form(
 
 
 def _means_within(moments: ClassMoments, reduced: Canonical, inflate: float) -> tuple[Means, Floats]:
-    """Means within the canonical axes, and their centre (p,), about which rows (not means) are inflated."""
+    """Class means within canonical axes, with rows (not means) inflated about their centre.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    reduced : Canonical
+    inflate : float
+        Factor of the deviations of rows.
+
+    Returns
+    -------
+    means : Means
+    origin : (p,) float
+    """
     origin, means = centred(moments, reduced.centre)
-    # Rows that are inflated are as far from means as rows that are not from means that shrink.
+    # Inflating rows is equivalent to shrinking the means and inflating the distances.
     centres = origin + means / inflate / moments.scale
     rests = means / inflate - (centres - origin) * moments.scale
     axes = reduced.axes * inflate
@@ -445,17 +619,36 @@ def _logdets(covariances: tuple[Covariance, ...]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class WholeLaw:
-    """One normal law of all rows: distances to its mean, and the count, or sum of weights, of the rows."""
+    """Normal distribution of all rows, regardless of class.
+
+    Attributes
+    ----------
+    distances : Distances
+        Distances to its mean.
+    count : float
+        Sum of the weights of the rows.
+    """
 
     distances: Distances
     count: float
 
     def squared(self, x: Floats) -> Floats:
-        """Squared distances (m,) of rows x (m, p)."""
+        """Return the squared distances (m,) of rows x (m, p)."""
         return np.asarray(self.distances.squared(x)[0])
 
     def left_out(self, x: Floats, weights: Floats | None) -> Floats:
-        """Those of rows of the fit, each under the law of the others."""
+        """Leave-one-out squared distances of rows of the fit.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        weights : (m,) float or None
+
+        Returns
+        -------
+        (m,) float
+            Infinite if the covariance without the row is singular.
+        """
         codes = np.zeros(len(x), dtype=np.intp)
         counts = np.array([self.count])
         found, gone = common_distances(x, codes, weights, self.distances, counts, self.count - 1)
@@ -463,7 +656,12 @@ class WholeLaw:
 
 
 def whole_law(moments: ClassMoments) -> WholeLaw | None:
-    """The law of all rows, from moments with full scatters; None where its covariance has no inverse.
+    """Return the normal distribution of all rows, from moments with full scatters.
+
+    Returns
+    -------
+    WholeLaw or None
+        None if the covariance is singular or the moments do not have full scatters.
 
     Examples
     --------
@@ -481,11 +679,21 @@ def whole_law(moments: ClassMoments) -> WholeLaw | None:
 
 
 HELD_BY_PATTERNS = 2**23
-"""Numbers that rules of patterns may hold, at p^2 for each class, before they are made anew."""
+"""Number of values in cached rules of patterns, at p^2 for each class, above which the cache is cleared."""
 
 
 def patterns(holes: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
-    """The columns that are there, and the rows that have these and no others, by pattern of holes (m, p).
+    """Group rows by their set of observed columns.
+
+    Parameters
+    ----------
+    holes : (m, p) bool
+        Whether a value is missing.
+
+    Returns
+    -------
+    list of (columns, rows)
+        Positions of the observed columns, and of the rows with this pattern.
 
     Examples
     --------
@@ -504,9 +712,16 @@ def patterns(holes: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginalRule:
-    """A rule of complete rows, and of rows without some columns those of the others, made by positions (q,).
+    """Decision rule that integrates out missing values.
 
-    The log prior (K,) is the score of a row of which nothing is known.
+    Attributes
+    ----------
+    rule : Rule
+        Rule for complete rows.
+    log_prior : (K,) float
+        Scores of a row without observed values.
+    of_columns : callable
+        Returns the rule for columns at positions (q,).
     """
 
     rule: Rule
@@ -515,7 +730,7 @@ class MarginalRule:
     _made: dict[bytes, Rule] = field(default_factory=dict, repr=False, compare=False)
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p), of which missing values (NaN) are integrated out."""
+        """Return the scores (m, K) of rows x (m, p) with missing values (NaN)."""
         scores = np.asarray(self.rule.scores(x))
         holes = np.isnan(x)
         rows = np.flatnonzero(holes.any(axis=1))
@@ -528,6 +743,7 @@ class MarginalRule:
         return scores
 
     def _rule_of(self, columns: Codes) -> Rule:
+        """Return the rule for some columns from the cache, or build it."""
         key = columns.tobytes()
         if key not in self._made:
             if len(self._made) * len(self.log_prior) * len(columns) ** 2 > HELD_BY_PATTERNS:
@@ -537,7 +753,7 @@ class MarginalRule:
 
 
 def means_of_columns(moments: ClassMoments, keep: Codes) -> ClassMoments:
-    """Counts, means and sums of squares of some columns, without products of columns."""
+    """Select the counts, means and sums of squares of some columns, without cross-products."""
     return replace(
         moments,
         centres=moments.centres[:, keep],
