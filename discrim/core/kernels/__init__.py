@@ -1,1 +1,1 @@
-"""Kernels of rows: least squares on them, and features whose products they are."""
+"""Kernel discriminant analysis: kernels, ridge regression on them, and approximate feature maps."""

@@ -1,28 +1,28 @@
-"""Kernel discriminant analysis by features: a function of their moments, for any number of rows.
+"""Kernel discriminant analysis by features, computed from class moments for any number of rows.
 
-Theory. With features f(x) (D,) whose products are the kernel, nearly (`discrim.core.kernels.features`), the
-regression of the class indicators with a ridge (`discrim.core.kernels.kernel_ridge`) minimizes
+Theory. With features f(x) (D,) whose inner products approximate the kernel (`discrim.core.kernels.features`),
+the ridge regression of the class indicators (`discrim.core.kernels.kernel_ridge`) minimizes
 
     sum_i w_i |y_i - b - C'f(x_i)|^2 + ridge |C|^2.
 
-With N, m and m_k the sum of all weights, the mean of all rows and of class k in the features, and T the sum
-of squares and products about m, C = (T + ridge I)^-1 B, where column k of B is n_k (m_k - m). So
-coefficients, and with them variates and centroids, follow from the moments of the features by class, and
-these add up over the parts of a table. With all different rows as landmarks the fit is that of the kernel.
+With N, m and m_k the total weight, the mean of all rows and the mean of class k in the features, and T the
+scatter about m, C = (T + ridge I)^-1 B, where column k of B is n_k (m_k - m). Coefficients, variates and
+centroids therefore follow from the class moments of the features, which can be added over the parts of a
+table. With all distinct rows as landmarks the fit equals the fit with the kernel.
 
 *The ridge* is chosen by generalized cross-validation (Golub, Heath & Wahba, 1979, Technometrics 21, 215-223),
 
     V = N RSS / (N - 1 - tr (T + ridge I)^-1 T)^2,     RSS = sum_i w_i |y_i|^2 - tr B'C - ridge |C|^2
 
-with y_i about their mean. It needs the moments alone, so that a table in memory and one that is read part by
-part choose alike, and is the mean squared error of rows left out with all leverages at their mean. Of ridges
-that are powers of two times the mean of a row's squared features, the search walks down the hill in steps of
-eight, then of two.
+with y_i about their mean. It requires only the moments; a table in memory and a streamed one therefore yield
+the same choice. It is the mean squared leave-one-out error with all leverages replaced by their mean.
+Candidate ridges are powers of two times the mean squared length of a row's features; the search descends in
+steps of a factor of eight, then of two.
 
-*A row left out* has the leverage h = 1 / N + |R'^-1 (f(x) - m)|^2, where R'R = T + ridge I, and its own
+*Leave-one-out.* A row has the leverage h = 1 / N + |R'^-1 (f(x) - m)|^2, with R'R = T + ridge I, and its own
 fitted values become y - (y - f) / (1 - o h), with o the part of its weight that is left out; its class
-products follow as in `discrim.core.kernels.kernel_lda`. What is learnt from a sample of the rows is held: the
-landmarks or directions, the width, the map to posteriors.
+products follow as in `discrim.core.kernels.kernel_lda`. Quantities learnt from a sample of the rows stay
+fixed: the landmarks or directions, the width, and the map to posteriors.
 """
 
 from __future__ import annotations
@@ -60,27 +60,28 @@ from discrim.errors import DataError
 
 FIRST = -2
 STEPS = (3, 1)
-"""Logarithm to base two of the ridge that is tried first, and the steps from there."""
+"""Base-2 logarithm of the first candidate ridge, and the step sizes of the search."""
 
 SMALLEST = -18
-"""The same of the smallest ridge that is tried."""
+"""Base-2 logarithm of the smallest candidate ridge."""
 
 COPIES = 6
-"""Matrices of features by features that a fit takes."""
+"""Number of (D, D) matrices in memory during a fit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSums:
-    """Moments of features in the form in which a regression takes them.
+    """Moments of features as a regression uses them.
 
     Attributes
     ----------
     counts : (K,) float
     mean : (D,) float
+        Mean of all rows.
     means : (K, D) float
-        Of the classes, about the mean.
+        Class means relative to the mean.
     scatter : (D, D) float
-        T, about the mean.
+        T, the scatter about the mean.
     """
 
     counts: Floats
@@ -90,29 +91,29 @@ class FeatureSums:
 
     @property
     def total(self) -> float:
-        """N."""
+        """Total weight N."""
         return float(self.counts.sum())
 
     @property
     def size(self) -> float:
-        """Mean squared length of the rows about their mean."""
+        """Mean squared distance of the rows from their mean."""
         return float(np.trace(self.scatter)) / self.total
 
     @staticmethod
     def of(moments: ClassMoments) -> FeatureSums:
-        """Of pooled moments of the features."""
+        """Convert pooled class moments of the features."""
         whole = moments.as_one()
         unit = 1 / whole.scale
         scatter = whole.scatters[0] * unit * unit[:, None]
         means = moments.means_from(whole.class_means[0]) * (1 / moments.scale)
-        # What the rounding of the mean leaves is taken out, so that the weighted means sum to zero.
+        # Remove the rounding error of the mean; the weighted class means then sum to zero.
         means -= moments.counts @ means / moments.total
         return FeatureSums(moments.counts, whole.class_means[0], means, scatter)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureRidge:
-    """A regression of the class indicators on features.
+    """Ridge regression of the class indicators on features.
 
     Attributes
     ----------
@@ -120,15 +121,15 @@ class FeatureRidge:
     coef : (D, K) float
     intercept : (K,) float
     mean : (D,) float
-        Of the features.
+        Mean of the features.
     root : (D, D) float
         Upper triangular R, R'R = T + ridge I.
     total : float
-        N.
+        Total weight N.
     loss : float
         V over N: the mean squared error by generalized cross-validation.
     df : float
-        tr (T + ridge I)^-1 T, the number of features that the ridge leaves.
+        Effective number of features, tr (T + ridge I)^-1 T.
     """
 
     ridge: float
@@ -141,17 +142,17 @@ class FeatureRidge:
     df: float
 
     def leverages(self, features: Floats) -> Floats:
-        """Leverage (m,) of a unit of weight of rows with such features (m, D)."""
+        """Leverages (m,) of rows of unit weight with features (m, D)."""
         turned = solve_triangular(self.root, (features - self.mean).T, trans="T", check_finite=False)
         return np.asarray(1 / self.total + np.einsum("ij,ij->j", turned, turned))
 
     def fitted(self, features: Floats) -> Floats:
-        """Fitted indicators (m, K)."""
+        """Fitted indicators (m, K) of rows with features (m, D)."""
         return np.asarray(features @ self.coef + self.intercept)
 
 
 def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
-    """The regression with a ridge that is given.
+    """Fit the regression with a fixed ridge.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     if failed:
         raise CoreDataError("ridge_rounded_away", ridge=ridge)
     products = (counts[:, None] * sums.means).T
-    # In the layout of a file, by which products round.
+    # Use the memory layout of a loaded fit, because rounding of products depends on it.
     coef = np.ascontiguousarray(lapack.dpotrs(root, products)[0])
     inverse = lapack.dtrtri(root)[0]
     df = width - ridge * float(np.einsum("ij,ij->", inverse, inverse))
@@ -183,7 +184,16 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
 
 
 class RidgeTried(NamedTuple):
-    """A ridge, with the loss by generalized cross-validation and the features that it leaves."""
+    """Candidate ridge with its loss.
+
+    Attributes
+    ----------
+    ridge : float
+    loss : float
+        Mean squared error by generalized cross-validation.
+    df : float
+        Effective number of features.
+    """
 
     ridge: float
     loss: float
@@ -193,7 +203,20 @@ class RidgeTried(NamedTuple):
 def choose_feature_ridge(
     sums: FeatureSums, progress: Callable[[float], object]
 ) -> tuple[FeatureRidge, list[RidgeTried]]:
-    """The regression of the ridge with the least loss, and all that were tried, the smallest first."""
+    """Choose the ridge with the smallest loss.
+
+    Parameters
+    ----------
+    sums : FeatureSums
+    progress : callable
+        Called with 1 after each candidate.
+
+    Returns
+    -------
+    fit : FeatureRidge
+    tried : list of RidgeTried
+        All candidates, in increasing order.
+    """
     if not sums.size > 0:
         raise CoreDataError("equal_features")
     largest = int(np.ceil(np.log2(sums.total))) + 1
@@ -218,7 +241,7 @@ def choose_feature_ridge(
 
 
 def refuse_many_features(count: int) -> None:
-    """Raise a DataError where the products of so many features with each other are more than memory has."""
+    """Raise a DataError if the cross-products of so many features would exceed the memory."""
     refuse_beyond_memory(
         1.0 * COPIES * count**2,
         f"The products of {count:,} features with each other",
@@ -228,14 +251,21 @@ def refuse_many_features(count: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureIndicators:
-    """Fitted indicators of the classes as a function of rows."""
+    """Fitted indicators of the classes as a function of rows.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    features : FeatureMap
+    regression : FeatureRidge
+    """
 
     kernel: Kernel
     features: FeatureMap
     regression: FeatureRidge
 
     def __call__(self, x: Floats) -> Floats:
-        """Values (m, K) of rows x (m, p); of a row with a missing value, missing."""
+        """Return the fitted indicators (m, K) of rows x (m, p); NaN for rows with missing values."""
         out = np.full((len(x), len(self.regression.intercept)), np.nan)
         known = np.flatnonzero(~np.isnan(x).any(axis=1))
         for some in slices(len(known), self.features.step):
@@ -245,18 +275,29 @@ class FeatureIndicators:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureLDAFit(ScoredIndicators):
-    """The numbers of a kernel discriminant analysis by features.
+    """Fitted kernel discriminant analysis by features.
 
     Attributes
     ----------
+    moments : ClassMoments
+        Moments of the columns.
+    prior : (K,) float
+    estimated_prior : bool
     kind : {"landmarks", "random"}
-        What the features are of.
+        Kind of features.
     scale : str
-        What the coordinates of columns of numbers are.
+        Kind of coordinates of numeric columns.
+    indicators : FeatureIndicators
     products : (K, K) float
         Y'WF, the products of indicators and fitted indicators.
     sample : KernelRows
-        Rows by which coordinates, features and posteriors were found.
+        Sample of the rows that determined coordinates, features and posteriors.
+    flexible : FlexibleFit
+        Optimal scoring by the fitted indicators.
+    calibrator : Calibrator or None
+        Maps fitted indicators to posteriors.
+    ncomp : int or None
+        Number of axes to retain; None for all.
     """
 
     moments: ClassMoments
@@ -273,34 +314,34 @@ class FeatureLDAFit(ScoredIndicators):
 
     @property
     def ridge(self) -> float:
-        """The penalty on the fitted function."""
+        """Penalty of the regression."""
         return self.indicators.regression.ridge
 
     @property
     def components(self) -> int:
-        """How many features there are."""
+        """Number of features."""
         return self.indicators.features.width
 
     @property
     def features(self) -> FeatureState:
-        """The features."""
+        """Arrays from which the features can be restored."""
         mapping = self.indicators.features.mapping
         places: Floats = getattr(mapping, "points" if self.kind == "landmarks" else "directions")
         return FeatureState(self.kind, places, self.products)
 
     @property
     def state(self) -> KernelState:
-        """What determines the fit, in addition to the features."""
+        """Arrays and options from which the fit can be restored, in addition to the features."""
         regression = self.indicators.regression
         return KernelState.of(self, self.sample, regression.coef, regression.intercept)
 
     def of_classes(self, keep: Codes) -> FeatureLDAFit:
-        """The map to posteriors for some classes (C,), with which refits hold it."""
+        """Restrict the map to posteriors, which refits keep fixed, to some classes (C,)."""
         calibrator = None if self.calibrator is None else self.calibrator.of_classes(keep)
         return replace(self, calibrator=calibrator)
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the fit without each of them, the features held; see `left_out_parts`."""
+        """Return a function that computes leave-one-out scores of rows, with fixed features."""
         shift = self.shift(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -319,12 +360,12 @@ class FeatureLDAFit(ScoredIndicators):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureState:
-    """What determines a fit by features, in addition to its `KernelState`.
+    """Arrays from which the features of a fit are restored, in addition to its `KernelState`.
 
     Attributes
     ----------
     kind : {"landmarks", "random"}
-        What the features are of.
+        Kind of features.
     places : (m, q) float
         Landmarks, or random directions.
     products : (K, K) float
@@ -345,7 +386,7 @@ def kernel_lda_of_state(
     state: KernelState,
     features: FeatureState | None,
 ) -> KernelLDAFit | FeatureLDAFit:
-    """Return the fit with the kernel of all rows, or by features.
+    """Restore a fit with the kernel of all rows, or by features.
 
     Parameters
     ----------
@@ -354,7 +395,7 @@ def kernel_lda_of_state(
     prior : (K,) float
     estimated_prior : bool
     ncomp : int or None
-        Axes kept.
+        Number of axes to retain.
     state : KernelState
     features : FeatureState or None
         None for the kernel of all rows.
@@ -366,7 +407,7 @@ def kernel_lda_of_state(
     Raises
     ------
     InvalidStateError
-        They contradict each other.
+        The arguments contradict each other.
     """
     if features is None:
         return expansion_of_state(moments, prior, state, estimated_prior=estimated_prior, ncomp=ncomp)
@@ -395,23 +436,43 @@ def kernel_lda_of_state(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Located:
-    """From rows to the coordinates of a kernel."""
+    """Map from rows to the coordinates of a kernel.
+
+    Attributes
+    ----------
+    standard : Standard
+    coordinates : Coordinates
+    kernel : str
+        Name of the kernel.
+    """
 
     standard: Standard
     coordinates: Coordinates
     kernel: str
 
     def __call__(self, x: Floats) -> Floats:
-        """Coordinates (m, q) of rows x (m, p)."""
+        """Return the coordinates (m, q) of rows x (m, p)."""
         return self.coordinates.of(self.standard.of(x), self.kernel)
 
 
 def left_out_parts(
     indicators: FeatureIndicators, x: Floats, codes: Codes, weights: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Indicators and residuals (m, K) of rows of the fit, and one less the leverage (m,) of what is left out.
+    """Compute residuals and leverages of rows of the fit.
 
-    Where that is rounding, it is missing.
+    Parameters
+    ----------
+    indicators : FeatureIndicators
+    x : (m, p) float
+    codes : (m,) int
+    weights : (m,) float or None
+
+    Returns
+    -------
+    y, residuals : (m, K) float
+        Indicators and residuals.
+    left : (m,) float
+        One less the leverage of the weight that is left out; NaN if it is zero up to rounding.
     """
     regression = indicators.regression
     y = np.eye(len(regression.intercept))[codes]
@@ -427,7 +488,7 @@ def left_out_parts(
 
 
 def law_of(kernel: str) -> Law:
-    """What random directions are of, for a kernel; a DataError of one that has none."""
+    """Name of the distribution of random directions for a kernel; raise a DataError if there is none."""
     law = LAWS.get(kernel)
     if law is None:
         raise CoreDataError("no_random_features", kernels=", ".join(LAWS), kernel=kernel)
@@ -435,7 +496,7 @@ def law_of(kernel: str) -> Law:
 
 
 LAWS: dict[str, Law] = {"gaussian": "gaussian", "laplace": "laplace", "arccos": "relu"}
-"""Kernels that have random features."""
+"""Kernels with random features, and the distributions of their directions."""
 
 
 def feature_lda(
@@ -451,7 +512,30 @@ def feature_lda(
     calibrator: Calibrator | None = None,
     estimated_prior: bool = True,
 ) -> FeatureLDAFit:
-    """The fit of a regression on features with such sums; `moments` are those of the columns."""
+    """Fit a kernel discriminant analysis by a regression on features.
+
+    Parameters
+    ----------
+    indicators : FeatureIndicators
+    sums : FeatureSums
+        Moments of the features.
+    moments : ClassMoments
+        Moments of the columns.
+    prior : (K,) float
+    kind : {"landmarks", "random"}
+    scale : str
+        Kind of coordinates of numeric columns.
+    sample : KernelRows
+        Sample of the rows that determined coordinates, features and posteriors.
+    ncomp : int or None
+        Number of axes to retain.
+    calibrator : Calibrator or None
+    estimated_prior : bool, default True
+
+    Returns
+    -------
+    FeatureLDAFit
+    """
     counts = sums.counts
     regression = indicators.regression
     products = counts[:, None] * (counts / sums.total + sums.means @ regression.coef)

@@ -1,38 +1,39 @@
-"""Features of rows whose products are a kernel, nearly: landmarks, and random directions.
+"""Feature maps whose inner products approximate a kernel: landmarks and random directions.
 
-A discriminant analysis of n rows by a kernel works on an n x n matrix. With D features f(x) such that
-f(a)'f(b) is near k(a, b) it is an analysis of D columns instead: a function of their moments, in one pass
-over any number of rows.
+A kernel discriminant analysis of n rows uses an n x n matrix. With D features f(x) such that f(a)'f(b)
+approximates k(a, b) it becomes an analysis of D columns, a function of their moments that one pass over any
+number of rows computes.
 
-*Landmarks* (Williams & Seeger, 2001, NIPS 13, 682-688). With Z some L points and K_ZZ = R'R,
+*Landmarks* (Williams & Seeger, 2001, NIPS 13, 682-688). With L points Z and K_ZZ = R'R,
 
     f(x)' = k(x, Z) R^-1,      f(a)'f(b) = k(a, Z) K_ZZ^-1 k(Z, b),
 
-which is the projection of the kernel's space onto the span of the landmarks: no larger than the kernel on the
-diagonal, and equal to it where a or b is a landmark. The root is a Cholesky decomposition with pivots, which
-differs from K_ZZ^-1/2 by a rotation of the features, and finds the landmarks that others span: these are left
-out and counted.
+which is the projection of the kernel's space onto the span of the landmarks: at most the kernel on the
+diagonal, and equal to it if a or b is a landmark. The root is a pivoted Cholesky factor, which
+differs from K_ZZ^-1/2 by a rotation of the features, and detects landmarks that lie in the span of others;
+these are omitted and counted.
 
-*Which landmarks.* Each is drawn in proportion to what those before it leave of the kernel's diagonal, and so
-never in the span of others (randomly pivoted Cholesky; Chen, Epperly, Tropp & Webber, 2025, Communications on
-Pure and Applied Mathematics 78, 995-1041). Draws come in blocks: of rows drawn by what is left when the block
-begins, each is taken with the share of that which is still left when its turn comes, which is the same law
-(Epperly, Tropp & Webber, 2024, arXiv 2410.03969).
+*Selection of landmarks.* Each is drawn in proportion to the residual of the kernel's diagonal after the
+previous ones, and therefore never lies in their span (randomly pivoted Cholesky; Chen, Epperly, Tropp &
+Webber, 2025, Communications on Pure and Applied Mathematics 78, 995-1041). Draws are made in blocks: rows are
+proposed in proportion to the residual at the start of the block, and each is accepted with the ratio of its
+current residual to it, which results in the same distribution (Epperly, Tropp & Webber, 2024, arXiv
+2410.03969).
 
 *Random Fourier features* (Rahimi & Recht, 2007, NIPS 20, 1177-1184). A kernel of differences is the mean of
-cos(w'(a - b)) over directions w, whose law is the Fourier transform of the kernel, so that
+cos(w'(a - b)) over directions w, whose distribution is the Fourier transform of the kernel. Then
 
     f(x) = sqrt(2/D) (cos w_1'x, sin w_1'x, cos w_2'x, ...)
 
-has f(a)'f(b) = k(a, b) in the mean, with |f| = 1. For exp(-|d|^2 / 2 h^2) the w are normal with standard
+has the expectation f(a)'f(b) = k(a, b), with |f| = 1. For exp(-|d|^2 / 2 h^2) the w are normal with standard
 deviation 1/h; for exp(-sum |d_j| / h) their entries are independent Cauchy with scale 1/h. Normal vectors are
-drawn orthogonal in groups of p, which leaves the means as they are and makes the
-variances less (Yu et al., 2016, NIPS 29, 1975-1983).
+drawn orthogonal in groups of p, which preserves the expectation and reduces the variance (Yu et al., 2016,
+NIPS 29, 1975-1983).
 
-*ReLU features*, sqrt(2/D) max(0, w'x) with normal w, have the mean product |a| |b| (sin t + (pi - t) cos t) /
-pi, t the angle between a and b: the arc-cosine kernel of order one (Cho & Saul, 2009, NIPS 22, 342-350).
-Those of (x / h, 1) are one hidden layer of a network whose weights are drawn and not learnt, as RanPAC has it
-(McDonnell et al., 2023, NeurIPS 36).
+*ReLU features*, sqrt(2/D) max(0, w'x) with normal w, have the expected product |a| |b| (sin t + (pi - t) cos
+t) / pi, t the angle between a and b: the arc-cosine kernel of order one (Cho & Saul, 2009, NIPS 22, 342-350).
+With (x / h, 1) as input they are one hidden layer of a network whose weights are random and not learnt, as in
+RanPAC (McDonnell et al., 2023, NeurIPS 36).
 """
 
 from __future__ import annotations
@@ -53,39 +54,39 @@ from discrim.core.numerics.map_reduce import is_local, map_reduce
 T = TypeVar("T")
 
 Kernel = Callable[[Floats, Floats], Floats]
-"""From rows (m, p) and (n, p) to the kernel (m, n) between them."""
+"""Function of rows (m, p) and (n, p) that returns the kernel matrix (m, n)."""
 
 Law = Literal["gaussian", "laplace", "relu"]
-"""Kernels of random features: exp(-|d|^2 / 2 h^2), exp(-sum |d_j| / h), and the arc-cosine."""
+"""Kernels with random features: exp(-|d|^2 / 2 h^2), exp(-sum |d_j| / h), and the arc-cosine."""
 
 SPANNED = 1e-12
-"""Share of the largest k(z, z) that is left of a landmark which others span, but for rounding."""
+"""Residual of k(z, z), relative to the largest, below which a landmark lies in the span of others."""
 
 BLOCKS = 32
-"""Blocks in which landmarks are drawn, or some more."""
+"""Approximate number of blocks in which landmarks are drawn."""
 
 FEATURE_NUMBERS = 2**22
-"""Features that are in memory at once: 32 MiB."""
+"""Number of feature values per block: 32 MiB."""
 
 
 CACHED = 2**16
-"""Numbers that a step on single numbers works on, so that they stay in the cache."""
+"""Number of values per elementwise operation, chosen to fit the processor's cache."""
 
 
 class Features(Protocol):
-    """A map of rows to features."""
+    """Protocol of a map from rows to features."""
 
     @property
     def width(self) -> int:
-        """D, how many features there are."""
+        """Number D of features."""
 
     def features(self, x: Floats) -> Floats:
-        """Features (m, D) of rows x (m, p)."""
+        """Return the features (m, D) of rows x (m, p)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Landmarks:
-    """Features by the kernel with landmarks.
+    """Feature map by the kernel with landmarks.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class Landmarks:
     root : (L, L) float
         Upper triangular R, in the order of the points.
     spanned : int
-        Landmarks that were left out, as others span them.
+        Number of landmarks that were omitted because they lie in the span of others.
     """
 
     kernel: Kernel
@@ -105,11 +106,11 @@ class Landmarks:
 
     @property
     def width(self) -> int:
-        """L."""
+        """Number L of features."""
         return len(self.points)
 
     def features(self, x: Floats) -> Floats:
-        """Features (m, L) of rows x (m, p)."""
+        """Return the features (m, L) of rows x (m, p)."""
         columns = np.asarray(self.kernel(x, self.points), dtype=np.float64).T
         return np.asarray(blas.dtrsm(1.0, self.root, columns, trans_a=1, overwrite_b=1).T)
 
@@ -127,16 +128,16 @@ class RandomWaves:
 
     @property
     def width(self) -> int:
-        """D."""
+        """Number D of features."""
         return 2 * len(self.directions.T)
 
     def features(self, x: Floats) -> Floats:
-        """Features (m, D) of rows x (m, p): all cosines, then all sines."""
+        """Return the features (m, D) of rows x (m, p): all cosines, then all sines."""
         half = self.directions.shape[1]
         out = np.empty((self.width, len(x)))
         np.matmul(self.directions.T, x.T, out=out[half:])
         for some in slices(half, max(CACHED // max(len(x), 1), 1)):
-            # Of the tangent of half the angle: sine and cosine each take twenty times as long as it in numpy.
+            # Use the tangent of half the angle: in NumPy sine and cosine each take twenty times as long.
             tangent = np.tan(out[half:][some] * 0.5)
             share = (2.0 / np.sqrt(half)) / (1.0 + tangent**2)
             np.subtract(share, 1.0 / np.sqrt(half), out=out[some])
@@ -146,23 +147,23 @@ class RandomWaves:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RandomHinges:
-    """ReLU features.
+    """Random ReLU features.
 
     Attributes
     ----------
     directions : (p + 1, D) float
-        The last row is for a constant of one.
+        The last row is for a constant input of one.
     """
 
     directions: Floats
 
     @property
     def width(self) -> int:
-        """D."""
+        """Number D of features."""
         return len(self.directions.T)
 
     def features(self, x: Floats) -> Floats:
-        """Features (m, D) of rows x (m, p)."""
+        """Return the features (m, D) of rows x (m, p)."""
         out: Floats = np.matmul(self.directions[:-1].T, x.T)
         out += self.directions[-1][:, None]
         np.maximum(out, 0.0, out=out)
@@ -171,7 +172,21 @@ class RandomHinges:
 
 
 def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
-    """Features of a kernel by landmarks (L, p); a DataError of a kernel that is zero, or no kernel.
+    """Create the feature map of landmarks, without those in the span of others.
+
+    Parameters
+    ----------
+    kernel : callable
+    points : (L, p) float
+
+    Returns
+    -------
+    Landmarks
+
+    Raises
+    ------
+    CoreDataError
+        The diagonal of the kernel is zero, negative or not finite.
 
     Examples
     --------
@@ -196,7 +211,22 @@ def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
 
 
 def landmarks_in_order(kernel: Kernel, points: Floats) -> Landmarks:
-    """Features by landmarks (L, p) of which none is spanned by those before it."""
+    """Create the feature map of linearly independent landmarks.
+
+    Parameters
+    ----------
+    kernel : callable
+    points : (L, p) float
+
+    Returns
+    -------
+    Landmarks
+
+    Raises
+    ------
+    InvalidStateError
+        A landmark lies in the span of the landmarks before it.
+    """
     between = np.asfortranarray(kernel(points, points), dtype=np.float64)
     root, failed = lapack.dpotrf(between, overwrite_a=1)
     if failed:
@@ -205,7 +235,21 @@ def landmarks_in_order(kernel: Kernel, points: Floats) -> Landmarks:
 
 
 def drawn_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Codes:
-    """Places of so many rows of x (n, p), in the order of their draws; of fewer, if these span all."""
+    """Draw landmarks from rows by randomly pivoted Cholesky.
+
+    Parameters
+    ----------
+    kernel : callable
+    x : (n, p) float
+    count : int
+        Number of landmarks.
+    seed : int
+
+    Returns
+    -------
+    (count,) int
+        Positions of the rows in the order of the draws; fewer if they span all rows.
+    """
     n = len(x)
     done = 0
     if n <= count:
@@ -237,9 +281,20 @@ def drawn_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Cod
 
 
 def _taken(rest: Floats, bars: Floats, least: float) -> list[int]:
-    """Which rows of a block are taken: those of which those before leave more than their bar (b,).
+    """Select the proposed rows that are accepted as landmarks.
 
-    `rest` (b, b) is what is left of the kernel between them, and is written over.
+    Parameters
+    ----------
+    rest : (b, b) float
+        Residual kernel between the proposed rows; overwritten.
+    bars : (b,) float
+        A row is accepted if its residual, given the accepted rows before it, exceeds this.
+    least : float
+        Minimum residual.
+
+    Returns
+    -------
+    list of int
     """
     taken = []
     for i, bar in enumerate(bars):
@@ -252,16 +307,41 @@ def _taken(rest: Floats, bars: Floats, least: float) -> list[int]:
 
 
 def own_values(kernel: Kernel, x: Floats) -> Floats:
-    """The kernel (n,) of each row of x (n, p) with itself."""
+    """Diagonal of the kernel.
+
+    Parameters
+    ----------
+    kernel : callable
+    x : (n, p) float
+
+    Returns
+    -------
+    (n,) float
+    """
     out = np.empty(len(x))
-    # Small squares, as the kernel is known by matrices alone.
+    # Compute small square matrices, because the kernel function returns only matrices.
     for some in slices(len(x), 32):
         out[some] = np.diagonal(kernel(x[some], x[some]))
     return out
 
 
 def random_features(law: Law, width: float, columns: int, count: int, seed: int = 0) -> Features:
-    """So many random features of rows of so many columns; `width` is the kernel's h.
+    """Draw random features.
+
+    Parameters
+    ----------
+    law : {"gaussian", "laplace", "relu"}
+    width : float
+        Width h of the kernel.
+    columns : int
+        Number of columns of the rows.
+    count : int
+        Number of features.
+    seed : int
+
+    Returns
+    -------
+    Features
 
     Examples
     --------
@@ -284,16 +364,16 @@ def random_features(law: Law, width: float, columns: int, count: int, seed: int 
 
 
 def features_along(law: Law, directions: Floats) -> Features:
-    """Random features of some law, whose directions were drawn before."""
+    """Create random features from stored directions."""
     return RandomHinges(directions) if law == "relu" else RandomWaves(directions)
 
 
 def _normal_directions(rng: np.random.Generator, p: int, count: int) -> Floats:
-    """Vectors (p, count), each standard normal, orthogonal in groups of p."""
+    """Draw standard normal vectors (p, count) that are orthogonal in groups of p."""
     out = np.empty((p, count))
     for some in slices(count, p):
         turned, triangle = np.linalg.qr(rng.standard_normal((p, p)))
-        # With these signs the rotation is drawn evenly from all of them.
+        # With these signs the rotation is uniformly distributed.
         turned *= np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
         out[:, some] = turned[:, : some.stop - some.start]
     out *= np.sqrt(rng.chisquare(p, count))
@@ -302,13 +382,14 @@ def _normal_directions(rng: np.random.Generator, p: int, count: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureMap:
-    """Features of rows as they are in a table.
+    """Map from rows of a table to features.
 
     Attributes
     ----------
     coordinates : callable
-        From rows (m, p) to those (m, q) that the features are of.
+        From rows (m, p) to coordinates (m, q).
     mapping : Features
+        From coordinates to features.
     """
 
     coordinates: Callable[[Floats], Floats]
@@ -316,22 +397,28 @@ class FeatureMap:
 
     @property
     def width(self) -> int:
-        """D."""
+        """Number D of features."""
         return self.mapping.width
 
     @property
     def step(self) -> int:
-        """Rows whose features are worked on at once."""
+        """Number of rows per block."""
         return max(FEATURE_NUMBERS // max(self.width, 1), 64)
 
     def __call__(self, x: Floats) -> Floats:
-        """Features (m, D) of rows x (m, p)."""
+        """Return the features (m, D) of rows x (m, p)."""
         return self.mapping.features(self.coordinates(x))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureRows:
-    """Blocks of rows as blocks of their features, for a pass that adds up moments."""
+    """Blocks of rows converted to blocks of their features, from which moments are accumulated.
+
+    Attributes
+    ----------
+    rows : RowBlocks
+    features : FeatureMap
+    """
 
     rows: RowBlocks
     features: FeatureMap
@@ -344,13 +431,14 @@ class FeatureRows:
 
     @property
     def is_local(self) -> bool:
-        """Whether a pass brings the rows here."""
+        """Whether iteration reads the rows in this process."""
         return is_local(self.rows)
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
-        """What a task makes of the features of all rows, or of each part of them, merged."""
+        """Apply a task to the features of all rows, or of each part of them, and merge the results."""
         return map_reduce(self.rows, partial(_of_part, self.features, task), merge)
 
 
 def _of_part(features: FeatureMap, task: Callable[[Any], T], rows: RowBlocks) -> T:
+    """Apply a task to the features of a part of the rows."""
     return task(FeatureRows(rows, features))

@@ -1,23 +1,23 @@
-"""The numbers of kernel discriminant analysis: optimal scoring with a ridge regression on a kernel.
+"""Kernel discriminant analysis: optimal scoring by a ridge regression on a kernel.
 
 Theory (Mika et al., 1999, Neural Networks for Signal Processing 9, 41-48; Baudat & Anouar, 2000, Neural
-Computation 12, 2385-2404; Roth & Steinhage, 2000, NIPS 12). Fisher's discriminant analysis in the space of a
-kernel, with a ridge, is optimal scoring (Hastie, Tibshirani & Buja, 1994, JASA 89, 1255-1270) by the least
-squares of the class indicators on the kernel: `discrim.core.kernels.kernel_ridge` gives the regression, and
-`discrim.core.regression.indicator` the variates of its fitted values.
+Computation 12, 2385-2404; Roth & Steinhage, 2000, NIPS 12). Fisher's discriminant analysis in the feature
+space of a kernel, with a ridge, is optimal scoring (Hastie, Tibshirani & Buja, 1994, JASA 89, 1255-1270) by
+the least squares of the class indicators on the kernel: `discrim.core.kernels.kernel_ridge` fits the
+regression, and `discrim.core.regression.indicator` computes the variates of its fitted values.
 
-*Posteriors* are those of normal classes with unit covariance in the space of the variates, or those that a
-map of the fitted values gives, learnt from the values of rows left out: a slope and a constant a class, the
-vector scaling of `discrim.core.rules.calibration`, which of two classes is Platt's.
+*Posteriors* are those of normal classes with unit covariance in the space of the variates, or are computed
+from the fitted values by a map that is learnt from leave-one-out fitted values: the vector scaling of
+`discrim.core.rules.calibration`, with a slope and a constant for each class. For two classes it is Platt's.
 
-*A row left out.* Let F = (f_i) be the fitted indicators of the rows, r_i = y_i - f_i, h_i the leverage and o
+*Leave-one-out.* Let F = (f_i) be the fitted indicators of the rows, r_i = y_i - f_i, h_i the leverage and o
 the weight that is left out. The row's own fitted value becomes y_i - r_i / (1 - o h_i), and the products B =
-Y'WF of indicators and fitted values, by Sherman and Morrison's formula,
+Y'WF of indicators and fitted values, by the Sherman-Morrison formula,
 
     B - o (y_i y_i' - r_i r_i' / (1 - o h_i)).
 
-Variates and centroids follow from B and the class counts alone: an eigenproblem of K by K a row. Kernel,
-width, ridge, coordinates and the map to posteriors are held.
+Variates and centroids follow from B and the class counts: a K x K eigenproblem for each row. Kernel, width,
+ridge, coordinates and the map to posteriors stay fixed.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from discrim.core.rules.leave_one_out import leave_lone_to_refits
 from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, logs_of_prior, refuse_method
 
 MOST = 1.0 - 1e-12
-"""Squared canonical correlation that none exceeds: a ridge leaves some error."""
+"""Upper limit of squared canonical correlations; with a ridge they are below one."""
 
 AT_ONCE = 2**18
-"""Kernels, or entries of matrices of classes, that are worked on at once."""
+"""Number of kernels, or of entries of class matrices, per block."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelExpansion:
-    """A function of rows: kernels with the points of a fit, times coefficients.
+    """Function of rows: a linear combination of kernels at the rows of the fit.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class KernelExpansion:
     intercept: Floats
 
     def __call__(self, x: Floats) -> Floats:
-        """Values (m, r) of rows x (m, p); of a row with a missing value, missing."""
+        """Return the values (m, r) for rows x (m, p); NaN for rows with missing values."""
         out = np.full((len(x), len(self.intercept)), np.nan)
         known = np.flatnonzero(~np.isnan(x).any(axis=1))
         z = self.coordinates.of(self.standard.of(x[known]), self.kernel.name)
@@ -79,24 +79,24 @@ class KernelExpansion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedIndicators:
-    """A rule whose scores (m, K) are the fitted indicators of the classes."""
+    """Decision rule whose scores (m, K) are the fitted indicators of the classes."""
 
     scores: Callable[[Floats], Floats]
 
 
 class ScoredIndicators(NoLikelihood):
-    """Numbers of optimal scoring by fitted indicators, however these are fitted.
+    """Base class of kernel discriminant analyses: optimal scoring by fitted indicators.
 
     Attributes
     ----------
     moments : ClassMoments
-        Of the columns, by class and column.
+        Moments of the columns.
     indicators : callable
-        The fitted indicators (m, K) of rows (m, p), with their `kernel`.
+        Returns the fitted indicators (m, K) of rows (m, p); has an attribute `kernel`.
     flexible : FlexibleFit
-        Optimal scoring by them.
+        Optimal scoring by the fitted indicators.
     calibrator : Calibrator or None
-        From fitted indicators to log posteriors under the class proportions; None for normal classes.
+        Maps fitted indicators to log posteriors under the class proportions; None for normal classes.
     """
 
     __slots__ = ()
@@ -112,7 +112,7 @@ class ScoredIndicators(NoLikelihood):
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel."""
+        """Kernel of the fit."""
         kernel: Kernel = self.indicators.kernel
         return kernel
 
@@ -133,12 +133,12 @@ class ScoredIndicators(NoLikelihood):
 
     @property
     def values(self) -> Floats:
-        """Squared canonical correlations (r,) of the axes kept."""
+        """Squared canonical correlations (r,) of the retained axes."""
         return self.flexible.values
 
     @property
     def every_value(self) -> Floats:
-        """Those (K - 1,) of all axes."""
+        """Squared canonical correlations (K - 1,) of all axes."""
         return self.flexible.every_value
 
     @property
@@ -152,42 +152,45 @@ class ScoredIndicators(NoLikelihood):
         return self.flexible.centroids
 
     def variates(self, x: Floats) -> Floats:
-        """Variates (m, r) of rows (m, p); of a row with a missing value, missing."""
+        """Return the variates (m, r) of rows (m, p); NaN for rows with missing values."""
         return self.flexible.variates(x)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The rule under a prior (K,)."""
+        """Return the rule under a prior (K,)."""
         refuse_method(method, "is defined for normal classes")
         if self.calibrator is None:
             return self.flexible.rule(log_prior)
         return CalibratedRule(FittedIndicators(self.indicators), self.calibrator, self.shift(log_prior))
 
     def shift(self, log_prior: Floats) -> Floats:
-        """What a prior adds to log posteriors (K,) under the class proportions."""
+        """Difference (K,) between the log prior and the log class proportions."""
         return np.asarray(log_prior - logs_of_prior(self.moments.counts / self.moments.total))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelLDAFit(ScoredIndicators):
-    """The numbers of a kernel discriminant analysis.
+    """Fitted kernel discriminant analysis with the kernel of all rows.
 
     Attributes
     ----------
+    moments : ClassMoments
+    prior : (K,) float
+    estimated_prior : bool
     rows : KernelRows
-        The rows, with their classes and weights.
+        Rows of the fit with their classes and weights.
     scale : str
-        What the coordinates of columns of numbers are.
+        Kind of coordinates of numeric columns.
     ridge : float
     indicators : KernelExpansion
-        The fitted indicators of the classes (m, K).
+        Fitted indicators (m, K) of the classes.
     flexible : FlexibleFit
-        Optimal scoring by them.
+        Optimal scoring by the fitted indicators.
     left : (n,) float or None
-        One less the leverage of what is left out of each row; None of a fit from a file.
+        One less the leverage of the weight that is left out of each row; None for a loaded fit.
     calibrator : Calibrator or None
-        From fitted indicators to log posteriors under the class proportions; None for normal classes.
+        Maps fitted indicators to log posteriors under the class proportions; None for normal classes.
     ncomp : int or None
-        Axes kept, as asked for.
+        Number of axes to retain; None for all.
     """
 
     moments: ClassMoments
@@ -208,26 +211,35 @@ class KernelLDAFit(ScoredIndicators):
 
     @property
     def state(self) -> KernelState:
-        """What determines the fit."""
+        """Arrays and options from which the fit can be restored."""
         return KernelState.of(self, self.rows, self.indicators.coef, self.indicators.intercept)
 
     def left_out(self, log_prior: Floats) -> Floats:
-        """Scores (n, K) of the rows, each under the fit without it."""
+        """Leave-one-out scores (n, K) of the rows."""
         residuals = residuals_of(self.indicators.coef, self.rows.weights, self.ridge)
         fitted = self.rows.y - residuals / self._known_left()[:, None]
         if self.calibrator is not None:
             scores = self.calibrator.scores(fitted) + self.shift(log_prior)
         else:
             scores = self._left_out_normal(log_prior, fitted)
-        # The fit without the only row of a class has one class less.
+        # Without the only row of a class, the fit has one class less.
         return leave_lone_to_refits(scores, self.rows.y @ self.moments.counts, self.rows.weights)
 
     def left_out_elsewhere(self, log_prior: Floats) -> Callable[[Floats], Floats]:
-        """From rows u (n, p) in standard units, to scores (n, K) under the fits that each row has left out.
+        """Return a function that scores modified rows by leave-one-out fits.
 
-        Row i is a row as it is or with other values; the fit is the one without row i of the table. Its value
-        there is f(u) less what the row's own response adds to it, of a size that makes the response
-        itself its value without the row.
+        Row i is the original row or one with other values; the fit is the one without the original row i. Its
+        fitted value at u is f(u) less the influence of the row's own response, scaled by the leave-one-out
+        residual.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+
+        Returns
+        -------
+        callable
+            From rows u (n, p) in standard units to scores (n, K).
         """
         sample = self.rows
         expansion = self.indicators
@@ -252,27 +264,38 @@ class KernelLDAFit(ScoredIndicators):
         return scores
 
     def predicted(self) -> Floats:
-        """Shares (r,) of the variance of the scores, held, that the fits without each row predict."""
+        """Fractions (r,) of the variance of the class scores, kept fixed, that leave-one-out fits predict."""
         gone = residuals_of(self.indicators.coef, self.rows.weights, self.ridge) / self._known_left()[:, None]
         squares = (gone @ self.scores) ** 2
         return np.asarray(1 - np.average(squares, axis=0, weights=self.rows.weights))
 
     def _left_out_normal(self, log_prior: Floats, fitted: Floats) -> Floats:
-        """Scores (n, K) by normal classes of rows with fitted indicators (n, K), each without itself."""
+        """Leave-one-out scores under normal classes.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        fitted : (n, K) float
+            Leave-one-out fitted indicators.
+
+        Returns
+        -------
+        (n, K) float
+        """
         residuals = residuals_of(self.indicators.coef, self.rows.weights, self.ridge)
         products = class_products(self.rows, residuals)
         parts = self.rows.y, residuals, self._known_left(), self.rows.weights
         return normal_left_out(products, self.moments.counts, parts, self.ncomp, fitted) + log_prior
 
     def _known_left(self) -> Floats:
-        """One less the leverage of what is left out of each row (n,)."""
+        """Return `left`; raise a DataError if the fit was loaded from a file."""
         if self.left is None:
             raise CoreDataError("no_rows_of_file")
         return self.left
 
 
 def class_products(sample: KernelRows, residuals: Floats) -> Floats:
-    """Products Y'WF (K, K) of indicators and fitted indicators of weighted rows."""
+    """Products Y'WF (K, K) of indicators and fitted indicators, from residuals (n, K)."""
     weighted = sample.y if sample.weights is None else sample.weights[:, None] * sample.y
     products = weighted.T @ (sample.y - residuals)
     return np.asarray((products + products.T) / 2)
@@ -285,11 +308,24 @@ def normal_left_out(
     ncomp: int | None,
     fitted: Floats | None = None,
 ) -> Floats:
-    """Scores (n, K), without the prior, of normal classes about centroids that each row has left.
+    """Leave-one-out scores under normal classes, without the prior.
 
-    There are products (K, K) of indicators and fitted indicators and class counts (K,) with all rows, and of
-    the rows indicators and residuals (n, K), one less the leverages (n,), and weights. The scores are of the
-    rows where they are, or of others with fitted indicators (n, K), each by the fit without its row.
+    Parameters
+    ----------
+    whole : (K, K) float
+        Products of indicators and fitted indicators over all rows.
+    counts : (K,) float
+        Class counts of all rows.
+    parts : tuple
+        Indicators (n, K), residuals (n, K), one less the leverages (n,), and weights (n,) or None.
+    ncomp : int or None
+        Number of axes to retain.
+    fitted : (n, K) float or None
+        Leave-one-out fitted indicators of other rows to score; None for the rows themselves.
+
+    Returns
+    -------
+    (n, K) float
     """
     indicators, residuals, left, weights = parts
     n, k = residuals.shape
@@ -309,9 +345,22 @@ def normal_left_out(
 
 
 def _normal_scores(products: Floats, counts: Floats, fitted: Floats, ncomp: int | None) -> Floats:
-    """Scores (m, K) without the prior of rows with fitted indicators (m, K).
+    """Scores under normal classes, without the prior, by a separate fit for each row.
 
-    Each row has its products (K, K) of indicators and fitted values, and its class counts (K,).
+    Parameters
+    ----------
+    products : (m, K, K) float
+        Products of indicators and fitted indicators.
+    counts : (m, K) float
+        Class counts.
+    fitted : (m, K) float
+        Fitted indicators.
+    ncomp : int or None
+        Number of axes to retain.
+
+    Returns
+    -------
+    (m, K) float
     """
     k = counts.shape[1]
     there = counts > 0
@@ -343,7 +392,25 @@ def fit_kernel_lda(
     calibrate: bool = True,
     estimated_prior: bool = True,
 ) -> KernelLDAFit:
-    """The fit of a regression that was chosen, or given."""
+    """Fit a kernel discriminant analysis by a regression that was chosen.
+
+    Parameters
+    ----------
+    chosen : Chosen
+    sample : KernelRows
+        Rows of the fit.
+    moments : ClassMoments
+    prior : (K,) float
+    ncomp : int or None
+        Number of axes to retain.
+    calibrate : bool
+        Whether posteriors come from calibrated leave-one-out fitted values.
+    estimated_prior : bool, default True
+
+    Returns
+    -------
+    KernelLDAFit
+    """
     fit = chosen.fit
     parts = chosen.kernel, chosen.coordinates, chosen.points, fit.coef, fit.intercept
     indicators = KernelExpansion(sample.standard, *parts)
@@ -370,7 +437,24 @@ def optimal_scoring(
     ncomp: int | None,
     estimated_prior: bool,
 ) -> FlexibleFit:
-    """Optimal scoring by fitted indicators, whose products with the indicators are (K, K)."""
+    """Optimal scoring by fitted indicators.
+
+    Parameters
+    ----------
+    indicators : callable
+        Returns the fitted indicators (m, K) of rows.
+    products : (K, K) float
+        Products of indicators and fitted indicators.
+    moments : ClassMoments
+    prior : (K,) float
+    ncomp : int or None
+        Number of axes to retain.
+    estimated_prior : bool
+
+    Returns
+    -------
+    FlexibleFit
+    """
     start = starting_scores(moments.counts)
     return fit_flexible(
         moments, prior, Turned(indicators, start), products @ start,
@@ -380,40 +464,46 @@ def optimal_scoring(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turned:
-    """A function of rows with values (m, K), times a matrix (K, r)."""
+    """Function of rows: values (m, K) of another function times a matrix.
+
+    Attributes
+    ----------
+    function : callable
+    turn : (K, r) float
+    """
 
     function: Callable[[Floats], Floats]
     turn: Floats
 
     def __call__(self, x: Floats) -> Floats:
-        """Values (m, r) of rows x (m, p)."""
+        """Return the values (m, r) for rows x (m, p)."""
         return np.asarray(self.function(x) @ self.turn)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelState:
-    """What determines a fit by a kernel, in addition to its moments and the axes kept.
+    """Arrays and options from which a kernel fit is restored, in addition to its moments and number of axes.
 
     Attributes
     ----------
     kernel : Kernel
     scale : str
-        What the coordinates of columns of numbers are.
+        Kind of coordinates of numeric columns.
     ridge : float
     standard : Standard
-        From columns to standard units.
+        Standardization of the columns.
     u : (n, p) float
-        Rows in standard units.
+        Standardized rows.
     codes : (n,) int
         Classes of the rows.
     weights : (n,) float or None
     factors : tuple of tuple of int
-        Groups of columns that are indicators of the levels of one factor.
+        Positions of the indicator columns of each factor.
     coef : (m, K) float
         Coefficients of the fitted indicators.
     intercept : (K,) float
     calibrator : Calibrator or None
-        From fitted indicators to posteriors.
+        Maps fitted indicators to posteriors.
     """
 
     kernel: Kernel
@@ -430,12 +520,24 @@ class KernelState:
 
     @classmethod
     def of(cls, fit: Any, sample: KernelRows, coef: Floats, intercept: Floats) -> KernelState:
-        """Return the state of a fit, from its sample of rows and its coefficients."""
+        """Collect the state of a fit.
+
+        Parameters
+        ----------
+        fit : KernelLDAFit or FeatureLDAFit
+        sample : KernelRows
+        coef : (m, K) float
+        intercept : (K,) float
+
+        Returns
+        -------
+        KernelState
+        """
         rows = sample.standard, sample.u, sample.codes, sample.weights, sample.factors
         return cls(fit.kernel, fit.scale, fit.ridge, *rows, coef, intercept, fit.calibrator)
 
     def sample(self, n_classes: int, n_columns: int) -> KernelRows:
-        """Return the rows; raise InvalidStateError if parts of a file contradict each other."""
+        """Return the rows; raise InvalidStateError if parts of a stored fit contradict each other."""
         kernel = self.kernel
         if kernel.name not in NAMES or self.scale not in get_args(ScaleName):
             raise InvalidStateError(f"its kernel is {kernel.name!r} on the scale {self.scale!r}")
@@ -470,7 +572,25 @@ class KernelState:
 def expansion_of_state(
     moments: ClassMoments, prior: Floats, state: KernelState, *, estimated_prior: bool, ncomp: int | None
 ) -> KernelLDAFit:
-    """Return the fit with the kernel of all rows; raise InvalidStateError if parts contradict each other."""
+    """Restore the fit with the kernel of all rows.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    state : KernelState
+    estimated_prior : bool
+    ncomp : int or None
+
+    Returns
+    -------
+    KernelLDAFit
+
+    Raises
+    ------
+    InvalidStateError
+        The arguments contradict each other.
+    """
     sample = state.sample(moments.n_classes, moments.n_columns)
     if len(state.coef) != len(sample.u):
         raise InvalidStateError("its rows do not have a coefficient each")
@@ -495,10 +615,17 @@ def expansion_of_state(
 
 
 def _check_fitted(indicators: KernelExpansion, sample: KernelRows, residuals: Floats) -> None:
-    """Raise a DataError unless coefficients of a file are those of a regression on its rows.
+    """Raise InvalidStateError unless stored coefficients are those of a regression on the stored rows.
 
-    The residuals (n, K) that they say are no longer than the indicators, and are those of the fitted values,
-    which a sample of the rows tells.
+    The residuals implied by the coefficients must not exceed the indicators, and must agree with the fitted
+    values of a sample of the rows.
+
+    Parameters
+    ----------
+    indicators : KernelExpansion
+    sample : KernelRows
+    residuals : (n, K) float
+        Residuals implied by the coefficients.
     """
     some = slice(None, None, -(-len(sample.u) // SAMPLE))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -512,7 +639,9 @@ def _check_fitted(indicators: KernelExpansion, sample: KernelRows, residuals: Fl
 
 SAMPLE = 64
 AGREE = 1e-5
-"""Rows of a file whose fitted values are computed, and how far they may be from what the residuals say."""
+"""`SAMPLE` is the number of stored rows whose fitted values are checked, `AGREE` the largest accepted
+difference.
+"""
 
 
 MOST_DEGREE = 10

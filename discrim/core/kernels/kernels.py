@@ -1,4 +1,4 @@
-"""Kernels of rows, and the coordinates that they are taken in.
+"""Kernels of rows, and the coordinates in which they are computed.
 
 *Kernels* of two rows a and b, in coordinates z, with the width s:
 
@@ -7,23 +7,23 @@
     polynomial   (1 + a'b / s^2)^degree
     linear       a'b
     arccos       |a||b| (sin t + (pi - t) cos t) / pi, with t the angle between (a / s, 1) and (b / s, 1) and
-                 | | their lengths: the kernel of order 1 of Cho & Saul (2009, NIPS 22), that of infinitely
-                 many rectified linear units
+                 | | their lengths: the kernel of order 1 of Cho & Saul (2009, NIPS 22), the limit of
+                 infinitely many rectified linear units
 
 All of them are positive semidefinite (Schölkopf & Smola, 2002, Learning with Kernels, sec. 4 and 13).
 
-*Coordinates* of a column of numbers are its values about the mean over their standard deviation over all
-rows (divisor N), or normal scores of its ranks: of a value up to which a share c of the weights lies, with a
-share d of its own, it is the normal quantile of c - d / 2; such scores are put in standard units as well.
-Between the values of the fit scores are interpolated, and beyond them they are those of the ends. On no scale
-they are the values about the mean, all over one number, the root of the mean of their variances.
+*Coordinates* of a numeric column depend on the scale. "sd": values about the mean divided by the standard
+deviation over all rows (divisor N). "ranks": normal scores of the ranks. For a value with weight d, up to
+which a fraction c of the weights lies, the score is the normal quantile of c - d / 2; scores are standardized
+as well. Between the values of the fit scores are interpolated, and outside they equal the scores at the ends.
+"none": values about the mean, all divided by one number, the root of the mean of the variances.
 
-*Categories* have a coordinate a level, 1/sqrt(1 - sum p_l^2) in the row's own level and zero in the others,
-with p the shares of the levels. So squared distances within a factor are all equal, whatever its coding and
-its reference, their mean over pairs of rows is two as it is for a standardized column, and a factor of two
-levels has the distances of the standardized column of zeros and ones. In sums of absolute differences the
-coordinates are taken over sqrt(2), which makes the last true there. A level that no row of the fit has is as
-far from all levels as these are from each other.
+*Categories* have a coordinate for each level, 1/sqrt(1 - sum p_l^2) in the row's own level and zero in the
+others, with p the proportions of the levels. Squared distances within a factor are then all equal, for any
+coding and reference level; their mean over pairs of rows is two, as for a standardized column; and a factor
+of two levels has the distances of the standardized column of zeros and ones. For sums of absolute differences
+the coordinates are divided by sqrt(2), which preserves the last property. An unknown level has equal
+distances to all levels.
 """
 
 from __future__ import annotations
@@ -41,27 +41,38 @@ from discrim.core.errors import CoreDataError
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, slices
 
 KernelName = Literal["gaussian", "laplace", "polynomial", "linear", "arccos"]
-"""Kernels that have a name."""
+"""Names of kernels."""
 
 ScaleName = Literal["sd", "ranks", "categories", "none"]
-"""How columns of numbers become coordinates."""
+"""Methods to convert numeric columns to coordinates."""
 
 WITHOUT_WIDTH = ("linear", "callable")
-"""Kernels that have no width."""
+"""Kernels without a width parameter."""
 
 ABSOLUTE = ("laplace",)
 """Kernels of sums of absolute differences."""
 
 AT_ONCE = 2**18
-"""Kernels that are worked on at once: in the processor's cache they cost less than their exponentials."""
+"""Number of kernel values per block, chosen to fit the processor's cache."""
 
 FEW_VALUES = 10
-"""Different values up to which a column of numbers may be taken for categories."""
+"""Maximum number of distinct values of a numeric column that is converted to categories."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """A kernel with its width; of a function of the user's the name is "callable"."""
+    """Kernel with its parameters.
+
+    Attributes
+    ----------
+    name : str
+        "callable" for a user-defined function.
+    width : float
+    degree : int
+        Degree of the polynomial kernel.
+    function : callable or None
+        User-defined kernel.
+    """
 
     name: str
     width: float = 1.0
@@ -69,7 +80,7 @@ class Kernel:
     function: Callable[[Floats, Floats], Floats] | None = field(default=None, metadata=NOT_STORED)
 
     def matrix(self, a: Floats, b: Floats) -> Floats:
-        """Kernels (m, n) of rows a (m, q) and b (n, q), in coordinates."""
+        """Return the kernel matrix (m, n) of rows a (m, q) and b (n, q), in coordinates."""
         if self.function is not None:
             return _of_function(self.function, a, b)
         out = np.empty((len(a), len(b)))
@@ -79,7 +90,18 @@ class Kernel:
         return out
 
     def products(self, a: Floats, b: Floats, coef: Floats) -> Floats:
-        """Products (m, r) of the kernels of rows a (m, q) and b (n, q) with coefficients (n, r)."""
+        """Multiply the kernel matrix of two sets of rows by coefficients, in blocks.
+
+        Parameters
+        ----------
+        a : (m, q) float
+        b : (n, q) float
+        coef : (n, r) float
+
+        Returns
+        -------
+        (m, r) float
+        """
         step = max(AT_ONCE // len(b), 1)
         out = np.empty((len(a), coef.shape[1]))
         if self.function is not None:
@@ -95,12 +117,21 @@ class Kernel:
         return out
 
     def _fill_with(self, b: Floats) -> Callable[[Floats, Floats], None]:
-        """What writes the kernels (m, n) of rows (m, q) with b (n, q)."""
+        """Return a function that writes the kernel matrix (m, n) of rows (m, q) with b (n, q) to an array."""
         if self.name == "gaussian":
             return partial(_fill_gaussian, self.width, *_right_side(b / self.width))
         return partial(self._fill, b)
 
     def _fill(self, b: Floats, a: Floats, out: Floats) -> None:
+        """Write the kernel matrix of a kernel other than the Gaussian.
+
+        Parameters
+        ----------
+        b : (n, q) float
+        a : (m, q) float
+        out : (m, n) float
+            Overwritten.
+        """
         if self.name == "laplace":
             cdist(a, b, "cityblock", out=out)
             out *= -1.0 / self.width
@@ -122,13 +153,33 @@ class Kernel:
 
 
 def _right_side(b: Floats) -> tuple[Floats, bool]:
-    """Rows (q + 2, n) by which others become exponents, and whether these need no clipping at zero."""
+    """Prepare rows b (n, q) for `_fill_gaussian`.
+
+    Returns
+    -------
+    right : (q + 2, n) float
+        Right factor of the exponents.
+    short : bool
+        Whether rounding of exponents near zero is negligible, which saves clipping.
+    """
     other = _halves(b)
     return np.column_stack([b, np.ones(len(b)), -other]).T, bool(other.max(initial=0.0) < SHORT)
 
 
 def _fill_gaussian(width: float, right: Floats, short: bool, a: Floats, out: Floats) -> None:
-    """Write exp(-|a / width - b|^2 / 2), the exponents a'b - |a|^2 / 2 - |b|^2 / 2 by one product."""
+    """Write exp(-|a / width - b|^2 / 2) to `out`.
+
+    The exponents a'b - |a|^2 / 2 - |b|^2 / 2 are computed by one matrix product.
+
+    Parameters
+    ----------
+    width : float
+    right : (q + 2, n) float
+    short : bool
+        Results of `_right_side`.
+    a : (m, q) float
+    out : (m, n) float
+    """
     a = a / width
     np.matmul(np.column_stack([a, -_halves(a), np.ones(len(a))]), right, out=out)
     if not short:
@@ -137,7 +188,7 @@ def _fill_gaussian(width: float, right: Floats, short: bool, a: Floats, out: Flo
 
 
 SHORT = 1e3
-"""Half the squared length of rows up to which the rounding of an exponent near zero does not matter."""
+"""Half the squared length of rows up to which rounding of exponents near zero is negligible."""
 
 
 def _halves(a: Floats) -> Floats:
@@ -146,10 +197,27 @@ def _halves(a: Floats) -> Floats:
 
 
 def _of_function(function: Callable[[Floats, Floats], Floats], a: Floats, b: Floats) -> Floats:
+    """Call a user-defined kernel and validate its result.
+
+    Parameters
+    ----------
+    function : callable
+    a : (m, q) float
+    b : (n, q) float
+
+    Returns
+    -------
+    (m, n) float
+
+    Raises
+    ------
+    CoreDataError
+        The function raised an exception, or its result has another shape or is not finite.
+    """
     try:
         found = np.asarray(function(a, b), dtype=np.float64)
     except Exception as error:
-        # A function of the user's own may raise anything.
+        # A user-defined function may raise any exception.
         raise CoreDataError("kernel_raised", a=a.shape, b=b.shape, error=str(error)) from error
     if found.shape != (len(a), len(b)):
         raise CoreDataError(
@@ -162,24 +230,29 @@ def _of_function(function: Callable[[Floats, Floats], Floats], a: Floats, b: Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standard:
-    """Columns in standard units: (x - centre) * unit, with the mean and the inverse standard deviation (p,).
+    """Standardization of columns: (x - centre) * unit.
 
-    Of a column that is constant the unit is zero.
+    Attributes
+    ----------
+    centre : (p,) float
+        Means.
+    unit : (p,) float
+        Inverse standard deviations; zero for constant columns.
     """
 
     centre: Floats
     unit: Floats
 
     def of(self, x: Floats) -> Floats:
-        """Rows x (m, p) in standard units."""
+        """Standardize rows x (m, p)."""
         return np.asarray((x - self.centre) * self.unit)
 
 
 def fit_standard(x: Floats, weights: Floats | None) -> Standard:
-    """Standard units of the columns of rows x (n, p), with divisor N."""
+    """Standardization of the columns of rows x (n, p), with divisor N."""
     centre = np.average(x, axis=0, weights=weights)
     gaps = x - centre
-    # In units of the largest gap the squares are doubles, whatever the units of the columns are.
+    # Divide by the largest deviation; squares then stay within float64 for any units of the columns.
     size = np.abs(gaps).max(axis=0)
     varies = (x != x[:1]).any(axis=0)
     squares = np.average((gaps / np.where(varies, size, 1.0)) ** 2, axis=0, weights=weights)
@@ -188,14 +261,24 @@ def fit_standard(x: Floats, weights: Floats | None) -> Standard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryColumns:
-    """Columns that together say a level, at some positions (c,), and the values (L, c) of its levels."""
+    """Columns that together encode the levels of a factor.
+
+    Attributes
+    ----------
+    at : (c,) int
+        Positions of the columns.
+    values : (L, c) float
+        Values of the columns for each level.
+    length : float
+        Coordinate of a row in its own level.
+    """
 
     at: Codes
     values: Floats
     length: float
 
     def coordinates(self, u: Floats) -> Floats:
-        """Coordinates (m, L + 1) of rows u (m, p), the last of them of a level that is not known."""
+        """Return the coordinates (m, L + 1) of rows u (m, p); the last one is for unknown levels."""
         found, inverse = np.unique(u[:, self.at] + 0.0, axis=0, return_inverse=True)
         known = {row.tobytes(): level for level, row in enumerate(self.values)}
         levels = np.array([known.get(row.tobytes(), len(known)) for row in found], dtype=np.intp)
@@ -204,17 +287,17 @@ class CategoryColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coordinates:
-    """From columns in standard units to coordinates.
+    """Map from standardized columns to coordinates.
 
     Attributes
     ----------
     at : (q,) int
-        Positions of the columns of numbers.
+        Positions of the numeric columns.
     knots : tuple of (values, scores)
-        Of normal scores, those of each such column; empty for standard units.
+        Normal scores of the values of each numeric column, for interpolation; empty for other scales.
     categories : tuple of CategoryColumns
     lengths : (q,) float or None
-        Of no scale, what standard units are multiplied by.
+        Factors of the standardized columns on the scale "none".
     """
 
     at: Codes
@@ -223,7 +306,7 @@ class Coordinates:
     lengths: Floats | None = None
 
     def of(self, u: Floats, kernel: str) -> Floats:
-        """Coordinates of rows u (m, p), in standard units, for a kernel."""
+        """Return the coordinates of standardized rows u (m, p) for a kernel."""
         parts = [u[:, self.at]]
         if self.lengths is not None:
             parts = [parts[0] * self.lengths]
@@ -241,7 +324,23 @@ def fit_coordinates(
     factors: Sequence[Sequence[int]] = (),
     unit: Floats | None = None,
 ) -> Coordinates:
-    """Coordinates learnt from rows u (n, p) in standard units (p,); the columns of each factor are one."""
+    """Learn coordinates from rows.
+
+    Parameters
+    ----------
+    u : (n, p) float
+        Standardized rows.
+    weights : (n,) float or None
+    scale : {"sd", "ranks", "categories", "none"}
+    factors : sequence of sequences of int
+        Positions of the columns of each factor.
+    unit : (p,) float or None
+        Inverse standard deviations, for the scale "none".
+
+    Returns
+    -------
+    Coordinates
+    """
     w = np.ones(len(u)) if weights is None else weights
     w = w / w.sum()
     groups = [list(group) for group in factors]
@@ -254,7 +353,7 @@ def fit_coordinates(
     categories = []
     for group in groups:
         values, inverse = np.unique(u[:, np.array(group)] + 0.0, axis=0, return_inverse=True)
-        # Of one level all rows are alike, and another one is as far as in a factor of two even levels.
+        # With a single level use the distance between two equally frequent levels.
         spread = 1 - float((np.bincount(inverse.ravel(), w) ** 2).sum()) if len(values) > 1 else 0.5
         categories.append(CategoryColumns(np.array(group), values, float(1 / np.sqrt(spread))))
     knots = tuple(_normal_scores(u[:, j], w) for j in numbers) if scale == "ranks" else ()
@@ -264,8 +363,8 @@ def fit_coordinates(
 
 
 def _lengths(unit: Floats) -> Floats:
-    """Standard deviations (q,) of columns over the root of the mean of their squares, from their inverses."""
-    # Over the largest, which is the inverse of the smallest unit, squares are doubles.
+    """Standard deviations (q,) relative to their root mean square, from their inverses."""
+    # Divide by the largest standard deviation; squares then stay within float64.
     varies = unit > 0
     shares = np.where(varies, unit.min(where=varies, initial=np.inf) / np.where(varies, unit, 1.0), 0.0)
     mean = float(np.mean(shares[varies] ** 2)) if varies.any() else 1.0
@@ -273,7 +372,19 @@ def _lengths(unit: Floats) -> Floats:
 
 
 def _normal_scores(u: Floats, w: Floats) -> tuple[Floats, Floats]:
-    """Values of a column (n,) in increasing order, and their normal scores in standard units."""
+    """Normal scores of a column.
+
+    Parameters
+    ----------
+    u : (n,) float
+    w : (n,) float
+        Weights that sum to one.
+
+    Returns
+    -------
+    values, scores : (v,) float
+        Distinct values in increasing order, and their standardized scores.
+    """
     values, inverse = np.unique(u, return_inverse=True)
     shares = np.bincount(inverse, w)
     scores = ndtri(np.clip(np.cumsum(shares) - shares / 2, 0.0, 1.0))
@@ -283,13 +394,30 @@ def _normal_scores(u: Floats, w: Floats) -> tuple[Floats, Floats]:
 
 
 def few_valued(u: Floats, factors: Sequence[Sequence[int]]) -> bool:
-    """Whether a column of numbers of rows u (n, p) has three values or more that may be categories."""
+    """Whether a numeric column of rows u (n, p) has at least three but few distinct values."""
     inside = {j for group in factors for j in group}
     return any(2 < len(np.unique(u[:, j])) <= FEW_VALUES for j in range(u.shape[1]) if j not in inside)
 
 
 def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> float:
-    """The median of the distances between rows z (n, q) that differ; a DataError where all are equal."""
+    """Median of the positive distances between rows.
+
+    Parameters
+    ----------
+    z : (n, q) float
+    kernel : str
+        Determines the metric.
+    weights : (n,) float or None
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    CoreDataError
+        All rows are equal.
+    """
     distances = cdist(z, z, "cityblock" if kernel in ABSOLUTE else "euclidean")
     apart = distances > 0
     refuse_equal_rows(different=bool(apart.any()))
@@ -297,13 +425,13 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
         return float(np.median(distances[apart]))
     order = np.argsort(distances[apart], kind="stable")
     passed = np.cumsum(np.outer(weights, weights)[apart][order])
-    # As of repeated rows, whose median is the mean of the two in the middle where these differ.
+    # As for repeated rows, the median is the mean of the two middle values.
     middle = np.searchsorted(passed, passed[-1] * np.array([0.5 - 1e-12, 0.5 + 1e-12]))
     return float(distances[apart][order][middle].mean())
 
 
 def refuse_equal_rows(*, different: bool) -> None:
-    """Raise a DataError where no rows are different."""
+    """Raise a DataError if all rows are equal."""
     if not different:
         raise CoreDataError("equal_rows")
 

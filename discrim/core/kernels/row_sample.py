@@ -1,10 +1,10 @@
-"""An even sample of the different rows of a table, in one pass, whatever its parts and their order.
+"""Uniform sample of the distinct rows of a table, in one pass, independent of chunks and order.
 
-Each row has a key, a hash of its numbers and its class, and the rows of the smallest keys are the sample
-(bottom-k sketches; Cohen & Kaplan, 2007, PODC 26, 225-234). Equal rows have one key and are one row of the
-sample, with the sum of their weights. So the sample of all rows follows from those of their parts, and it
-depends neither on how the rows come in parts, nor on their order, nor on whether a row comes twice or with a
-weight of two.
+Used by kernel methods that learn features from a sample. Each row has a key, a hash of its values and its
+class, and the rows with the smallest keys are the sample (bottom-k sketches; Cohen & Kaplan, 2007, PODC 26,
+225-234). Equal rows have equal keys and are one row of the sample, with the sum of their weights. The sample
+of all rows therefore follows from the samples of chunks. It depends neither on the chunks nor on their order,
+nor on whether a row occurs twice or has a weight of two.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ SHIFT = np.uint64(29)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSample:
-    """The different rows of the smallest keys, in the order of these, up to so many.
+    """Distinct rows with the smallest keys, in the order of the keys.
 
     Attributes
     ----------
     most : int
+        Maximum size.
     keys : (s,) uint64
     x : (s, p) float
     codes : (s,) int
@@ -52,7 +53,7 @@ class RowSample:
     weighted: bool = False
 
     def merge(self, other: RowSample) -> RowSample:
-        """The sample of the rows of both."""
+        """Return the sample of the rows of two samples."""
         keys = np.concatenate([self.keys, other.keys])
         found, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         weights = np.bincount(inverse, np.concatenate([self.weights, other.weights])).astype(np.float64)
@@ -63,7 +64,7 @@ class RowSample:
         return RowSample(self.most, found[: self.most], x, codes, weights[: self.most], weighted)
 
     def first(self, count: int) -> RowSample:
-        """The sample that is no larger than so many rows."""
+        """Reduce the sample to a maximum size."""
         kept = slice(min(count, self.most))
         return replace(
             self, most=min(count, self.most), keys=self.keys[kept], x=self.x[kept], codes=self.codes[kept],
@@ -72,10 +73,20 @@ class RowSample:
 
 
 def row_keys(x: Floats, codes: Codes) -> Keys:
-    """Keys (m,) of rows x (m, p) with their classes (m,)."""
+    """Hash rows with their classes.
+
+    Parameters
+    ----------
+    x : (m, p) float
+    codes : (m,) int
+
+    Returns
+    -------
+    (m,) uint64
+    """
     keys = codes.astype(np.uint64) + ODD[0]
     for column in x.T:
-        # A zero added makes -0.0, which is equal to 0.0, the same bits.
+        # Adding zero converts -0.0 to 0.0, which compare equal but have different bits.
         keys ^= np.ascontiguousarray(column + 0.0).view(np.uint64)
         keys *= ODD[1]
         keys ^= keys >> SHIFT
@@ -86,11 +97,36 @@ def row_keys(x: Floats, codes: Codes) -> Keys:
 
 
 def sampled_rows(blocks: RowBlocks, most: int, n_columns: int) -> RowSample:
-    """The sample of up to so many of the rows of blocks."""
+    """Sample rows.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    most : int
+        Maximum size of the sample.
+    n_columns : int
+
+    Returns
+    -------
+    RowSample
+    """
     return map_reduce(blocks, partial(_sample_of, most=most, n_columns=n_columns), RowSample.merge)
 
 
 def _sample_of(blocks: RowBlocks, *, most: int, n_columns: int) -> RowSample:
+    """Sample the rows of some blocks.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    most : int
+        Maximum size of the sample.
+    n_columns : int
+
+    Returns
+    -------
+    RowSample
+    """
     empty = np.zeros(0)
     found = RowSample(
         most, empty.astype(np.uint64), np.zeros((0, n_columns)), empty.astype(np.intp), empty
