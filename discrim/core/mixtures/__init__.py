@@ -1,1 +1,1 @@
-"""Classes that are mixtures of normals: EM, and the forms of the components' covariances."""
+"""Mixtures of normals within classes: EM, covariance forms, initial partitions and missing values."""

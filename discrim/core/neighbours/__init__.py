@@ -1,1 +1,1 @@
-"""Nearest rows and their votes."""
+"""Nearest neighbours and kernel densities of several columns."""

@@ -10,13 +10,12 @@ Ties of the posterior are broken, in this order, by the nearest of the rows that
 larger prior, and by the order of the levels.
 
 *Leave-one-out* uses one search. Columns are scaled by their standard deviations over all rows, which do not
-depend on the classes. If the prior is the class proportions, they are computed from the other rows; each vote
-then has weight one as before, and the proportions break ties. If the prior is fixed, the weights pi_g / n_g
-of the votes for a row's own class are computed from n_g, not n_g - 1: otherwise the row's own class would
-have heavier votes and win ties. The covariance within classes, for Mahalanobis distance, is computed without
-the row. Without row i of class g, of n_g rows, the scatter W within classes is W - n_g / (n_g - 1) u u', with
-u the row's deviation from its class mean. In coordinates in which the pooled covariance W / f is the
-identity, with
+depend on the classes. Class counts are those without the row: if the prior is the class proportions, each
+vote has weight one as before, and the proportions of the other rows break ties; if the prior is fixed, a vote
+for the row's own class has the weight pi_g / (n_g - 1). The covariance within classes, for Mahalanobis
+distance, is computed without the row. Without row i of class g, of n_g rows, the scatter W within classes is
+W - n_g / (n_g - 1) u u', with u the row's deviation from its class mean. In coordinates in which the pooled
+covariance W / f is the identity, with
 
     a = sqrt(n_g / ((n_g - 1) f)) u   and the leverage   h = a'a <= 1,
 

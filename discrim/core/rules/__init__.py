@@ -1,1 +1,1 @@
-"""From rows to scores, and the scores of rows left out."""
+"""Decision rules: class scores of rows, posteriors, calibration and leave-one-out scores."""

@@ -1,38 +1,39 @@
-"""Posteriors that come true: a map from the scores of a rule to log posteriors, learnt from left-out scores.
+"""Calibration: maps from the scores of a rule to log posteriors, learnt from held-out or left-out scores.
 
-A rule that was fitted to rows is surer of these rows than of others, and the more so the fewer rows it had;
-independence that columns do not have, and normal tails, add to it. What a rule says of rows that it did not
-see tells how far. With t_k the lead of class k over the best class of a row, zero or negative, the maps are
+A rule is overconfident for the rows to which it was fitted, the more so the fewer rows it had; assumptions
+such as independent columns and normal tails add to this. Scores of rows that the rule did not see show how
+much. With t_k the lead of class k over the best class of a row, zero or negative, the maps are
 
     temperature   log p_k = s t_k                              one slope (Guo et al., 2017, ICML, 1321-1330)
-    vector        log p_k = s t_k + b_k                        of two classes Platt's (1999)
+    vector        log p_k = s t_k + b_k                        for two classes Platt's (1999)
     multinomial   log p_k = sum_j W_kj (t_j - mean of t) + b_k
     dirichlet     log p_k = sum_j W_kj ln q_j + b_k            q the posteriors of the temperature (Kull et
                                                                al., 2019, NeurIPS 32, 12295-12305)
 
-up to a number that the classes of a row share. Where the scores contain the log of a prior, a_k, the
-temperature is one of log densities beside it, s (t_k - a_k) + a_k, as it is these that estimates spoil, and
-the others shrink to that. Without one, or with equal ones, it leaves every label as it is.
+up to a constant of each row. If the scores contain the log of a prior, a_k, the temperature multiplies only
+the log densities, s (t_k - a_k) + a_k, because the estimates affect only these, and the other maps shrink
+towards that. Without a prior, or with equal ones, the temperature does not change labels.
 
-*Few rows, and classes that are told apart without error.* The slope of the temperature maximizes l(s) + ln
-I(s) / 2 over s >= 0, I the information of all rows: the prior of Jeffreys, which takes the bias of order 1/n
-from the maximum of the likelihood and has a maximum always (Firth, 1993, Biometrika 80, 27-38). Where n rows
-are all right, and alike, the error that is left is 1/(2n). Platt's targets do as much for one size of lead,
-but rows far from the border, which they call wrong with a chance of 1/(n + 2) like all others, would then
-decide on the slope. The other maps have Jeffreys' prior too, and a ridge towards the temperature: a normal
-prior of each parameter around its value there, which moves the log odds of a usual row by one.
+*Few rows, and perfectly separated classes.* The slope of the temperature maximizes l(s) + ln I(s) / 2 over
+s >= 0, with I the information of all rows: Jeffreys' prior, which removes the bias of order 1/n of the
+maximum-likelihood estimate and always has a maximum (Firth, 1993, Biometrika 80, 27-38). If n rows are
+classified correctly with equal leads, the remaining error is 1/(2n). Platt's targets do the same for one size
+of lead; but rows far from the boundary, whose targets are wrong with probability 1/(n + 2) like all others,
+would then dominate the slope. The other maps also have Jeffreys' prior, and a ridge towards the temperature:
+a normal prior of each parameter around its value there, which moves the log odds of a typical row by one.
 
-*Leads that are too large.* A row of a wrong class that is thousands ahead, as an outlier is under normal
-densities, would alone make every row unsure. Leads are taken as no larger than a ceiling c, t_k = max(t_k,
--c), of those that halve the largest one, where this raises the likelihood more than a test of one parameter
-at five percent lets by chance. A class that the rule holds impossible, a score of minus infinity, is at the
-ceiling. One that it holds impossible for every row, as of a prior of zero, stays so. If a class that is
-possible has no rows, the map is the temperature, which needs none of each class.
+*Leads that are too large.* A misclassified row with a lead of thousands, such as an outlier under normal
+densities, would by itself make the posteriors of all rows uncertain. Leads are truncated at a ceiling c,
+t_k = max(t_k, -c). Candidates are the largest lead and its successive halves; a smaller ceiling is used if it
+raises the likelihood by more than a test of one parameter at the five percent level allows by chance. A class
+with a score of minus infinity is at the ceiling. A class that is impossible for every row, for example
+because its prior is zero, stays impossible. If a possible class does not have rows, the map is the
+temperature, which does not require rows of every class.
 
-*The choice.* Each row's loss by the map without it is approximated by one step of Newton's method from the
-map of all rows, in which the row is left out of gradient and Hessian (Rad & Maleki, 2020, Journal of the
-Royal Statistical Society B 82, 965-996). Of the maps, the first in the order above is taken whose mean log
-loss exceeds the least by no more than one standard error of the difference of the two.
+*Choice of the map.* The loss of each row under the map without it is approximated by one step of Newton's
+method from the map of all rows, with the row left out of gradient and Hessian (Rad & Maleki, 2020, Journal of
+the Royal Statistical Society B 82, 965-996). The first map in the order above is chosen whose mean log loss
+exceeds the smallest by at most one standard error of the difference.
 """
 
 from __future__ import annotations
@@ -50,53 +51,55 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 Kind = Literal["temperature", "vector", "multinomial", "dirichlet"]
 
 KINDS: tuple[Kind, ...] = ("temperature", "vector", "multinomial", "dirichlet")
-"""The maps, the simplest first."""
+"""The maps, in order of increasing complexity."""
 
 MIXING: tuple[Kind, ...] = ("multinomial", "dirichlet")
-"""Those in which the score of a class moves the posteriors of the others apart."""
+"""Maps in which the score of a class affects the log odds between other classes."""
 
 LARGEST_LEAD = 1e8
-"""Times the median lead of the best class over the next beyond which leads are all the same."""
+"""Largest ceiling of leads, as a multiple of the median lead of the best class over the second best."""
 
 GAINED = 1.92
-"""Log-likelihood that a ceiling has to gain: half of the chi-square of one degree of freedom at 5 percent."""
+"""Gain of log-likelihood that a smaller ceiling requires: half the 95% quantile of chi-square with 1 df."""
 
 QUICK = 2.0**29
-"""Products of a step beyond which a map is not among those to choose from."""
+"""Number of multiplications per step above which a map is not considered in the choice."""
 
 MOST = 500
-"""Parameters of a map beyond which it is refused."""
+"""Maximum number of parameters of a map."""
 
 PIECE = 2**21
-"""Numbers of a design that are held at once."""
+"""Number of values of a design that are stored at once."""
 
 LARGEST_LOG = 40.0
-"""Logarithm of a slope, for leads in their unit, beyond which it is zero or infinite."""
+"""Absolute log slope, for leads in their unit, above which the slope is zero or infinite."""
 
 STEPS = 60
-"""Most steps of Newton's method; about eight are enough."""
+"""Maximum number of Newton steps; about eight suffice."""
 
 NEAR = 1e-9
-"""Length of a step, in standard errors and over the root of the rows, at which the search ends."""
+"""Length of a step, in standard errors relative to the root of the number of rows, at which the search
+ends.
+"""
 
 ROUNDED = 1e-12
-"""Share of the log-likelihood by which it may seem to fall because its sum is rounded."""
+"""Relative decrease of the log-likelihood that is attributed to rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibrator:
-    """A map from scores (m, K) of a rule to calibrated log posteriors, up to a number a row.
+    """Map from scores (m, K) of a rule to calibrated log posteriors, up to a constant of each row.
 
     Attributes
     ----------
     kind : {"temperature", "vector", "multinomial", "dirichlet"}
     slope : float
-        What the leads are multiplied by.
+        Factor of the leads.
     ceiling : float
-        The lead beyond which leads are all the same.
+        Leads are truncated at this value.
     mixing : (K, K) float
-        What the centred leads, or the log posteriors, times the slope are multiplied by; the identity for
-        kinds that do not mix classes.
+        Matrix that multiplies the centred leads or log posteriors after the slope; the identity for kinds
+        that do not mix classes.
     intercepts : (K,) float
         Minus infinity for a class that is impossible for every row.
     """
@@ -109,15 +112,25 @@ class Calibrator:
 
     @property
     def mixes(self) -> bool:
-        """Whether there is a matrix."""
+        """Whether the map has a mixing matrix."""
         return self.kind in MIXING
 
     def of_classes(self, keep: Codes) -> Calibrator:
-        """The same map for the classes at some positions (C,)."""
+        """Return the map restricted to the classes at some positions (C,)."""
         return replace(self, mixing=self.mixing[np.ix_(keep, keep)], intercepts=self.intercepts[keep])
 
     def scores(self, scores: Floats) -> Floats:
-        """Log posteriors (m, K) up to a number a row; a row impossible in every class stays so."""
+        """Calibrate scores.
+
+        Parameters
+        ----------
+        scores : (m, K) float
+
+        Returns
+        -------
+        (m, K) float
+            Log posteriors up to a constant of each row. A row that is impossible in every class remains so.
+        """
         there: Mask = np.greater(self.intercepts, -np.inf)
         impossible = np.isneginf(scores[:, there]).all(axis=1)
         with np.errstate(invalid="ignore"):
@@ -139,13 +152,33 @@ def fit_calibrator(
     log_prior: Floats | None = None,
     penalized: bool = True,
 ) -> Calibrator:
-    """The map from scores (n, K) of rows that the rule did not see, of classes (n,), to posteriors.
+    """Fit a map from scores of rows that the rule did not see to log posteriors.
 
-    Rows without a score (NaN) or a class (-1), and rows that are impossible in every class, are left out.
-    Frequency weights (n,) are so many rows. A log prior (K,) is what the scores contain of one. Without the
-    penalties it is the maximum of the likelihood, with no ceiling; a NotSupportedError says that there is
-    none, as where no row is wrong. A DataError refuses scores of no row, and scores that are infinitely
-    large.
+    Parameters
+    ----------
+    scores : (n, K) float
+        Rows with a missing score (NaN), or impossible in every class, are ignored.
+    codes : (n,) int
+        Classes; rows with -1 are ignored.
+    weights : (n,) float or None
+        Frequency weights.
+    kind : {"auto", "temperature", "vector", "multinomial", "dirichlet"}
+    log_prior : (K,) float or None
+        Log prior that the scores contain.
+    penalized : bool
+        If false, maximize the likelihood without penalties and without a ceiling.
+
+    Returns
+    -------
+    Calibrator
+
+    Raises
+    ------
+    CoreDataError
+        All rows are ignored, or scores are infinitely large.
+    CoreNotSupportedError
+        The map has too many parameters, or the unpenalized likelihood does not have a maximum, for example
+        because every row is classified correctly.
 
     Examples
     --------
@@ -168,7 +201,7 @@ def fit_calibrator(
     intercepts[there] = base * (1 - slope)
     tempered = Calibrator("temperature", slope, ceiling, np.eye(len(there)), intercepts)
     if kind == "temperature" or k == 1 or (kind == "auto" and not np.bincount(own, weights, k).all()):
-        # Of a class without rows the other maps would learn that it never occurs.
+        # The other maps would learn that a class without rows never occurs.
         return tempered
     if kind != "auto":
         family = _family(kind, intercepts[there])
@@ -181,6 +214,19 @@ def fit_calibrator(
 
 
 def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes, Floats]:
+    """Select the rows with finite scores and a class.
+
+    Parameters
+    ----------
+    scores : (n, K) float
+    codes : (n,) int
+    weights : (n,) float or None
+
+    Returns
+    -------
+    scores, codes, weights
+        For the selected rows.
+    """
     weights = np.ones(len(codes)) if weights is None else weights
     with np.errstate(invalid="ignore"):
         used = (codes >= 0) & (weights > 0) & (scores.max(axis=1, initial=-np.inf) > -np.inf)
@@ -191,7 +237,7 @@ def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Float
     weights = weights[used]
     if np.isposinf(scores).any():
         raise CoreDataError("infinite_scores", n_rows=int(np.isposinf(scores).any(axis=1).sum()))
-    # A class that is impossible for every other row, and for the rows that have it.
+    # Rows of a class that is impossible for every row.
     lost: Mask = np.asarray(np.isneginf(scores).all(axis=0))[codes]
     if lost.all():
         raise CoreDataError("impossible_rows")
@@ -199,7 +245,7 @@ def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Float
 
 
 def _leads(scores: Floats, ceiling: float) -> Floats:
-    """Scores (m, K) less the largest of the row, none below minus the ceiling."""
+    """Subtract the largest score of each row, and truncate at minus the ceiling."""
     with np.errstate(over="ignore"):
         return np.asarray(np.maximum(scores - scores.max(axis=1, keepdims=True), -ceiling))
 
@@ -210,7 +256,21 @@ def _leads(scores: Floats, ceiling: float) -> Floats:
 def _tempered(
     leads: Floats, base: Floats, codes: Codes, weights: Floats, *, penalized: bool
 ) -> tuple[float, float]:
-    """Slope and ceiling of leads (n, K), which contain a log prior (K,)."""
+    """Fit the temperature.
+
+    Parameters
+    ----------
+    leads : (n, K) float
+    base : (K,) float
+        Log prior that the leads contain.
+    codes : (n,) int
+    weights : (n,) float
+    penalized : bool
+
+    Returns
+    -------
+    slope, ceiling : float
+    """
     if leads.shape[1] == 1:
         return 1.0, 1.0
     finite = -leads[np.isfinite(leads)]
@@ -218,7 +278,7 @@ def _tempered(
     ahead = ahead[np.isfinite(ahead) & (ahead > 0)]
     unit = float(np.median(ahead)) if len(ahead) else float(finite.max(initial=0.0))
     if not unit > 0:
-        # Of a rule that never tells classes apart, or only by what is impossible.
+        # All possible classes of every row have equal scores.
         unit = 1.0
         ceiling = 1.0
     else:
@@ -241,9 +301,26 @@ def _tempered(
 def _slope(
     leads: Floats, base: Floats, codes: Codes, weights: Floats, start: float, *, penalized: bool
 ) -> tuple[float, float]:
-    """The slope of leads (n, K) beside a log prior (K,), in their unit, and its log-likelihood.
+    """Fit the slope of leads.
 
-    Its logarithm is sought from a start.
+    Parameters
+    ----------
+    leads : (n, K) float
+        In their unit, without the log prior.
+    base : (K,) float
+        Log prior, which the slope does not multiply.
+    codes : (n,) int
+    weights : (n,) float
+    start : float
+        Initial log slope.
+    penalized : bool
+        Whether to use Jeffreys' prior.
+
+    Returns
+    -------
+    slope : float
+    llf : float
+        Log-likelihood.
     """
     leads = leads - leads.max(axis=1, keepdims=True)
     own = leads[np.arange(len(codes)), codes]
@@ -287,7 +364,18 @@ def _slope(
 
 
 def _shares(scores: Floats) -> tuple[Floats, Floats]:
-    """Posteriors (m, K) of scores, and the logarithms (m,) of the sums of their exponentials."""
+    """Softmax of scores.
+
+    Parameters
+    ----------
+    scores : (m, K) float
+
+    Returns
+    -------
+    posteriors : (m, K) float
+    logs : (m,) float
+        Log of the sum of exponentials.
+    """
     top = scores.max(axis=1, keepdims=True)
     shares = np.exp(scores - top)
     sums = shares.sum(axis=1, keepdims=True)
@@ -299,7 +387,15 @@ def _shares(scores: Floats) -> tuple[Floats, Floats]:
 
 
 class _Rows(NamedTuple):
-    """Leads (n, K) times the slope, classes (n,) and weights (n,)."""
+    """Rows to which a map is fitted.
+
+    Attributes
+    ----------
+    leads : (n, K) float
+        Leads multiplied by the slope of the temperature.
+    codes : (n,) int
+    weights : (n,) float
+    """
 
     leads: Floats
     codes: Codes
@@ -307,10 +403,12 @@ class _Rows(NamedTuple):
 
 
 def _centred(leads: Floats) -> Floats:
+    """Subtract the mean of each row."""
     return np.asarray(leads - leads.mean(axis=1, keepdims=True))
 
 
 def _logs(leads: Floats) -> Floats:
+    """Log softmax of each row."""
     return np.asarray(leads - _shares(leads)[1][:, None])
 
 
@@ -318,22 +416,27 @@ _FEATURES: dict[str, Callable[[Floats], Floats]] = {"multinomial": _centred, "di
 
 
 class _Family(NamedTuple):
-    """A map that is linear in its parameters.
+    """Map that is linear in its parameters, with the penalized likelihood of its parameters.
 
-    It has the design (m, K, P) of leads, and the parameters (P,) that make it the temperature.
+    Attributes
+    ----------
+    design : callable
+        Design (m, K, P) of leads (m, K).
+    centre : (P,) float
+        Parameters of the temperature, towards which the ridge shrinks.
     """
 
     design: Callable[[Floats], Floats]
     centre: Floats
 
     def pieces(self, rows: _Rows) -> Iterator[tuple[slice, Floats]]:
-        """Rows with their design (m, K, P), as many at a time as are held."""
+        """Yield blocks of rows with their design (m, K, P)."""
         step = max(PIECE // (rows.leads.shape[1] * len(self.centre)), 1)
         for place in slices(len(rows.codes), step):
             yield place, self.design(rows.leads[place])
 
     def squares(self, rows: _Rows) -> Floats:
-        """Mean squares (P,) of the columns of the design of a class, over rows that each have the class."""
+        """Weighted mean, over rows, of the largest squared entry (P,) of the design among the classes."""
         total = np.zeros(len(self.centre))
         for place, design in self.pieces(rows):
             total += rows.weights[place] @ (design**2).max(axis=1)
@@ -365,7 +468,20 @@ class _Family(NamedTuple):
         return gradient, information
 
     def firths(self, rows: _Rows, at: Floats, inverse: Floats) -> Floats:
-        """Gradient (P,) of half the logarithm of the determinant of the information."""
+        """Gradient of Jeffreys' penalty, half the log-determinant of the information.
+
+        Parameters
+        ----------
+        rows : _Rows
+        at : (P,) float
+            Parameters.
+        inverse : (P, P) float
+            Inverse of the information.
+
+        Returns
+        -------
+        (P,) float
+        """
         gradient = np.zeros(len(at))
         for place, design in self.pieces(rows):
             shares = _shares(design @ at)[0]
@@ -377,7 +493,21 @@ class _Family(NamedTuple):
         return gradient
 
     def fitted(self, rows: _Rows, *, penalized: bool) -> tuple[Floats, Floats]:
-        """The parameters (P,) of most penalized likelihood, and the inverse (P, P) of their information."""
+        """Maximize the penalized likelihood.
+
+        Parameters
+        ----------
+        rows : _Rows
+        penalized : bool
+            If false, maximize the likelihood.
+
+        Returns
+        -------
+        at : (P,) float
+            Parameters.
+        inverse : (P, P) float
+            Inverse of their information.
+        """
         if not penalized:
             return self._most_likely(rows)
         squares = self.squares(rows)
@@ -389,14 +519,15 @@ class _Family(NamedTuple):
             value, gradient, _ = self._penalized(rows, ridge, self.centre + root @ moved)
             return -value, -(root.T @ gradient)
 
-        # In standard errors of the start, where Newton's step is the gradient.
+        # Parameters are in standard errors at the start; there the Newton step equals the gradient.
         near = NEAR * float(np.sqrt(max(rows.weights.sum(), 1.0)))
         found = scipy.optimize.minimize(
             lost, np.zeros(len(ridge)), jac=True, method="BFGS", options={"gtol": near, "maxiter": STEPS}
         )
         at = np.asarray(self.centre + root @ found.x)
         _, gradient, inverse = self._penalized(rows, ridge, at)
-        # The search ends where the likelihood is rounded; the gradient has twice the digits.
+        # The search ends when changes of the likelihood are rounding errors; Newton steps by the gradient
+        # are more accurate.
         for _ in range(STEPS):
             step = inverse @ gradient
             _, slope, after = self._penalized(rows, ridge, at + step)
@@ -408,7 +539,22 @@ class _Family(NamedTuple):
         return at, inverse
 
     def _penalized(self, rows: _Rows, ridge: Floats, at: Floats) -> tuple[float, Floats, Floats]:
-        """Penalized log-likelihood, its gradient (P,), and the inverse (P, P) of the information."""
+        """Penalized log-likelihood, its gradient, and the inverse of the information.
+
+        Parameters
+        ----------
+        rows : _Rows
+        ridge : (P,) float
+            Precisions of the normal prior.
+        at : (P,) float
+            Parameters.
+
+        Returns
+        -------
+        value : float
+        gradient : (P,) float
+        inverse : (P, P) float
+        """
         off = at - self.centre
         gradient, information = self.slopes(rows, at)
         information[np.diag_indices(len(at))] += ridge
@@ -418,18 +564,19 @@ class _Family(NamedTuple):
         return value, gradient, (inverse + inverse.T) / 2
 
     def _most_likely(self, rows: _Rows) -> tuple[Floats, Floats]:
-        """The same without a penalty, by Newton's method."""
+        """Maximize the likelihood by Newton's method with step halving."""
         at = self.centre.copy()
         value = -np.inf
         step: Floats = np.zeros(len(at))
         for _ in range(STEPS):
-            # Half the step for as long as it goes down.
+            # Halve the step while the likelihood decreases.
             while (found := self.likelihood(rows, at + step)) < value - ROUNDED * abs(value) and step.any():
                 step = step / 2
             at = at + step
             value = found
             gradient, information = self.slopes(rows, at)
-            # What all classes share moves nothing, and the inverse leaves it where it is.
+            # The likelihood is constant along parameters common to all classes; the pseudo-inverse leaves
+            # them unchanged.
             inverse: Floats = np.linalg.pinv(information, hermitian=True).astype(np.float64)
             step = inverse @ gradient
             if float(gradient @ step) < NEAR**2 * max(float(rows.weights.sum()), 1.0):
@@ -437,7 +584,22 @@ class _Family(NamedTuple):
         raise CoreNotSupportedError("calibration_not_found")
 
     def left_out(self, rows: _Rows, at: Floats, inverse: Floats) -> Floats:
-        """Losses (n,) of rows by the map without one unit of their weight, to one step of Newton's method."""
+        """Approximate leave-one-out losses by one Newton step.
+
+        Parameters
+        ----------
+        rows : _Rows
+            At most one unit of the weight of a row is left out.
+        at : (P,) float
+            Parameters.
+        inverse : (P, P) float
+            Inverse of the information.
+
+        Returns
+        -------
+        (n,) float
+            Log losses.
+        """
         losses = np.empty(len(rows.codes))
         k = rows.leads.shape[1]
         for place, design in self.pieces(rows):
@@ -449,7 +611,7 @@ class _Family(NamedTuple):
             rest = -shares
             rest[own, codes] += 1.0
             spread = (design @ inverse) @ design.transpose(0, 2, 1)
-            # Of the information of a row, diag(p) - pp', from the right.
+            # Multiply by the information of a row, diag(p) - pp', from the right.
             leverage = spread * shares[:, None] - (spread @ shares[:, :, None]) * shares[:, None]
             moved = spread @ (out * rest)[:, :, None]
             scores = scores - np.linalg.solve(np.eye(k) - out[:, :, None] * leverage, moved)[:, :, 0]
@@ -458,7 +620,7 @@ class _Family(NamedTuple):
 
 
 def _family(kind: Kind, intercepts: Floats) -> _Family:
-    """The map of a kind, which is the temperature's with these intercepts (K,)."""
+    """Return the family of a kind of map; `intercepts` (K,) are the ones of the temperature."""
     k = len(intercepts)
 
     def vector(leads: Floats) -> Floats:
@@ -480,30 +642,61 @@ def _family(kind: Kind, intercepts: Floats) -> _Family:
 
 
 def _expanded(tempered: Calibrator, kind: Kind, at: Floats, there: Mask) -> Calibrator:
-    """The map of parameters (P,) of the classes that are there."""
+    """Create the calibrator with parameters of a family.
+
+    Parameters
+    ----------
+    tempered : Calibrator
+        The temperature.
+    kind : {"vector", "multinomial", "dirichlet"}
+    at : (P,) float
+        Parameters for the possible classes.
+    there : (K,) bool
+        Possible classes.
+
+    Returns
+    -------
+    Calibrator
+    """
     k = int(there.sum())
     intercepts = tempered.intercepts.copy()
     mixing = tempered.mixing.copy()
     intercepts[there] = at[-k:] - at[-k:].mean()
     if kind == "vector":
         return replace(tempered, kind=kind, slope=tempered.slope * float(at[0]), intercepts=intercepts)
-    # A row of the parameters is a feature, and a row of the matrix a class.
+    # Rows of the parameters are features; rows of the mixing matrix are classes.
     mixing[np.ix_(there, there)] = at[:-k].reshape(k, k).T
     return replace(tempered, kind=kind, mixing=mixing, intercepts=intercepts)
 
 
 def _chosen(tempered: Calibrator, rows: _Rows, base: Floats, there: Mask, *, penalized: bool) -> Calibrator:
-    """The simplest map whose left-out loss is within a standard error of the least."""
+    """Choose the simplest map whose leave-one-out loss is within one standard error of the smallest.
+
+    Parameters
+    ----------
+    tempered : Calibrator
+        The temperature.
+    rows : _Rows
+    base : (C,) float
+        Log prior that the scores contain, for the possible classes.
+    there : (K,) bool
+        Possible classes.
+    penalized : bool
+
+    Returns
+    -------
+    Calibrator
+    """
     n, k = rows.leads.shape
     found: list[tuple[Calibrator, Floats]] = []
     for kind in KINDS[1:]:
         family = _family(kind, tempered.intercepts[there])
         p = len(family.centre)
-        # Of two classes the multinomial is the vector, with more parameters for the same.
+        # For two classes the multinomial map is the vector map with redundant parameters.
         if (kind == "multinomial" and k == 2) or p > MOST or float(n) * k * p**2 > QUICK:
             continue
         if not found:
-            # A temperature moves along one line of the parameters of a vector.
+            # The temperature is a one-parameter subfamily of the vector map.
             along = np.append(1.0, -tempered.slope * base)
             information = along @ family.slopes(rows, family.centre)[1] @ along
             information += family.squares(rows)[0] if penalized else 0.0

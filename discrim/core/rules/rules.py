@@ -1,17 +1,18 @@
 """Decision rules: from rows to class scores, and from scores to posteriors.
 
-A rule's scores are log posteriors up to a constant of the row, so that labels, log posteriors, posteriors and
-expected costs follow from scores alone. Rows come as x (m, p); everything inside works on columns (p, m), the
-layout of a table. Scores (m, K) lie in memory class by class where classes are few, row by row where they are
-many: the longer side is the fast one.
+The scores of a rule are log posteriors up to a constant of each row; labels, log posteriors, posteriors and
+expected costs follow from scores alone. Rows are arrays x (m, p); internally functions work on columns (p,
+m), the layout of a table. Scores (m, K) are stored class by class if there are few classes and row by row if
+there are many, with the longer axis contiguous.
 
-*Sparse rows.* A linear score of x = b + s is that of the base b plus s'coef, and a product with s costs as
-much as is stored. The multinomials of naive Bayes do the same with logarithms of probabilities. Other rules
-take rows that are written out.
+*Sparse rows.* A linear score of x = b + s is the score of the base b plus s'coef, and the cost of a product
+with s is proportional to the number of stored values. Multinomial naive Bayes uses the same decomposition
+with log probabilities. Other rules require dense rows.
 
 *Planes* (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, sec. 4.5). The signed
-distance of x from the plane n'x + c = 0 is (n'x + c)/|n|, positive on the side n points to; the foot of the
-perpendicular from x is x less this many unit normals; the distance of the plane from the origin is |c|/|n|.
+distance of x from the plane n'x + c = 0 is (n'x + c)/|n|, positive on the side to which n points; the foot of
+the perpendicular from x is x less this many unit normals; the distance of the plane from the origin is
+|c|/|n|.
 """
 
 from __future__ import annotations
@@ -35,22 +36,26 @@ MANY_CLASSES = 64
 
 FEW_CLASSES = 16
 SHORT = 2**19
-"""Classes for which products of rows that lie row by row are best kept short, and their multiplications."""
+"""For up to `FEW_CLASSES` classes, products of rows stored row by row are computed in blocks of about
+`SHORT` multiplications, which is faster.
+"""
 
 ALONE = 2**18
 LEAST_PANEL = 32
-"""Multiplications up to which OpenBLAS takes one thread, and the fewest classes of a product of so few."""
+"""`ALONE` is the number of multiplications up to which OpenBLAS uses one thread; larger products are split
+into panels of at least `LEAST_PANEL` classes.
+"""
 
 NO_WEIGHT = -746.0
 """Logarithm whose exponential underflows to zero; computing such exponentials is slow."""
 
 MOST_MOVES = 4
-"""Times that a row may turn out to be nearest to another crowd than it seemed from farther away."""
+"""Maximum number of times that a row is scored again because its best class belongs to another crowd."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearRule:
-    """A rule with the scores z'coef + intercept, where z = (x - origin) * scale.
+    """Decision rule with scores z'coef + intercept, z = (x - origin) * scale.
 
     Attributes
     ----------
@@ -68,7 +73,7 @@ class LinearRule:
     crowds: tuple[Crowd, ...] = ()
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
         scores = self._products(x)
         scores += self.intercept
         return self._crowds_scored(x, scores) if self.crowds else scores
@@ -94,7 +99,18 @@ class LinearRule:
         return products.T
 
     def _crowds_scored(self, x: Floats, scores: Floats) -> Floats:
-        """Return scores (m, K) in which the classes near the best one of each row are scored by its crowd."""
+        """Score the classes near the best class of each row again by the rule of its crowd.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        scores : (m, K) float
+            Modified in place.
+
+        Returns
+        -------
+        (m, K) float
+        """
         home = np.full(scores.shape[1], -1)
         for i, crowd in enumerate(self.crowds):
             home[crowd.covered] = i
@@ -125,9 +141,9 @@ class Crowd:
     Attributes
     ----------
     covered : (c,) int
-        Classes for which this crowd has all close classes.
+        Classes for which this crowd contains all close classes.
     members : (k,) int
-        Classes that are close to those covered.
+        Classes that are close to the covered ones.
     rule : LinearRule or OtherRule
         Rule of the members.
     """
@@ -139,9 +155,14 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nearest:
-    """Squared distances to class means in one metric, as the one to the nearest mean plus differences.
+    """Squared distances to class means in one metric, as the distance to the nearest mean plus differences.
 
-    The rule has the scores -D2_k / 2, up to a constant of each row. The other fields are those of `Means`.
+    Attributes
+    ----------
+    rule : LinearRule
+        Rule with scores -D2_k / 2, up to a constant of each row.
+    centres, rests, whiten
+        Fields of `gaussian.Means`.
     """
 
     rule: LinearRule
@@ -150,7 +171,7 @@ class Nearest:
     whiten: Callable[[Floats], Floats]
 
     def squared(self, x: Floats) -> Floats:
-        """Distances (K, m) of rows x (m, p)."""
+        """Return the squared distances (K, m) of rows x (m, p)."""
         scores = self.rule.scores(x)
         best = np.argmax(scores, axis=1)
         rows = np.arange(len(x))
@@ -164,10 +185,18 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distances:
-    """Squared Mahalanobis distances to class means (K, p) in the coordinates z = (x - origin) * scale.
+    """Squared Mahalanobis distances to class means, in the coordinates z = (x - origin) * scale.
 
-    There is one covariance for all classes, and then it may have what is nearest, or one for each; the origin
-    (p,) is common to the classes, or one for each (K, p) where each has its covariance.
+    Attributes
+    ----------
+    origin : (p,) or (K, p) float
+        Common origin, or one for each class if each class has a covariance.
+    scale : (p,) float
+    means : (K, p) float
+    covariances : tuple of Covariance
+        One for all classes, or one for each class.
+    nearest : Nearest or None
+        More accurate computation for a common covariance.
     """
 
     origin: Floats
@@ -177,12 +206,12 @@ class Distances:
     nearest: Nearest | None = None
 
     def squared(self, x: Floats) -> Floats:
-        """Distances (K, m) of rows x (m, p)."""
+        """Return the squared distances (K, m) of rows x (m, p)."""
         if self.nearest is not None:
             return self.nearest.squared(x)
         distances = np.empty((len(self.means), len(x)))
         if x.strides[0] > x.strides[1]:
-            x = np.ascontiguousarray(x.T).T  # Turned once, not for each class.
+            x = np.ascontiguousarray(x.T).T  # Transpose once, not for each class.
         for k, covariance in enumerate(self.covariances):
             z = standard_columns(x, self.origin[k], self.scale)
             z -= self.means[k][:, None]
@@ -192,14 +221,20 @@ class Distances:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GaussianRule:
-    """Scores constant_k - factor_k D2_k / 2: normal log densities and their debiased form."""
+    """Decision rule with scores constant_k - factor_k D2_k / 2: normal log densities and their debiased form.
+
+    Attributes
+    ----------
+    distances : Distances
+    constant, factor : (K,) float
+    """
 
     distances: Distances
     constant: Floats
     factor: Floats
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
         scores = self.distances.squared(x)
         scores *= -0.5 * self.factor[:, None]
         scores += self.constant[:, None]
@@ -208,7 +243,13 @@ class GaussianRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudentRule:
-    """Scores constant_k - power_k log(1 + D2_k / spread_k): predictive densities."""
+    """Decision rule with scores constant_k - power_k log(1 + D2_k / spread_k): predictive densities.
+
+    Attributes
+    ----------
+    distances : Distances or Nearest
+    constant, power, spread : (K,) float
+    """
 
     distances: Distances | Nearest
     constant: Floats
@@ -216,7 +257,7 @@ class StudentRule:
     spread: Floats
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
         scores = self.distances.squared(x)
         scores /= self.spread[:, None]
         np.log1p(scores, out=scores)
@@ -226,20 +267,31 @@ class StudentRule:
 
 
 class MarginalColumns(Protocol):
-    """Columns that are independent of the others within classes."""
+    """Protocol of columns that are independent of the other columns within classes."""
 
     def log_densities(self, x: Floats) -> Floats:
-        """Log densities (K, m) of rows x (m, p), of the columns that are not missing (NaN)."""
+        """Log densities (K, m) of rows x (m, p), summed over the columns that are not missing (NaN)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndependentRule:
-    """Scores of columns that are independent within classes, missing ones (NaN) integrated out.
+    """Decision rule for columns that are independent within classes.
 
-    The density of a row without some of its columns is that of the others; without any, the score is the log
-    prior. A row that is impossible in a class scores minus infinity there, and where a rule `has_ends` it may
-    be so in every class. The normal rule is of complete rows, of the columns at some positions (q,), with a
-    diagonal covariance for each class; its constants contain the log prior.
+    Missing values (NaN) are integrated out: the density of a row is the product over its observed columns; if
+    all are missing, the score is the log prior. The score is minus infinity if a row is impossible in a
+    class.
+
+    Attributes
+    ----------
+    has_ends : bool
+        A row can be impossible in every class.
+    log_prior : (K,) float
+    normal : GaussianRule or None
+        Rule of the normal columns for complete rows, with a diagonal covariance for each class; its constants
+        include the log prior.
+    positions : (q,) int
+        Positions of the normal columns.
+    others : tuple of MarginalColumns
     """
 
     has_ends: ClassVar[bool] = True
@@ -250,7 +302,7 @@ class IndependentRule:
     others: tuple[MarginalColumns, ...] = ()
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
         if self.normal is None:
             scores = np.repeat(self.log_prior[:, None], len(x), axis=1)
         else:
@@ -261,6 +313,7 @@ class IndependentRule:
         return np.asarray(scores.T)
 
     def _normal_scores(self, rule: GaussianRule, x: Floats) -> Floats:
+        """Scores (m, K) by the normal columns x (m, q); missing values are integrated out."""
         scores = rule.scores(x)
         rows = np.flatnonzero(np.isnan(x).any(axis=1))
         if not len(rows):
@@ -277,24 +330,30 @@ class IndependentRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartRule:
-    """A rule of the columns at some positions (q,)."""
+    """Decision rule that uses the columns at some positions.
+
+    Attributes
+    ----------
+    rule : Rule
+    keep : (q,) int
+    """
 
     rule: Rule
     keep: NDArray[np.intp]
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
         return self.rule.scores(np.take(x.T, self.keep, axis=0).T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleOfClasses:
-    """A rule of the classes at some positions; the scores of the other classes are minus infinity.
+    """Decision rule for some of K classes; the scores of the other classes are minus infinity.
 
     Attributes
     ----------
     rule : Rule or None
-        Rule of these classes; None if there is one class only, which is predicted for every row.
+        Rule of these classes; None for a single class, which is predicted for every row.
     present : (C,) int
         Positions of the classes among all K.
     n_classes : int
@@ -306,17 +365,17 @@ class RuleOfClasses:
     n_classes: int
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
         out = np.full((len(x), self.n_classes), -np.inf)
         out[:, self.present] = 0.0 if self.rule is None else self.rule.scores(x)
         return out
 
 
 class OtherRule(Protocol):
-    """A rule of another module."""
+    """Protocol of decision rules that are defined in other modules."""
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
 
 
 Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | PartRule | RuleOfClasses | OtherRule
@@ -324,7 +383,16 @@ Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | PartRule | Ru
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibratedRule:
-    """A rule whose scores a calibrator maps to calibrated log posteriors, to which a shift (K,) is added."""
+    """Decision rule whose scores are calibrated.
+
+    Attributes
+    ----------
+    rule : Rule
+    calibrator : OtherRule
+        Maps scores to calibrated log posteriors.
+    shift : (K,) float
+        Added to the log posteriors, for another prior.
+    """
 
     rule: Rule
     calibrator: OtherRule
@@ -332,16 +400,22 @@ class CalibratedRule:
 
     @property
     def has_ends(self) -> bool:
-        """Whether a row may be impossible in every class."""
+        """Whether a row can be impossible in every class."""
         return bool(getattr(self.rule, "has_ends", False))
 
     def scores(self, x: Floats) -> Floats:
-        """Log posteriors (m, K) of rows x (m, p), up to a number a row."""
+        """Return the log posteriors (m, K) of rows x (m, p), up to a constant of each row."""
         return np.asarray(self.calibrator.scores(self.rule.scores(x)) + self.shift)
 
 
 class NoLikelihood:
-    """Estimates of a model that maximizes no likelihood, with the reasons of the errors."""
+    """Base class of estimates of models without a likelihood.
+
+    Attributes
+    ----------
+    no_likelihood, no_parameters : str
+        Reasons of the errors.
+    """
 
     __slots__ = ()
 
@@ -349,30 +423,37 @@ class NoLikelihood:
     no_parameters: ClassVar[str]
 
     def llf(self) -> NoReturn:
-        """Not there: raises NotSupportedError."""
+        """Raise NotSupportedError: the model does not have a likelihood."""
         raise CoreNotSupportedError(self.no_likelihood)
 
     def df_model(self) -> NoReturn:
-        """Not there: raises NotSupportedError."""
+        """Raise NotSupportedError: the model does not have a number of parameters."""
         raise CoreNotSupportedError(self.no_parameters)
 
 
 def refuse_method(method: str, why: str) -> None:
-    """Raise a NotSupportedError where a rule that is the plug-in rule only is asked for by another method."""
+    """Raise NotSupportedError unless the method of the posteriors is "plugin"."""
     if method != "plugin":
         raise CoreNotSupportedError("plugin_only", method=method, cause=why)
 
 
 def logs_of_prior(prior: Floats) -> Floats:
-    """Logarithms (K,) of a prior (K,), minus infinity for one of zero."""
+    """Log of a prior (K,); minus infinity for zero."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(prior))
 
 
 def log_posteriors(scores: Floats) -> Floats:
-    """Log posteriors (m, K) of scores (m, K), by log-sum-exp a row.
+    """Log posteriors of scores, by log-sum-exp.
 
-    A missing row stays missing; so is one whose every score is minus infinity: its posterior is 0/0.
+    Parameters
+    ----------
+    scores : (m, K) float
+
+    Returns
+    -------
+    (m, K) float
+        NaN for a row with a missing score, or with scores of minus infinity in every class (0/0).
 
     Examples
     --------
@@ -386,31 +467,60 @@ def log_posteriors(scores: Floats) -> Floats:
 
 
 def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
-    """Posteriors (m, K) of scores (m, K); each row sums to one, or is missing as in `log_posteriors`.
+    """Posteriors of scores.
 
-    With a place for them, the scores are worked on where they are and do not stay.
+    Parameters
+    ----------
+    scores : (m, K) float
+        Overwritten if `out` is set.
+    out : (m, K) float or None
+        Array for the result.
+
+    Returns
+    -------
+    (m, K) float
+        Each row sums to one, or is NaN as in `log_posteriors`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         weights = np.subtract(scores, scores.max(axis=1, keepdims=True), out=None if out is None else scores)
     if weights.min(initial=0.0) < NO_WEIGHT:
         np.putmask(weights, weights < NO_WEIGHT, -np.inf)
     np.exp(weights, out=weights)
-    # Of many classes by no product, for which threads would wait for each other.
+    # With many classes avoid a matrix product, in which threads would wait for each other.
     many = weights.shape[1] > MANY_CLASSES
     sums = weights.sum(axis=1) if many else weights @ np.ones(weights.shape[1])
     return np.asarray(np.multiply(weights, 1 / sums[:, None], out=weights if out is None else out))
 
 
 def log_odds_against(scores: Floats, at: int) -> Floats:
-    """Log odds (m, K) of the classes against one of them; a row impossible in that one keeps its scores."""
+    """Log odds of the classes against one of them.
+
+    Parameters
+    ----------
+    scores : (m, K) float
+    at : int
+        Position of the reference class.
+
+    Returns
+    -------
+    (m, K) float
+        The scores, for a row that is impossible in the reference class.
+    """
     own = scores[:, at : at + 1]
     return np.asarray(scores - np.where(np.isneginf(own), 0.0, own))
 
 
 def best_class(scores: Floats) -> NDArray[np.intp]:
-    """Position of the largest score in each row of (m, K), the first of equals.
+    """Position of the largest score in each row; ties go to the first class.
 
-    It is -1 for a missing row, and for one whose every score is minus infinity.
+    Parameters
+    ----------
+    scores : (m, K) float
+
+    Returns
+    -------
+    (m,) int
+        -1 for a row with a missing score, or with scores of minus infinity in every class.
     """
     if scores.shape[1] > FEW_CLASSES:
         rows = np.ascontiguousarray(scores)
@@ -427,25 +537,37 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
 
 
 def joint_scores(log_densities: Floats, prior: Floats) -> Floats:
-    """Scores (m, K): logarithms of prior times density."""
+    """Scores (m, K): log of prior times density."""
     with np.errstate(divide="ignore"):
         return np.asarray(log_densities + np.log(prior))
 
 
 def least_cost_codes(scores: Floats, costs: Floats) -> Codes:
-    """The class of least expected cost of each row of scores (m, K), the first of equals; -1 without any."""
+    """Class with the smallest expected cost in each row; ties go to the first class.
+
+    Parameters
+    ----------
+    scores : (m, K) float
+    costs : (K, K) float
+        Cost of predicting the class of the column for the class of the row.
+
+    Returns
+    -------
+    (m,) int
+        -1 for a row without valid scores.
+    """
     if counts_errors(costs):
         return best_class(scores)
     return best_class(-(np.exp(log_posteriors(scores)) @ costs))
 
 
 def counts_errors(costs: Floats) -> bool:
-    """Whether every error costs one, and nothing else does."""
+    """Whether all errors cost one and correct predictions nothing."""
     return bool((costs == 1 - np.eye(len(costs))).all())
 
 
 def least_losses(joint: Floats, costs: Floats) -> Floats:
-    """The least expected cost (m,) of rows of probabilities (m, K)."""
+    """Smallest expected costs (m,) for joint probabilities (m, K) of rows and classes."""
     if not counts_errors(costs):
         return np.asarray((joint @ costs).min(axis=1))
     rest = joint.copy()
@@ -454,7 +576,7 @@ def least_losses(joint: Floats, costs: Floats) -> Floats:
 
 
 def takes_stored(rule: Rule) -> bool:
-    """Whether a rule gives scores from what is stored of rows."""
+    """Whether a rule can score sparse rows from their stored values."""
     if isinstance(rule, PartRule):
         return takes_stored(rule.rule)
     if isinstance(rule, IndependentRule):
@@ -463,7 +585,19 @@ def takes_stored(rule: Rule) -> bool:
 
 
 def stored_scores(rule: Rule, rows: SparseRows) -> Floats:
-    """Scores (m, K) of sparse rows without missing values, by a rule that `takes_stored`."""
+    """Score sparse rows without missing values.
+
+    Parameters
+    ----------
+    rule : Rule
+        `takes_stored` is true for it.
+    rows : SparseRows
+        Shape (m, p).
+
+    Returns
+    -------
+    (m, K) float
+    """
     if isinstance(rule, PartRule):
         return stored_scores(rule.rule, rows.columns(rule.keep))
     if isinstance(rule, IndependentRule):
@@ -480,10 +614,16 @@ def stored_scores(rule: Rule, rows: SparseRows) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plane:
-    """The plane on which normal'(x - point) + value is zero.
+    """Plane of the points x with normal'(x - point) + value = 0.
 
-    A point close to the rows keeps the digits that an offset of the data would cost; the value is that at the
-    point.
+    A reference point close to the rows avoids the loss of digits by a large offset.
+
+    Attributes
+    ----------
+    normal : (p,) float
+    point : (p,) float
+    value : float
+        Value of the linear function at the point.
 
     Examples
     --------
@@ -505,7 +645,7 @@ class Plane:
 
     @property
     def offset(self) -> float:
-        """The c of normal'x + c."""
+        """The constant c of normal'x + c."""
         return self.value - float(self.normal @ self.point)
 
     @property
@@ -514,9 +654,9 @@ class Plane:
         return abs(self.offset) / self.length
 
     def distances(self, x: Floats) -> Floats:
-        """Signed distances (m,) of rows (m, p), positive where the normal points to."""
+        """Signed distances (m,) of rows (m, p), positive on the side to which the normal points."""
         return np.asarray(((x - self.point) @ self.normal + self.value) / self.length)
 
     def feet(self, x: Floats) -> Floats:
-        """The points (m, p) of the plane nearest to rows (m, p)."""
+        """Nearest points (m, p) of the plane to rows (m, p)."""
         return np.asarray(x - np.outer(self.distances(x), self.normal / self.length))
