@@ -1,1 +1,1 @@
-"""Numbers of models whose columns are independent within classes."""
+"""Naive Bayes and nearest shrunken centroids: models with independent columns within classes."""

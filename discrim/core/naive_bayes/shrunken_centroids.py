@@ -1,22 +1,22 @@
-"""The numbers of nearest shrunken centroids, and the pure function that fits them.
+"""Nearest shrunken centroids: the fitted model, the function that fits it, and leave-one-out scores.
 
 Theory (Tibshirani, Hastie, Narasimhan & Chu, 2002, PNAS 99, 6567-6572; 2003, Statistical Science 18,
-104-117). With m_kj the mean of column j in class k, m_j that of all rows, s_j the standard deviation within
-classes (divisor N - K) and s_0 an offset that keeps columns of little spread from standing out,
+104-117). With m_kj the mean of column j in class k, m_j the mean over all rows, s_j the standard deviation
+within classes (divisor N - K) and s_0 an offset that keeps columns of small variance from dominating,
 
     d_kj = (m_kj - m_j) / (M_k (s_j + s_0)),   M_k = sqrt(1/n_k - 1/N),
 
 is a t statistic of class k against all rows. Shrinking it, d'_kj = sign(d_kj) max(|d_kj| - threshold, 0),
-and undoing the standardization gives the centroids m'_kj = m_j + M_k (s_j + s_0) d'_kj; a column whose
-d'_kj are all zero has no part in the rule, which is that of the least standardized distance,
+and undoing the standardization yields the centroids m'_kj = m_j + M_k (s_j + s_0) d'_kj. A column whose
+d'_kj are all zero does not affect the rule, which minimizes the standardized distance, with scores
 
     ln prior_k - sum_j ((x_j - m'_kj) / (s_j + s_0))^2 / 2.
 
-The variance of m_kj - m_j is s^2 (1/n_k - 1/N), since m_k is a part of m: hence the minus sign, as in the
+The variance of m_kj - m_j is s^2 (1/n_k - 1/N), because m_j includes class k: hence the minus sign, as in the
 second paper, in R's pamr and in scikit-learn. The first paper prints a plus.
 
-The sum over the columns that are gone and the square of a row are common to the classes: what is left is
-linear in the row. A row's leave-one-out scores come from moments less that row, in K p operations.
+The sum over the removed columns and the square of a row are equal for all classes; the remaining score is
+linear in the row. A row's leave-one-out scores follow from moments without that row, in K p operations.
 """
 
 from __future__ import annotations
@@ -36,29 +36,36 @@ from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, refus
 Offset = float | Literal["median"]
 
 PIECE = 2**18
-"""Numbers of a column-by-row array that leave-one-out has in memory at once."""
+"""Number of values of a column-by-row array per block in leave-one-out."""
 
 AT_ONCE = 2**16
-"""Numbers of a column-by-class or row-by-class array of several thresholds."""
+"""Number of values of a column-by-class or row-by-class array for several thresholds per block."""
 
 FEW_SQUARES = 1e-3
-"""Share of a column's sum of squares that a row may leave before the difference has lost digits."""
+"""Fraction of a column's sum of squares that has to remain without a row for an accurate difference."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShrunkenFit(NoLikelihood):
-    """The numbers of nearest shrunken centroids.
+    """Fitted nearest shrunken centroids.
 
     Attributes
     ----------
-    offset, added : float or "median", float
-        s_0, for which the word stands for the median of s_j, and its value.
+    moments : ClassMoments
+        Diagonal moments.
+    prior : (K,) float
+    estimated_prior : bool
+    threshold : float
+    offset : float or "median"
+        s_0; "median" uses the median of s_j.
     centre : (p,) float
         Mean of all rows, in z about the origin of the moments.
     sd : (p,) float
         s_j, in the units of the data.
+    added : float
+        Value of s_0.
     differences : (K, p) float
-        d_kj; zero where s_j + s_0 is.
+        d_kj; zero if s_j + s_0 is zero.
     errors : (K,) float
         M_k.
     """
@@ -80,25 +87,25 @@ class ShrunkenFit(NoLikelihood):
 
     @property
     def unit(self) -> Floats:
-        """s_j + s_0 (p,), in units of z; infinite where the offset leaves a column no part."""
+        """s_j + s_0 (p,), in units of z; infinite if the offset removes a column from the rule."""
         return _unit(self.sd, self.added, self.moments.scale)
 
     def shrunken(self, threshold: float | None = None) -> Floats:
-        """The differences (K, p) shrunk by the fit's threshold, or by another."""
+        """Differences d'_kj (K, p), shrunk by the fit's threshold or by another."""
         return _soft(self.differences, self.threshold if threshold is None else threshold)
 
     def reach(self) -> Floats:
-        """Largest |d_kj| (p,) of each column: the threshold at which it is gone."""
+        """Largest |d_kj| (p,) of each column, the threshold at which it is removed."""
         return np.asarray(np.abs(self.differences).max(axis=0))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """The decision rule under a prior (K,)."""
+        """Return the decision rule under a prior (K,)."""
         refuse_method(method, "is not defined for shrunken centroids")
         origin = self.moments.origin + self.centre / self.moments.scale
         return nearest_mean_rule(self._centroids(origin), origin, log_prior)
 
     def of_columns(self, log_prior: Floats, keep: Codes) -> LinearRule:
-        """The rule of some columns (q,), the others integrated out."""
+        """Return the rule for some columns (q,), with the others integrated out."""
         origin = self.moments.origin + self.centre / self.moments.scale
         means = self._centroids(origin)
         weights = self._weights()[keep, None]
@@ -108,19 +115,19 @@ class ShrunkenFit(NoLikelihood):
         return nearest_mean_rule(some, origin[keep], log_prior)
 
     def _weights(self) -> Floats:
-        """What the columns (p,) are multiplied by; zero where the differences are all gone."""
+        """Factors (p,) of the columns in the distance; zero if a column is removed."""
         gone = np.abs(self.differences) <= self.threshold
         unit = self.unit
         return np.divide(1.0, unit, out=np.zeros_like(unit), where=~gone.all(axis=0))
 
     def _centroids(self, origin: Floats) -> Means:
-        """The centroids in units of the scales; a column whose differences are all gone has no part."""
+        """Shrunken centroids with the metric of the distance; removed columns have weight zero."""
         moments = self.moments
         unit = self.unit
-        # The class mean less the threshold has digits that a sum of the differences has not.
+        # The class mean less the threshold is more accurate than the mean plus the shrunken difference.
         gone = np.abs(self.differences) <= self.threshold
         with np.errstate(invalid="ignore"):
-            # Of an infinite unit the differences are zero, and gone.
+            # If the unit is infinite, the differences are zero and the column is removed.
             moved = moments.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
         weights = self._weights()[:, None]
         moved = np.where(gone, self.centre - (origin - moments.origin) * moments.scale, moved)
@@ -130,11 +137,17 @@ class ShrunkenFit(NoLikelihood):
         return Means(centres, rests, moments.scale, lambda z: z * weights, lambda y: y * weights)
 
     def without_scale(self) -> list[Dependency]:
-        """Columns that do not vary within classes, where no offset makes up for it."""
+        """Columns that do not vary within classes, if the offset is zero."""
         return [] if self.added > 0 else dependencies(self.moments, diagonal=True)
 
     def refit(self, moments: ClassMoments) -> ShrunkenFit | None:
-        """The same model of other rows, with the same prior; None where a class or a scale is missing."""
+        """Fit the same model to other moments, with the same prior.
+
+        Returns
+        -------
+        ShrunkenFit or None
+            None if a class is empty or a column does not vary within classes and the offset is zero.
+        """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
         threshold = self.threshold
@@ -144,12 +157,12 @@ class ShrunkenFit(NoLikelihood):
         return None if fit.without_scale() else fit
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them, of the same threshold."""
+        """Return the function that computes leave-one-out scores with the same threshold."""
         return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
 
 
 def _unit(sd: Floats, added: float, scale: Floats) -> Floats:
-    """s_j + s_0 in units of z; what is beyond doubles is infinite, and its column has no part."""
+    """s_j + s_0 in units of z; infinite on overflow, which removes the column from the rule."""
     with np.errstate(over="ignore"):
         return np.asarray((sd + added) * scale)
 
@@ -162,9 +175,22 @@ def fit_shrunken(
     offset: Offset = "median",
     estimated_prior: bool = True,
 ) -> ShrunkenFit:
-    """Fit from diagonal moments, more rows than classes in all, by a threshold that is not negative.
+    """Fit nearest shrunken centroids.
 
-    The offset is s_0 in the units of the data, not negative, or the median of s_j.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal moments with more rows than classes.
+    prior : (K,) float
+    threshold : float
+        Not negative.
+    offset : float or "median"
+        s_0 in the units of the data, not negative, or the median of s_j.
+    estimated_prior : bool, default True
+
+    Returns
+    -------
+    ShrunkenFit
 
     Examples
     --------
@@ -191,11 +217,22 @@ def fit_shrunken(
 
 
 def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Floats) -> Codes:
-    """Predicted class (T, m) of rows x (m, p) at each threshold.
+    """Predict classes at several thresholds.
 
-    Thresholds (T,) increase. The columns stand in the order in which they survive, so that a threshold costs
-    no more than the columns that are left at it, or at the one before it where both are few enough to be one
-    product.
+    Columns are sorted by the threshold at which they are removed, and each block of thresholds uses only the
+    remaining columns.
+
+    Parameters
+    ----------
+    fit : ShrunkenFit
+    x : (m, p) float
+    thresholds : (T,) float
+        In increasing order.
+    log_prior : (K,) float
+
+    Returns
+    -------
+    (T, m) int
     """
     if replace(fit, threshold=0.0).rule(log_prior).crowds:
         rules = (replace(fit, threshold=threshold).rule(log_prior) for threshold in thresholds.tolist())
@@ -205,7 +242,7 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
     left = len(order) - np.searchsorted(reach[order[::-1]], thresholds, side="right")
     order = order[: int(left.max(initial=0))]
     if not len(order):
-        # No column is left at any threshold: the prior alone speaks.
+        # All columns are removed at every threshold; only the prior determines the class.
         return np.full((len(thresholds), len(x)), best_class(log_prior[None])[0])
     scale = fit.moments.scale
     k = fit.moments.n_classes
@@ -227,11 +264,24 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
 def left_out_centroid_scores(
     fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
 ) -> Floats:
-    """Leave-one-out scores (m, K) of the same prior and threshold; K p operations a row.
+    """Leave-one-out scores with the same prior and threshold, in K p operations per row.
 
-    Every number of the fit is that without the row: means, standard deviations, their median and M_k. A row
-    alone in its class takes the class with it, whose score is minus infinity; rows without which the rule
-    does not exist are missing. At most one unit of a frequency weight is left out.
+    All parameters are recomputed without the row: means, standard deviations, their median and M_k.
+
+    Parameters
+    ----------
+    fit : ShrunkenFit
+    x : (m, p) float
+    codes : (m,) int
+    weights : (m,) float or None
+        Frequency weights; at most one unit of a row is left out.
+    log_prior : (K,) float
+
+    Returns
+    -------
+    (m, K) float
+        Minus infinity for the class of a row that is alone in it. NaN if the rule without the row does not
+        exist or has lost digits to subtraction.
     """
     out = np.empty((len(fit.prior), len(codes)))
     crowded = bool(replace(fit, threshold=0.0).rule(log_prior).crowds)
@@ -244,7 +294,23 @@ def left_out_centroid_scores(
 def _left_out_piece(
     fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats, crowded: bool
 ) -> Floats:
-    """Scores (K, m) of a few rows; where classes are crowded, from gaps to the best class of each."""
+    """Leave-one-out scores of a block of rows.
+
+    Parameters
+    ----------
+    fit : ShrunkenFit
+    x : (m, p) float
+    codes : (m,) int
+    weights : (m,) float or None
+    log_prior : (K,) float
+    crowded : bool
+        If classes are close together, scores are computed from differences to the best class of each row,
+        which preserves their digits.
+
+    Returns
+    -------
+    (K, m) float
+    """
     moments = fit.moments
     counts = moments.counts
     n_classes = moments.n_classes
@@ -254,25 +320,26 @@ def _left_out_piece(
     alone = left <= EPS * count
     total = moments.total - np.where(alone, count, out)
     means = moments.means - fit.centre
-    # From its own class's mean and from that of all rows, in z; exactly, however far the data lie from zero.
+    # Deviations from the mean of the own class and from the mean of all rows, in z; accurate even if the
+    # data lie far from zero.
     inner = from_class_means(moments, x, codes)
     outer = inner + means[codes].T
     lift = np.where(alone, 0.0, out * count / np.where(alone, 1.0, left))
     free = total - n_classes + alone
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        # Where the row is nearly all the spread there is, rounding leaves a little less than nothing.
+        # If the row accounts for nearly all of the variation, rounding can make the difference negative.
         squares = np.maximum(moments.scatters.sum(axis=0)[:, None] - lift * inner**2, 0.0)
         sd = np.sqrt(squares / free) / moments.scale[:, None]
         added = np.median(sd, axis=0) if fit.offset == "median" else np.full(len(codes), fit.added)
         unit = (sd + added) * moments.scale[:, None]
-        # The mean of the others, from that of all rows.
+        # Mean of the other rows relative to the mean of all rows.
         moved = -(moments.total - total) / total * outer
         rows = (outer - moved) / unit
         scores = np.empty((n_classes, len(codes)))
         shift = np.where(alone, 0.0, -out / np.where(alone, 1.0, left))
 
         def gaps_of(k: int | Codes) -> tuple[Floats, Floats]:
-            """Differences times M_k, which is zero where one class is left, and by how much they shrink."""
+            """Differences times M_k, and the amounts by which they shrink; zero if one class remains."""
             mine = codes == k
             size = np.where(mine, left, counts[k])
             error = np.sqrt(np.maximum(1.0 / size - 1.0 / total, 0.0))
@@ -292,7 +359,7 @@ def _left_out_piece(
                 gaps = (_between(moments, k, best) + moves * inner) / unit - (_clipped(*gaps_of(k)) - lead)
                 scores[k] = log_prior[k] + np.einsum("ij,ij->j", gaps, beside - 0.5 * gaps)
     scores[codes[alone], np.flatnonzero(alone)] = -np.inf
-    # Without these rows some scale has lost its digits to subtraction, or is gone: they are left to a refit.
+    # Rows without which a scale is zero, or has lost its digits to subtraction, require a refit.
     whole = moments.scatters.sum(axis=0)[:, None]
     spoilt = ((squares <= FEW_SQUARES * whole) & (whole > 0)) | ~(unit > 0)
     scores[:, spoilt.any(axis=0) | ~(free > 0)] = np.nan
@@ -300,17 +367,17 @@ def _left_out_piece(
 
 
 def _between(moments: ClassMoments, k: int | Codes, best: Codes) -> Floats:
-    """The means of a class, or of one for each row, less those of others (p, m), in z."""
+    """Means of a class, or of one class for each row, less the means of other classes (p, m), in z."""
     gaps = (moments.centres[k] - moments.centres[best]) * moments.scale
     return np.asarray((gaps + (moments.rests[k] - moments.rests[best])).T)
 
 
 def _clipped(values: Floats, by: Floats) -> Floats:
-    """What `_soft` takes off."""
+    """Amount by which `_soft` shrinks values."""
     return np.asarray(np.clip(values, -by, by))
 
 
 def _soft(values: Floats, by: float | Floats) -> Floats:
-    """Values moved towards zero, and no further."""
+    """Soft thresholding: move values towards zero by an amount, at most to zero."""
     # The difference of two clipped halves has no negative zeros.
     return np.asarray(np.maximum(values - by, 0.0) - np.maximum(-values - by, 0.0))

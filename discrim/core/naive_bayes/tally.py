@@ -1,4 +1,7 @@
-"""What naive Bayes sums up beside moments, in the same pass over the rows: counts of levels, sums, values."""
+"""Sufficient statistics of naive Bayes in addition to moments, accumulated in the same pass over the rows.
+
+They are counts of levels, sums of counts, and the values of columns with kernel densities.
+"""
 
 from __future__ import annotations
 
@@ -19,29 +22,29 @@ Piece = tuple[Floats, Codes, Floats | None]
 T = TypeVar("T")
 
 FEW_COLUMNS = 8
-"""Columns of sparse rows that are written out at once."""
+"""Number of columns of sparse rows that are converted to a dense block at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnPlan:
-    """What each of p columns is, and how its density is estimated.
+    """Distribution of each of p columns, and options of the estimates.
 
     Attributes
     ----------
     families : (p,) int
-        0 normal, 1 a table of levels, 2 a kernel density, 3 a count.
+        0 normal, 1 categorical, 2 kernel density, 3 count.
     sizes : (p,) int
-        Levels of the columns that hold positions of levels; 0 for others.
+        Number of levels of categorical columns; 0 for others.
     bandwidths : (p,) float
-        Given ones of kernel densities; 0 for those by the rule.
+        Fixed bandwidths of kernel densities; 0 applies the rule.
     rule : {"nrd0", "nrd"}
-        For bandwidths.
+        Rule of thumb for bandwidths.
     laplace, smoothing : float
-        What is added to each count, and the share of the largest variance added to each.
+        Pseudo-count added to each count, and fraction of the largest variance added to each variance.
     method : {"moment", "mle"}
         Divisor of the variances.
     unseen : {"raise", "missing"}
-        What a level of new rows is that the fit has not seen.
+        Treatment of levels in new rows that are unknown to the fit.
     """
 
     families: Codes
@@ -54,7 +57,7 @@ class ColumnPlan:
     unseen: str = "raise"
 
     def columns(self, keep: Codes) -> ColumnPlan:
-        """The plan of some of the columns."""
+        """Select some of the columns."""
         return replace(
             self, families=self.families[keep], sizes=self.sizes[keep], bandwidths=self.bandwidths[keep]
         )
@@ -66,7 +69,7 @@ class ColumnPlan:
 
     @property
     def tables(self) -> Codes:
-        """Positions of the columns of levels."""
+        """Positions of the categorical columns."""
         return np.flatnonzero(self.families == 1)
 
     @property
@@ -84,9 +87,18 @@ class ColumnPlan:
 class Tally:
     """Counts, sums and values of the rows of a pass.
 
-    Weights by class and level (K, L_j) of each column of levels, sums (K, J) of the columns of counts, and of
-    each column with a kernel density, piece by piece, values, codes and weights. Where the rows that have
-    each column are not the same for all, `available` (K, p) is their weight.
+    Attributes
+    ----------
+    plan : ColumnPlan
+    n_classes : int
+    available : (K, p) float or None
+        Weight of the rows in which each column is observed, if columns are fitted to different rows.
+    tables : list of (K, L_j) float
+        Weights by class and level of each categorical column.
+    sums : (K, J) float
+        Sums of the columns of counts.
+    values : list of lists of (values, codes, weights)
+        For each column with a kernel density, one entry per block.
     """
 
     plan: ColumnPlan
@@ -107,7 +119,7 @@ class Tally:
         return blocks if not self.plan.families.any() else _TalliedBlocks(blocks, self)
 
     def classes(self, keep: Codes) -> Tally:
-        """The tally of some of the classes, all others being without rows."""
+        """Select some classes; all others must not have rows."""
         position = np.full(self.n_classes, -1)
         position[keep] = np.arange(len(keep))
         values = [[(some, position[codes], w) for some, codes, w in column] for column in self.values]
@@ -119,7 +131,7 @@ class Tally:
         return tally
 
     def merge(self, other: Tally) -> Tally:
-        """The tally of both sets of rows."""
+        """Combine the tallies of two sets of rows."""
         available = None
         if self.available is not None and other.available is not None:
             available = self.available + other.available
@@ -130,7 +142,7 @@ class Tally:
         return tally
 
     def columns(self, keep: Codes) -> Tally:
-        """The tally of some of the columns."""
+        """Select some of the columns."""
         plan = self.plan
         kept = set(keep.tolist())
 
@@ -156,6 +168,14 @@ class Tally:
         return columns
 
     def _add(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> None:
+        """Add a block of rows.
+
+        Parameters
+        ----------
+        x : (m, p) float or SparseRows
+        codes : (m,) int
+        weights : (m,) float or None
+        """
         plan = self.plan
         if isinstance(x, SparseRows):
             self._add_sparse(x, codes, weights)
@@ -173,6 +193,15 @@ class Tally:
                 pieces.append((x[:, position].copy(), codes, weights))
 
     def _add_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> None:
+        """Add a block of sparse rows.
+
+        Parameters
+        ----------
+        x : SparseRows
+            Shape (m, p).
+        codes : (m,) int
+        weights : (m,) float or None
+        """
         plan = self.plan
         if len(plan.counts):
             counts = x.columns(plan.counts)
@@ -189,7 +218,20 @@ class Tally:
     def _parts(
         self, columns: Codes, x: SparseRows, codes: Codes, weights: Floats | None
     ) -> Iterator[tuple[Tally, int]]:
-        """Tallies of some columns written out, and where they start among these."""
+        """Yield tallies of a few columns at a time, from dense blocks, and the position of the first column.
+
+        Parameters
+        ----------
+        columns : (c,) int
+        x : SparseRows
+        codes : (m,) int
+        weights : (m,) float or None
+
+        Yields
+        ------
+        tally : Tally
+        start : int
+        """
         for at in slices(len(columns), FEW_COLUMNS):
             part = Tally(self.plan.columns(columns[at]), self.n_classes)
             part._add(x.columns(columns[at]).dense(), codes, weights)
@@ -198,7 +240,13 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class _TalliedBlocks:
-    """Blocks that update a tally after each complete pass."""
+    """Blocks of rows that update a tally after each complete pass.
+
+    Attributes
+    ----------
+    blocks : RowBlocks
+    tally : Tally
+    """
 
     blocks: RowBlocks
     tally: Tally
@@ -211,6 +259,7 @@ class _TalliedBlocks:
         return both[0]
 
     def _keep(self, whole: Tally) -> None:
+        """Copy the statistics of a complete pass."""
         self.tally.tables = whole.tables
         self.tally.sums = whole.sums
         self.tally.values = whole.values
@@ -227,5 +276,6 @@ class _TalliedBlocks:
 def _with_tally(
     task: Callable[[Any], T], plan: ColumnPlan, n_classes: int, blocks: RowBlocks
 ) -> tuple[T, Tally]:
+    """Apply a task to blocks while a tally is computed."""
     tally = Tally(plan, n_classes)
     return task(tally.wrap(blocks)), tally
