@@ -85,7 +85,7 @@ class CoreCollinearError(CoreError, CollinearError):
 
 
 class NoEstimateError(CoreError):
-    """A covariance model has no estimate."""
+    """A covariance model cannot be estimated."""
 
 
 class SingularEstimateError(NoEstimateError, CoreCollinearError):
@@ -93,7 +93,7 @@ class SingularEstimateError(NoEstimateError, CoreCollinearError):
 
 
 class UnsuitableOptionError(NoEstimateError, CoreDataError):
-    """There is no estimate with an option, such as a number of axes."""
+    """A covariance model cannot be estimated with an option, for example a number of axes."""
 
 
 def positions(k: int | None) -> tuple[int, ...]:
@@ -106,4 +106,7 @@ class CoreNotSupportedError(CoreError, NotSupportedError):
 
 
 class InvalidStateError(DataError):
-    """Stored arrays or options of a fit contradict each other. The message says what is wrong with "it"."""
+    """Stored arrays or options of a fit contradict each other.
+
+    The message describes the problem; its subject is "it", the fit.
+    """

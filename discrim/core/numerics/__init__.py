@@ -1,1 +1,1 @@
-"""Numerical tools that know no statistics of classes."""
+"""Numerical tools that do not depend on the models: arrays, memory, progress, threads and files."""

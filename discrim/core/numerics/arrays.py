@@ -1,10 +1,10 @@
-"""Arrays: names of their types for annotations, questions about their values, and the memory that they take.
+"""Array types, checks of values, and limits on memory, used by all packages.
 
-Singular values are those of finite numbers only, as LAPACK may search for ever where one is infinite.
+`svd` accepts only finite values, because LAPACK may not terminate if one is infinite.
 
-The memory that a result takes is known before it is computed, and too much of it is refused beforehand: an
-operating system gives out more than it has, and ends the program that uses it, or waits for a disk for
-hours. A refusal costs nothing and says what else to do.
+The memory of a large result is estimated before it is computed, and too large a result is refused: operating
+systems grant more memory than they have, and then kill the process or swap for hours. A refusal is immediate
+and its message suggests an alternative.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ Array = NDArray[Any]
 """Values of any type."""
 
 Floats = NDArray[np.float64]
-"""Real numbers in double precision."""
+"""Array of float64."""
 
 Codes = NDArray[np.intp]
-"""Places: of rows, of columns, of a row's class among the classes; or counts."""
+"""Array of integers: positions of rows or columns, classes of rows, or counts."""
 
 Mask = NDArray[np.bool_]
-"""What is true of each entry."""
+"""Array of bool."""
 
 NOT_STORED = {"stored": False}
-"""Metadata of a dataclass field that files of fits leave out, so that it has its default when it is read."""
+"""Metadata of a dataclass field that is not saved and has its default value in a loaded fit."""
 
 LARGEST_WHOLE = 2.0**52
-"""Every whole number up to twice of it is a double."""
+"""Default limit of integers in float64; float64 represents every integer up to twice this value."""
 
 SHARE = 0.5
-"""Part of the memory that one result may take with what it is computed by: the table itself needs some."""
+"""Fraction of the memory that one result may use; the table itself needs some."""
 
 UNKNOWN = 2.0**33
-"""Bytes that are taken to be there where the system does not tell."""
+"""Assumed memory in bytes if the system does not report it."""
 
 GIB = 2.0**30
 
@@ -50,24 +50,34 @@ CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memo
 
 
 def slices(n: int, step: int) -> Iterator[slice]:
-    """The places 0 to n - 1, `step` of them at a time."""
+    """Yield slices of at most `step` positions that cover 0, ..., n - 1."""
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
 
 
 def are_whole(values: Floats | float, least: float = 0.0, most: float = LARGEST_WHOLE) -> bool:
-    """Whether all numbers are whole, and from `least` to `most`; none are."""
+    """Whether all values are integers between `least` and `most`; true for an empty array."""
     numbers = np.asarray(values)
     return bool(((numbers == np.round(numbers)) & (numbers >= least) & (numbers <= most)).all())
 
 
 def are_flags(values: Floats | float) -> bool:
-    """Whether all numbers are 0 or 1; none are."""
+    """Whether all values are 0 or 1; true for an empty array."""
     return are_whole(values, 0.0, 1.0)
 
 
 def svd(matrix: Floats, **options: Any) -> Any:
-    """As `numpy.linalg.svd`; a DataError of a number that is not finite.
+    """Call `numpy.linalg.svd`; raise a DataError if a value is not finite.
+
+    Parameters
+    ----------
+    matrix : (m, n) float
+    **options
+        Passed to `numpy.linalg.svd`.
+
+    Returns
+    -------
+    result of `numpy.linalg.svd`
 
     Examples
     --------
@@ -85,11 +95,12 @@ def svd(matrix: Floats, **options: Any) -> Any:
 
 @cache
 def at_hand() -> float:
-    """Bytes of memory of this machine, or of the container or the process where these have less."""
+    """Memory in bytes of the machine, or the lower limit of the container or process."""
     return min(_limits(), default=UNKNOWN)
 
 
 def _limits() -> Iterator[float]:
+    """Yield the memory limits in bytes of the machine, the container and the process."""
     try:
         yield float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -111,10 +122,16 @@ def _limits() -> Iterator[float]:
 
 
 def refuse_beyond_memory(numbers: float, what: str, hint: str) -> None:
-    """Raise a DataError where a result of so many doubles takes more than a part of the memory.
+    """Raise a DataError if a result would use more than a fraction of the memory.
 
-    It says of what, the subject of a sentence, how large it is beside what is at hand, and the hint, an
-    imperative.
+    Parameters
+    ----------
+    numbers : float
+        Number of float64 values of the result.
+    what : str
+        Subject of the message, with a capital letter.
+    hint : str
+        What to do instead, as an imperative without a full stop.
 
     Examples
     --------
@@ -130,4 +147,5 @@ def refuse_beyond_memory(numbers: float, what: str, hint: str) -> None:
 
 
 def _size(bytes_: float) -> str:
+    """Format a number of bytes in GiB."""
     return f"{bytes_ / GIB:,.1f} GiB" if bytes_ < 1e15 else f"{bytes_ / GIB:.1e} GiB"

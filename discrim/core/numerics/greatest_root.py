@@ -1,22 +1,22 @@
-"""The law of Roy's greatest root, the largest root of a matrix of multivariate beta.
+"""Distribution of Roy's greatest root, the largest root of a multivariate beta matrix.
 
-Let H and E be independent, H of Wishart's law on q degrees of freedom and E on v, both of dimension p and of
-one covariance. The roots theta of (H + E)^-1 H have, with s = min(p, q), m = (|p - q| - 1)/2 and n = (v - p -
-1)/2, the density
+Let H and E be independent, H with Wishart distribution on q degrees of freedom and E on v, both of dimension
+p and with equal covariances. The roots theta of (H + E)^-1 H have, with s = min(p, q), m = (|p - q| - 1)/2
+and n = (v - p - 1)/2, the density
 
     c prod theta_i^m (1 - theta_i)^n prod_{i<j} |theta_i - theta_j|.
 
-That the largest is at most x has, as an integral of such a product, the probability |A(x)|^(1/2)/|A(1)|^(1/2)
-(de Bruijn, 1955, Journal of the Indian Mathematical Society 19, 133-151), where for any polynomials p_0, ...,
-p_{s-1} of these degrees and w(t) = t^m (1 - t)^n
+The probability that the largest is at most x is, as an integral of such a product, |A(x)|^(1/2)/|A(1)|^(1/2)
+(de Bruijn, 1955, Journal of the Indian Mathematical Society 19, 133-151), with, for any polynomials p_0, ...,
+p_{s-1} of these degrees and w(t) = t^m (1 - t)^n,
 
     A_ij(x) = int int_{0 < u, v < x} sign(v - u) p_i(u) p_j(v) w(u) w(v) du dv,
 
-with, for odd s, one more row and column of int_0^x p_i w. Chiani (2016, Journal of Multivariate Analysis 143,
-467-471) has the entries of powers of t by recurrence, whose digits cancel from s of about 8 on. Here p_i are
-orthogonal for t w(t)^2 (1 - t), of which A is well conditioned, and the integrals are those of Gauss in the
-angle whose squared sine is t. The tail is 1 - |I - A(1)^-1 D|^(1/2), where D = A(1) - A(x) is an integral
-over the tail, so that small probabilities keep their digits.
+and, for odd s, one more row and column of int_0^x p_i w. Chiani (2016, Journal of Multivariate Analysis 143,
+467-471) computes the entries of powers of t by a recurrence, in which digits cancel for s of about 8 or more.
+Here the p_i are orthogonal for t w(t)^2 (1 - t), which makes A well conditioned, and integrals are computed
+by Gauss quadrature in the angle whose squared sine is t. The tail probability is 1 - |I - A(1)^-1 D|^(1/2)
+with D = A(1) - A(x), an integral over the tail, and small probabilities therefore keep their digits.
 """
 
 from __future__ import annotations
@@ -30,20 +30,33 @@ from numpy.polynomial.legendre import leggauss
 from discrim.core.numerics.arrays import Floats
 
 NODES = 60
-"""Points of the rule of Gauss for two roots or fewer; it has two more for each further root."""
+"""Number of quadrature points for up to two roots; each further root adds two."""
 
 FAR = 60.0
-"""Fall of the logarithm of the density beyond which nothing is left of an integral."""
+"""Decrease of the log density from its maximum beyond which an integral is negligible."""
 
 
 @lru_cache
 def gauss_rule(points: int) -> tuple[Floats, Floats]:
-    """Points and weights of the rule of Gauss and Legendre on (-1, 1)."""
+    """Points and weights of Gauss-Legendre quadrature on (-1, 1)."""
     return leggauss(points)
 
 
 def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
-    """Probability that the largest root of E^-1 H exceeds a value; missing where v is below p.
+    """Probability that the largest root of E^-1 H exceeds a value.
+
+    Parameters
+    ----------
+    root : float
+    p : int
+        Dimension.
+    q, v : float
+        Degrees of freedom of H and E.
+
+    Returns
+    -------
+    float
+        NaN if v is below p.
 
     Examples
     --------
@@ -59,7 +72,7 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
         return 0.0
     angle = np.arctan(np.sqrt(max(root, 0.0)))
     if s == 1 or angle == 0:
-        # One root of p and q in any order is that of an F.
+        # A single root has an F distribution.
         return float(scipy.special.betaincc((low + 1) / 2, (high + 1) / 2, np.sin(angle) ** 2))
     centre = float(np.arctan2(np.sqrt(low), np.sqrt(high)))
     wide = (6 + 3 * np.sqrt(s)) / np.sqrt(low + high + s)
@@ -75,17 +88,36 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
     lost = _bordered(tail[1] + cross - cross.T, tail[0])
     whole = _bordered(body[1], body[0]) + lost
     shares = np.linalg.eigvals(np.linalg.solve(whole, lost))
-    # ln |1 - z| of each; complex logarithms lose what is small.
+    # ln |1 - z| of each eigenvalue z; complex logarithms lose digits of small values.
     with np.errstate(divide="ignore"):
         logs = 0.5 * np.log1p(np.abs(shares) ** 2 - 2 * shares.real)
-    # Zero has no sign.
+    # Avoid a negative zero.
     return float(-np.expm1(0.5 * logs.sum())) + 0.0
 
 
 def _pieces(
     start: float, end: float, s: int, low: float, high: float, centre: float
 ) -> tuple[Floats, Floats]:
-    """Integrals (s,) of the polynomials between two angles, and the part (s, s) of A that is theirs."""
+    """Integrate over an interval of angles.
+
+    Parameters
+    ----------
+    start, end : float
+        Interval.
+    s : int
+        Number of roots.
+    low, high : float
+        2m + 1 and 2n + 1.
+    centre : float
+        Angle of the maximum of the weight.
+
+    Returns
+    -------
+    border : (s,) float
+        Integrals of the polynomials.
+    square : (s, s) float
+        Contribution to A of pairs within the interval.
+    """
     points, weights = gauss_rule(NODES + 2 * max(s - 2, 0))
     points = (points + 1) / 2
     weights = weights / 2
@@ -100,7 +132,19 @@ def _pieces(
 
 
 def _polynomials(angle: Floats, s: int, low: float, high: float, centre: float) -> Floats:
-    """Orthogonal polynomials (s, ...) of t times w in the angle, whose largest value is about one."""
+    """Orthogonal polynomials of t times the weight w in the angle, scaled to a maximum of about one.
+
+    Parameters
+    ----------
+    angle : array of float
+    s : int
+    low, high, centre : float
+        As in `_pieces`.
+
+    Returns
+    -------
+    (s, *angle.shape) float
+    """
     t = np.sin(angle) ** 2
     both = low + high
     k = np.arange(1.0, s)
@@ -122,14 +166,27 @@ def _polynomials(angle: Floats, s: int, low: float, high: float, centre: float) 
 
 
 def _bordered(square: Floats, border: Floats) -> Floats:
-    """A skew-symmetric matrix, with one row and column more where its order is odd."""
+    """Extend a skew-symmetric matrix of odd order by one row and column."""
     if len(square) % 2 == 0:
         return square
     return np.block([[square, border[:, None]], [-border[None], np.zeros((1, 1))]])
 
 
 def greatest_root_isf(share: float, p: int, q: float, v: float) -> float:
-    """The value that the largest root of E^-1 H exceeds with a probability; missing where v is below p.
+    """Value that the largest root of E^-1 H exceeds with a probability.
+
+    Parameters
+    ----------
+    share : float
+        The probability.
+    p : int
+    q, v : float
+        Degrees of freedom of H and E.
+
+    Returns
+    -------
+    float
+        NaN if v is below p.
 
     Examples
     --------

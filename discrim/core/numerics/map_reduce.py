@@ -1,7 +1,7 @@
-"""Map-reduce over chunks of rows, wherever the rows are.
+"""Map-reduce over chunks of rows, in this process or on a cluster.
 
-Rows are an iterable of chunks. Rows of a cluster have a method `map_reduce`, which receives the work, so that
-no row is transferred. A `StoredValue` is a result that may stay on a worker.
+Rows are an iterable of chunks. Rows of a cluster have a method `map_reduce` that receives the work, which
+avoids transferring rows. A `StoredValue` is a result that may stay on a worker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 
 def is_local(rows: Any) -> bool:
-    """Return whether iterating over the rows reads them in this process, chunk by chunk."""
+    """Whether iterating over the rows reads them in this process, chunk by chunk."""
     return bool(getattr(rows, "is_local", True))
 
 
@@ -69,7 +69,7 @@ class CountedPasses(Iterable[T]):
         return is_local(self._rows)
 
     def map_reduce(self, task: Callable[[Any], V], merge: Callable[[V, V], V]) -> V:
-        """Apply a task to the rows, as the function of this name."""
+        """Apply a task to the rows, like the function `map_reduce`, and report one step."""
         result = map_reduce(self._rows, task, merge)
         self._progress(1)
         return result

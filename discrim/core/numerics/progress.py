@@ -147,7 +147,7 @@ class _Display:
             self.bar.refresh()
 
     def forget(self) -> None:
-        """Draw nothing from now on: in a forked process the terminal belongs to the parent."""
+        """Stop drawing: in a forked process the terminal belongs to the parent."""
         if self.bar is not None:
             self.bar.disable = True
         self.bar = None
@@ -201,7 +201,7 @@ def open_bar() -> Any:
 class _NotebookOutput:
     """Output of a notebook cell that shows the last line written, and is empty at the end.
 
-    An exported notebook has no trace of it, unlike of standard error.
+    Unlike output to standard error, it does not remain in an exported notebook.
     """
 
     encoding = "utf-8"

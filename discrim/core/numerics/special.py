@@ -1,8 +1,8 @@
-"""Gamma functions of degrees of freedom, and the tails and quantiles of the laws that tests refer to.
+"""Gamma functions of degrees of freedom, and tail probabilities and quantiles of test distributions.
 
-Differences of gamma functions keep their digits for any number of rows. Of n rows, ln G(n/2) - ln G((n-p)/2)
-and p/2 ln((n-1)/2) are of size n ln n and p ln n, while a log odds takes what is left of them, of size p^2/n.
-With b = (n - p)/2 for odd p, half a step at a time,
+Differences of gamma functions keep their digits for any number of rows. For n rows, ln G(n/2) - ln G((n-p)/2)
+and p/2 ln((n-1)/2) are of size n ln n and p ln n, but a log odds depends on their difference, of size p^2/n.
+With b = (n - p)/2 for odd p, in steps of 1/2,
 
     ln G(n/2) - ln G((n-p)/2) - p/2 ln((n-1)/2) = sum_j ln(1 + (1-p+2j)/(n-1))                      (p even),
                                                   + [ln(1 + (1-p)/(n-1))]/2 + h(b), from b + 1/2 on  (p odd),
@@ -11,8 +11,8 @@ with h(b) = ln G(b+1/2) - ln G(b) - ln(b)/2 = -1/(8b) + 1/(192 b^3) - 1/(640 b^5
 ln(x) - digamma(x) = 1/(2x) + 1/(12 x^2) - 1/(120 x^4) + 1/(252 x^6) - ... for large arguments (Abramowitz &
 Stegun, 1964, Handbook of Mathematical Functions, 6.1.47 and 6.3.18).
 
-Probabilities and quantiles are scipy.special's, which scipy.stats calls as well: that takes longer to import
-than pandas, and a summary does without it. Either is imported where it is first asked for a number.
+Probabilities and quantiles are computed by scipy.special, which scipy.stats calls as well; importing
+scipy.stats takes longer than importing pandas, and summaries do not need it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,21 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Floats
 
 LARGE = 40.0
-"""Argument from which the series hold to the last digit; below it, nothing much cancels."""
+"""Argument above which the series are accurate to the last digit; below it cancellation is small."""
 
 
 def student_gain(n: Floats, p: int) -> Floats:
-    """Constants (K,) of Student densities: ln G(n/2) - ln G((n-p)/2) - p/2 ln((n-1)/2), for n above p.
+    """Constants of Student densities: ln G(n/2) - ln G((n-p)/2) - p/2 ln((n-1)/2).
+
+    Parameters
+    ----------
+    n : (K,) float
+        Above p.
+    p : int
+
+    Returns
+    -------
+    (K,) float
 
     Examples
     --------
@@ -55,7 +65,7 @@ def student_gain(n: Floats, p: int) -> Floats:
 
 
 def determinant_bias(nu: Floats, terms: NDArray[np.int64]) -> Floats:
-    """Sums (K,) over terms j of ln(nu/2) - digamma((nu + 1 - j)/2)."""
+    """Sums (K,) over terms j of ln(nu/2) - digamma((nu + 1 - j)/2), with nu (K,)."""
     x = (nu[:, None] + 1 - terms) / 2
     near = np.minimum(x, LARGE)
     u = 1.0 / np.maximum(x, LARGE)
@@ -65,7 +75,7 @@ def determinant_bias(nu: Floats, terms: NDArray[np.int64]) -> Floats:
 
 
 def chi2_sf(statistic: Any, df: Any) -> Any:
-    """P(X > statistic) for chi-square with df degrees of freedom; missing where df is not positive."""
+    """P(X > statistic) for chi-square with df degrees of freedom; NaN if df is not positive."""
     return np.where(np.asarray(df) > 0, scipy.special.chdtrc(df, statistic), np.nan)
 
 
@@ -75,12 +85,12 @@ def chi2_cdf(statistic: Any, df: Any) -> Any:
 
 
 def chi2_isf(share: Any, df: Any) -> Any:
-    """The number that chi-square with df degrees of freedom exceeds with probability `share`."""
+    """Upper quantile of chi-square with df degrees of freedom at probability `share`."""
     return scipy.special.chdtri(df, share)
 
 
 def f_sf(statistic: Any, df1: Any, df2: Any) -> Any:
-    """P(X > statistic) for F with df1 and df2 degrees of freedom; missing where one is not positive."""
+    """P(X > statistic) for F with df1 and df2 degrees of freedom; NaN if one of them is not positive."""
     known = (np.asarray(df1) > 0) & (np.asarray(df2) > 0)
     return np.where(known, scipy.special.fdtrc(df1, df2, np.maximum(statistic, 0.0)), np.nan)
 
@@ -91,20 +101,20 @@ def t_sf(statistic: Any, df: Any) -> Any:
 
 
 def t_isf(share: Any, df: Any) -> Any:
-    """The number that Student's t with df degrees of freedom exceeds with probability `share`."""
+    """Upper quantile of Student's t with df degrees of freedom at probability `share`."""
     return -scipy.special.stdtrit(df, share)
 
 
 def normal_sf(statistic: Any) -> Any:
-    """P(X > statistic) for the standard normal."""
+    """P(X > statistic) for the standard normal distribution."""
     return scipy.special.ndtr(np.negative(statistic))
 
 
 def normal_isf(share: Any) -> Any:
-    """The number that the standard normal exceeds with probability `share`."""
+    """Upper quantile of the standard normal distribution at probability `share`."""
     return -scipy.special.ndtri(share)
 
 
 def beta_ppf(share: Any, a: Any, b: Any) -> Any:
-    """The number below which a beta variable with parameters a and b lies with probability `share`."""
+    """Quantile of the beta distribution with parameters a and b at probability `share`."""
     return scipy.special.betaincinv(a, b, share)

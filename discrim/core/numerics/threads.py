@@ -1,4 +1,4 @@
-"""Number of threads of linear algebra."""
+"""Limit on the number of threads of linear algebra."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _is_limited = Lock()
 
 @cache
 def _controller() -> Any:
-    """Return the controller of the libraries that are loaded; finding them takes a millisecond."""
+    """Return the controller of the loaded libraries, cached because finding them is slow."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -21,10 +21,10 @@ def _controller() -> Any:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Run linear algebra in one thread within a block, or within a function that is decorated.
+    """Run linear algebra in one thread within a block or a decorated function.
 
-    It is for loops over small matrices, in which threads wait for each other longer than they work. The limit
-    holds for the whole process and ends with the block that has set it: blocks within that block, or in other
+    Use it for loops over small matrices, in which synchronization of threads costs more than it saves. The
+    limit applies to the whole process and ends with the block that set it: nested blocks, or blocks in other
     threads, do not change it.
 
     Examples
