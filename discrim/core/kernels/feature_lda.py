@@ -154,6 +154,20 @@ class FeatureRidge:
 def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     """Fit the regression with a fixed ridge.
 
+    Parameters
+    ----------
+    sums : FeatureSums
+    ridge : float
+
+    Returns
+    -------
+    FeatureRidge
+
+    Raises
+    ------
+    CoreDataError
+        The ridge is too small for the precision of float64.
+
     Examples
     --------
     >>> x = np.array([[0.0], [1.0], [5.0]])
@@ -223,6 +237,7 @@ def choose_feature_ridge(
     tried: dict[int, RidgeTried] = {}
 
     def loss(power: int) -> float:
+        """Evaluate the ridge `size * 2**power`, once; infinite if it is too small."""
         if power not in tried:
             try:
                 fit = fit_feature_ridge(sums, sums.size * 2.0**power)
@@ -341,7 +356,16 @@ class FeatureLDAFit(ScoredIndicators):
         return replace(self, calibrator=calibrator)
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Return a function that computes leave-one-out scores of rows, with fixed features."""
+        """Return a function that computes leave-one-out scores of rows, with fixed features.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+
+        Returns
+        -------
+        LeftOut
+        """
         shift = self.shift(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:

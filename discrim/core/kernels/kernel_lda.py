@@ -251,6 +251,7 @@ class KernelLDAFit(ScoredIndicators):
         gone = out * residuals / self._known_left()[:, None]
 
         def scores(u: Floats) -> Floats:
+            """Return the scores (n, K) of modified rows u (n, p)."""
             z = expansion.coordinates.of(u, kernel.name)
             fitted = np.empty_like(gone)
             for some in slices(len(u), max(AT_ONCE // len(points), 1)):

@@ -241,7 +241,7 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
     Raises
     ------
     CoreDataError
-        The ridge is too small for double precision, or the kernel is not positive semidefinite.
+        The ridge is too small for the precision of float64, or the kernel is not positive semidefinite.
     """
     found = _inverse(kernel, weights, ridge)
     s = found.s
@@ -752,7 +752,15 @@ def choose(sample: KernelRows, search: Search, progress: Callable[[float], objec
 
 
 class _Work:
-    """State of one search: the evaluated candidates and the coordinates that they share."""
+    """State of one search: the evaluated candidates and the coordinates that they share.
+
+    Parameters
+    ----------
+    sample : KernelRows
+    search : Search
+    progress : callable
+        Called with 1 after each candidate.
+    """
 
     def __init__(self, sample: KernelRows, search: Search, progress: Callable[[float], object]) -> None:
         self._sample = sample

@@ -80,7 +80,18 @@ class Kernel:
     function: Callable[[Floats, Floats], Floats] | None = field(default=None, metadata=NOT_STORED)
 
     def matrix(self, a: Floats, b: Floats) -> Floats:
-        """Return the kernel matrix (m, n) of rows a (m, q) and b (n, q), in coordinates."""
+        """Compute the kernel matrix of two sets of rows, in blocks.
+
+        Parameters
+        ----------
+        a : (m, q) float
+        b : (n, q) float
+            Coordinates of the rows.
+
+        Returns
+        -------
+        (m, n) float
+        """
         if self.function is not None:
             return _of_function(self.function, a, b)
         out = np.empty((len(a), len(b)))
@@ -249,7 +260,17 @@ class Standard:
 
 
 def fit_standard(x: Floats, weights: Floats | None) -> Standard:
-    """Standardization of the columns of rows x (n, p), with divisor N."""
+    """Compute the means and standard deviations (divisor N) of columns.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    weights : (n,) float or None
+
+    Returns
+    -------
+    Standard
+    """
     centre = np.average(x, axis=0, weights=weights)
     gaps = x - centre
     # Divide by the largest deviation; squares then stay within float64 for any units of the columns.

@@ -302,6 +302,7 @@ def _common_axes(
     least = np.inf
 
     def variances() -> Floats:
+        """Variances (G, p) along the current axes."""
         squares = np.diagonal(turned, axis1=1, axis2=2)
         return _equal_volumes(squares, counts) if equal_volume else squares / counts[:, None]
 
@@ -453,7 +454,7 @@ class Components:
         return self.path[-1]
 
     def places(self) -> list[slice]:
-        """Return the slice of the components of each class."""
+        """Return the slice of each class's components."""
         ends = np.cumsum(self.sizes).tolist()
         return [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
 
@@ -851,6 +852,7 @@ def maximized(
     least = least_variances(rows)
 
     def expected(components: Components) -> Expected:
+        """E step with the precomputed minimum variances."""
         return _expected(components, rows, form, least)
 
     return climbed(components, expected, form, tol=tol * total, maxiter=maxiter, progress=progress)

@@ -281,6 +281,7 @@ def maximized_with_gaps(
     sheets = [_sheets(row) for row in rows]
 
     def expected(now: Components) -> Expected:
+        """E step for rows with missing values."""
         pairs = zip(now.places(), sheets, strict=True)
         found = [_class_sums(now, at, own, axial=axial) for at, own in pairs]
         sums = ComponentSums(
@@ -288,6 +289,7 @@ def maximized_with_gaps(
         )
 
         def best(axes: em.Axes) -> Components | Degenerate:
+            """M step from the sufficient statistics."""
             empty = em.emptied(rows, sizes, sums.counts)
             if empty is not None:
                 return empty
@@ -383,6 +385,7 @@ def from_starts(
     whole = completed(rows, plan.seed)
 
     def run(start: Components | Degenerate) -> Components | Degenerate:
+        """Run EM on the incomplete rows; return a degenerate start unchanged."""
         if isinstance(start, Degenerate):
             return start
         return maximized_with_gaps(start, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)

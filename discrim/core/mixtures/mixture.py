@@ -187,6 +187,7 @@ class MixtureFit:
         of_components = log_prior[self.owner] + np.log(self.components.shares)
 
         def of_columns(keep: Codes) -> Rule:
+            """Return the rule of all components for some columns (q,)."""
             return self.of_columns(log_prior, keep).components
 
         return MarginalRule(self.rule(log_prior).components, of_components, of_columns)
@@ -769,6 +770,19 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
         groups = [_group([row], of_class(fit.components, k), fit.forms[k]) for k, row in enumerate(every)]
 
     def scores(rows: Floats, classes: Codes, times: Floats | None) -> Floats:
+        """Leave-one-out scores of rows.
+
+        Parameters
+        ----------
+        rows : (m, p) float
+        classes : (m,) int
+        times : (m,) float or None
+            Weights.
+
+        Returns
+        -------
+        (m, K) float
+        """
         out = np.empty((len(rows), len(log_prior)))
         w = np.ones(len(rows)) if times is None else times
         for i, (row, k) in enumerate(zip(rows, classes.tolist(), strict=True)):

@@ -162,7 +162,20 @@ def labels_of(hierarchies: Hierarchies, size: int) -> list[Codes]:
 
 
 def _at_size(labels: Codes, merges: Codes, size: int) -> Codes:
-    """Apply merges until a number of clusters remains; return labels from 0."""
+    """Apply merges until a number of clusters remains.
+
+    Parameters
+    ----------
+    labels : (m,) int
+        Initial clusters.
+    merges : (t, 3) int
+    size : int
+
+    Returns
+    -------
+    (m,) int
+        Labels 0, ..., size - 1.
+    """
     labels = labels.copy()
     for one, other, union in merges[: len(merges) + 1 - size]:
         labels[(labels == one) | (labels == other)] = union
@@ -334,6 +347,7 @@ def tried(
     drawn = list(_drawn(some_plain, some, sizes, form, plan, rng))
 
     def shortly(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
+        """Run a few steps of EM from each start, and sort by likelihood."""
         return sorted((_run(trial, some, form, TRIAL_GAIN, TRIAL_STEPS) for trial in trials), key=rank)
 
     if any(place is not None for place in places):
@@ -341,6 +355,7 @@ def tried(
     drawn = shortly(drawn)
 
     def to_the_end(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
+        """Run EM to convergence from each start, and sort by likelihood."""
         runs = (_run(trial, rows, form, plan.tol, plan.maxiter, progress) for trial in trials)
         return sorted(runs, key=rank)
 

@@ -491,7 +491,7 @@ class KernelSums:
             if self._boxes is not None:
                 sums = self._boxes.log_sums(at[places], bandwidths[places])
                 if own is not None and left is not None:
-                    # At its own point a kernel is one.
+                    # At its centre a kernel is one.
                     less = (self._weights[own[places]] - left[places]) * np.exp(-sums)
                     sums = np.where(less <= 1 - LEAST_LEFT, sums + np.log1p(-less), np.nan)
                 out[places] = sums
@@ -716,6 +716,7 @@ class _Order:
 
     @staticmethod
     def of(points: Floats, weights: Floats) -> _Order:
+        """Compute the statistics of distinct, sorted values (u,) with weights (u,)."""
         centred, size = _centred(points, weights)
         total = float(weights.sum())
         squares = float(weights @ centred**2)
@@ -817,7 +818,19 @@ def _sd(points: Floats, weights: Floats) -> float:
 
 
 def _centred(points: Floats, weights: Floats) -> tuple[Floats, float]:
-    """Return the deviations from the weighted mean, divided by the largest one, and that divisor."""
+    """Centre and rescale values.
+
+    Parameters
+    ----------
+    points, weights : (u,) float
+
+    Returns
+    -------
+    centred : (u,) float
+        Deviations from the weighted mean, divided by the largest absolute deviation.
+    size : float
+        That divisor.
+    """
     share = weights / weights.sum()
     away = points - points[0]
     away = away - share @ away

@@ -89,6 +89,18 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
     variances = squares / (counts - short)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """Leave-one-out scores of rows.
+
+        Parameters
+        ----------
+        x : (m, q) float
+        codes : (m,) int
+        weights : (m,) float or None
+
+        Returns
+        -------
+        (m, K) float
+        """
         z = standard_columns(x, moments.origin, moments.scale).T
         there = ~np.isnan(z)
         n = counts[codes]
@@ -356,11 +368,11 @@ class NaiveBayesFit:
     plan : ColumnPlan
         Distribution and options of each column.
     normal : QDAFit or None
-        Diagonal quadratic fit of the normal columns, with smoothed variances.
+        Diagonal quadratic fit of the normal columns, with smoothed variances; None without such columns.
     tables : LevelTables or None
     kernels : KernelColumns or None
     counts : CountColumns or None
-        Distributions of the other columns; None if there are no such columns.
+        Distributions of the other columns; None without columns of the kind.
     available : (K, p) float or None
         Weight of the rows in which each column is observed, if columns are fitted to different rows.
     """
@@ -513,6 +525,7 @@ class NaiveBayesFit:
             return normal
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            """Leave-one-out scores (m, K); see `LeftOut`."""
             total = np.repeat(log_prior[:, None], len(x), axis=1)
             if normal is not None:
                 total = np.array(normal(x[:, self.plan.normal], codes, weights).T)
@@ -536,6 +549,7 @@ class NaiveBayesFit:
         added = added_variances(moments, self.smoothing)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            """Leave-one-out scores (m, K) of the normal columns."""
             both = added, _added_without(moments, self.smoothing, x, weights)
             return diagonal_scores(x, codes, weights, distances, moments.counts, divisors, log_prior, both)
 

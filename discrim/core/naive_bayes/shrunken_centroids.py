@@ -105,7 +105,18 @@ class ShrunkenFit(NoLikelihood):
         return nearest_mean_rule(self._centroids(origin), origin, log_prior)
 
     def of_columns(self, log_prior: Floats, keep: Codes) -> LinearRule:
-        """Return the rule for some columns (q,), with the others integrated out."""
+        """Return the rule for some columns, with the others integrated out.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        keep : (q,) int
+            Positions of the columns.
+
+        Returns
+        -------
+        LinearRule
+        """
         origin = self.moments.origin + self.centre / self.moments.scale
         means = self._centroids(origin)
         weights = self._weights()[keep, None]

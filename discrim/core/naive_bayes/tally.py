@@ -147,6 +147,7 @@ class Tally:
         kept = set(keep.tolist())
 
         def among(positions: Codes) -> list[int]:
+            """Indices of the retained positions."""
             return [i for i, j in enumerate(positions.tolist()) if j in kept]
 
         available = None if self.available is None else self.available[:, keep]

@@ -169,7 +169,9 @@ class PointRows:
 
         Returns
         -------
-        rows, distances, beyond
+        rows : (m, k) int
+        distances : (m, k) float
+        beyond : (m, n_classes) int
             Fields of `Neighbours`.
         """
         m = len(nearest)
@@ -194,7 +196,7 @@ FEWEST_ROWS = 1024
 """Minimum number of rows for which matrix products are faster than computing all distances."""
 
 PRODUCTS = 2**23, 2**24
-"""Numbers of values of a product per block; the second applies while a block has few queries."""
+"""Numbers of values of a product per block; the second applies to blocks of up to 128 queries."""
 
 SPARE_GROUPS = 4
 """Number of groups that are examined in addition to one per neighbour."""
@@ -450,7 +452,7 @@ TREE_DIRECTIONS = 4
 """Maximum effective dimension for which a tree is used with more columns."""
 
 TREE_MOST = 10
-"""Maximum number of columns for which a tree is used with Euclidean distances."""
+"""Maximum number of columns for which a tree is considered."""
 
 WIDER = 4
 """Factor by which the number of requested points grows while ties remain."""
@@ -887,7 +889,15 @@ def processors() -> int:
 
 
 def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
-    """Apply a task to blocks of rows, in parallel on all processors."""
+    """Apply a task to blocks of rows, in parallel on all processors.
+
+    Parameters
+    ----------
+    task : callable
+        Function of the positions of the rows of a block.
+    pieces : sequence of int arrays
+        Positions of the rows of each block.
+    """
     if len(pieces) < 2 or processors() == 1:
         for piece in pieces:
             task(piece)

@@ -198,6 +198,7 @@ def greatest_root_isf(share: float, p: int, q: float, v: float) -> float:
     goal = np.log(share)
 
     def beyond(log_root: float) -> float:
+        """Difference of the log tail probability from the goal."""
         return float(np.log(max(greatest_root_sf(np.exp(log_root), p, q, v), 1e-300)) - goal)
 
     low = high = 0.0

@@ -102,14 +102,14 @@ class _Display:
         self.is_forked = False
 
     def start(self, tasks: list[Progress]) -> None:
-        """Add tasks, the first of them first."""
+        """Append running tasks."""
         with self.lock:
             if tasks and not self.tasks:
                 self.next_update = max(tasks[0].started + DELAY, self.last_update + INTERVAL)
             self.tasks += tasks
 
     def stop(self, task: Progress) -> list[Progress]:
-        """Remove a task, and those that its thread has started since and left in a suspended generator."""
+        """Remove a task, and the later tasks that its thread started and left in a suspended generator."""
         with self.lock:
             if task not in self.tasks:
                 return []
@@ -187,7 +187,7 @@ def open_bar() -> Any:
         columns = bar.format_dict["ncols"]
         return str(disp_trim(line, columns)) if columns else line
 
-    # A bar without a thread that watches it.
+    # A bar without tqdm's monitor thread.
     Bar: Any = type("Bar", (tqdm,), {"monitor_interval": 0, "__str__": trimmed_line})
     # The default lock is shared with other processes, which may end without releasing it.
     Bar.set_lock(RLock())

@@ -250,7 +250,7 @@ def _leads(scores: Floats, ceiling: float) -> Floats:
         return np.asarray(np.maximum(scores - scores.max(axis=1, keepdims=True), -ceiling))
 
 
-# ---- the temperature
+# ---- Temperature: one slope and a ceiling.
 
 
 def _tempered(
@@ -327,6 +327,7 @@ def _slope(
     prior = np.exp(base - base.max())
 
     def score(log_slope: float) -> float:
+        """Derivative of the penalized log-likelihood with respect to the slope."""
         # The largest lead of a row is zero.
         shares = np.exp(leads * np.exp(log_slope)) * prior
         shares /= shares.sum(axis=1, keepdims=True)
@@ -343,6 +344,7 @@ def _slope(
         return gradient + 0.5 * float(np.einsum("i,ik,ik->", weights, shares, off)) / information
 
     def likelihood(slope: float) -> float:
+        """Log-likelihood of a slope."""
         logs = np.log(np.exp(leads * slope) @ prior)
         return float(weights @ (own * slope + np.log(prior)[codes] - logs))
 
@@ -383,7 +385,7 @@ def _shares(scores: Floats) -> tuple[Floats, Floats]:
     return shares, (top + np.log(sums))[:, 0]
 
 
-# ---- maps of more parameters
+# ---- Maps with more parameters.
 
 
 class _Rows(NamedTuple):
@@ -516,6 +518,7 @@ class _Family(NamedTuple):
         root = np.linalg.cholesky(inverse)
 
         def lost(moved: Floats) -> tuple[float, Floats]:
+            """Negative penalized log-likelihood and its gradient, in standardized parameters."""
             value, gradient, _ = self._penalized(rows, ridge, self.centre + root @ moved)
             return -value, -(root.T @ gradient)
 
@@ -624,12 +627,14 @@ def _family(kind: Kind, intercepts: Floats) -> _Family:
     k = len(intercepts)
 
     def vector(leads: Floats) -> Floats:
+        """Design (m, K, K + 1): the slope, then one intercept per class."""
         design = np.zeros((len(leads), k, k + 1))
         design[:, :, 0] = leads
         design[:, np.arange(k), 1 + np.arange(k)] = 1.0
         return design
 
     def mixed(leads: Floats) -> Floats:
+        """Design (m, K, (K + 1) K): the mixing matrix by feature, then the intercepts."""
         design = np.zeros((len(leads), k, k + 1, k))
         for each in range(k):
             design[:, each, :k, each] = _FEATURES[kind](leads)

@@ -264,6 +264,7 @@ def _crowded(
     step = max(GAPS // len(possible), 1)
 
     def gaps_of(some: slice) -> Floats:
+        """Squared distances between some of the classes and all, relative to the squared radius."""
         gaps = points[:, some].T @ points
         gaps *= -2
         gaps += squares
@@ -614,6 +615,7 @@ def _means_within(moments: ClassMoments, reduced: Canonical, inflate: float) -> 
 
 
 def _logdets(covariances: tuple[Covariance, ...]) -> Floats:
+    """Log-determinants of covariances, one for all classes or one for each."""
     return np.array([covariance.logdet for covariance in covariances])
 
 
@@ -730,7 +732,7 @@ class MarginalRule:
     _made: dict[bytes, Rule] = field(default_factory=dict, repr=False, compare=False)
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p) with missing values (NaN)."""
+        """Return the scores (m, K) of rows x (m, p), whose missing values are NaN."""
         scores = np.asarray(self.rule.scores(x))
         holes = np.isnan(x)
         rows = np.flatnonzero(holes.any(axis=1))

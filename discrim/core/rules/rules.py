@@ -567,7 +567,19 @@ def counts_errors(costs: Floats) -> bool:
 
 
 def least_losses(joint: Floats, costs: Floats) -> Floats:
-    """Smallest expected costs (m,) for joint probabilities (m, K) of rows and classes."""
+    """Smallest expected cost of each row.
+
+    Parameters
+    ----------
+    joint : (m, K) float
+        Joint probabilities, or densities, of rows and classes.
+    costs : (K, K) float
+        Cost of predicting the class of the column for the class of the row.
+
+    Returns
+    -------
+    (m,) float
+    """
     if not counts_errors(costs):
         return np.asarray((joint @ costs).min(axis=1))
     rest = joint.copy()
