@@ -1,30 +1,33 @@
 """Components of columns and responses: directions in which the columns covary with the responses.
 
-*Components* of columns A and indicators B. Each is the direction w of length one in which the columns of A
-have the largest sum of squared covariances with those of B: the first left singular vector of A'B. Then A is
-replaced by what its scores t = A w do not explain of it, A - t p' with p = A't / t't, and the next direction
-is found (*NIPALS*; Wold, Sjoestroem & Eriksson, 2001, Chemometrics and Intelligent Laboratory Systems 58,
-109-130). That B is deflated too changes nothing. The scores are A R with the *rotations* R = W (P'W)^-1, and
-B is fitted as A R Q' with q = B't / t't.
+`discrim.core.projections.pls` fits its models with these functions. They work on centred arrays and do not
+depend on class moments.
 
-*SIMPLS* (de Jong, 1993, Chemometrics and Intelligent Laboratory Systems 18, 251-263) looks for directions of
-A itself, and takes the loadings that were found out of A'B. The two agree in the first component, and
-wherever B has rank one, as the indicators of two classes have.
+*NIPALS components* of columns A and responses B (Wold, Sjoestroem & Eriksson, 2001, Chemometrics and
+Intelligent Laboratory Systems 58, 109-130). Each component is the unit vector w that maximizes the sum of
+squared covariances of A w with the columns of B: the first left singular vector of A'B. A is then deflated
+by the scores t = A w, A - t p' with p = A't / t't, and the next direction is computed. Deflating B as well
+would change nothing. The scores are A R with the *rotations* R = W (P'W)^-1, and B is fitted as A R Q' with
+q = B't / t't.
 
-*Orthogonal components* (Trygg & Wold, 2002, Journal of Chemometrics 16, 119-128; of several responses the
-part of O2PLS for the columns, Trygg, 2002, Journal of Chemometrics 16, 283-293). The columns of W are all
-left singular vectors of A'B, so that every direction that is at right angles to them has scores without
-covariance with B. Of these the first left singular vector of (I - W W') A'A W is the direction w_o whose
-scores t_o = A w_o vary most with the predictive ones A W; A is replaced by A - t_o p_o', which leaves A'B
-as it was, and the next is found. The predictive components are those of B and of what is left of A, within
-the span of W. Of one response, predictive and orthogonal scores together span what those of as many
-components of partial least squares span, so that the response is fitted as these fit it (Verron, Sabatier &
-Joffre, 2004, Journal of Chemometrics 18, 62-68).
+*SIMPLS* (de Jong, 1993, Chemometrics and Intelligent Laboratory Systems 18, 251-263) computes directions of
+A itself and deflates A'B by the loadings instead of A by the scores. SIMPLS and NIPALS agree in the first
+component, and in all components if B has rank one, for example if B contains the indicators of two classes.
 
-*Sparse components* (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253). The singular vectors u and
-v of A'B are found by turns, v in proportion to B'A u, and u in proportion to A'B v, of which all but the
-largest entries in absolute value are set to zero; the largest of those is taken off the others. What
-follows is that of NIPALS.
+*Orthogonal components* (Trygg & Wold, 2002, Journal of Chemometrics 16, 119-128; for several responses the
+O2PLS decomposition of the columns, Trygg, 2002, Journal of Chemometrics 16, 283-293). The columns of W are
+all left singular vectors of A'B. Every direction orthogonal to them has scores uncorrelated with B. Among
+these directions, the first left singular vector w_o of (I - W W') A'A W has the scores t_o = A w_o that
+covary most with the predictive scores A W. A is replaced by A - t_o p_o', which does not change A'B, and the
+next direction is computed. The predictive components are the components of B and the deflated A within the
+span of W. With one response, the predictive and orthogonal scores together span the same space as the scores
+of as many PLS components, and the fitted response is the same (Verron, Sabatier & Joffre, 2004, Journal of
+Chemometrics 18, 62-68).
+
+*Sparse components* (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253). The singular vectors u and v
+of A'B are computed by alternating updates: v is proportional to B'A u, and u is proportional to the
+soft-thresholded A'B v. The threshold is the largest absolute entry that is to become zero. Deflation is by
+NIPALS.
 """
 
 from __future__ import annotations
@@ -41,30 +44,30 @@ from discrim.core.moments.moments import column_squares
 from discrim.core.numerics.arrays import Floats, svd
 
 Algorithm = Literal["nipals", "simpls", "engine"]
-"""What has found the components; an engine is not of ours."""
+"""Algorithm that computed the components; "engine" stands for a function outside this package."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Latent:
-    """Components, in the order in which they were found.
+    """Components in the order in which they were computed.
 
     Attributes
     ----------
     weights : (p, a) float
-        Of length one; of NIPALS, of the columns that are left by the components before. Signs: in each
+        Unit vectors. For NIPALS they apply to the columns deflated by the earlier components. In each
         component the largest weight in absolute value is positive.
     loadings : (p, a) float
         Slopes of the columns on the scores.
     rotations : (p, a) float
-        The scores are the columns times these.
+        The scores are the columns times the rotations.
     y_loadings : (q, a) float
         Slopes of the responses on the scores.
     squares : (a,) float
         Sums of squares of the scores, which are orthogonal.
     x_total, y_total : float
-        Sums of squares of all columns, and of all responses.
+        Sums of squares of all columns and of all responses.
     orthogonal : int
-        How many of the components, the last ones, are orthogonal to the responses.
+        Number of components that are orthogonal to the responses. They are the last ones.
     """
 
     weights: Floats
@@ -82,7 +85,7 @@ class Latent:
         return len(self.squares)
 
     def first(self, count: int) -> Latent:
-        """The first few components, which do not depend on those after them."""
+        """Return the first `count` components, which do not depend on later components."""
         weights = self.weights[:, :count]
         loadings = self.loadings[:, :count]
         rotations = self.rotations[:, :count]
@@ -91,26 +94,41 @@ class Latent:
         return Latent(weights, loadings, rotations, y_loadings, squares, self.x_total, self.y_total)
 
     def explained(self) -> tuple[Floats, Floats]:
-        """Share (a,) of the columns' squares, and of the responses', that each component explains."""
+        """Proportion of the sum of squares that each component explains.
+
+        Returns
+        -------
+        columns, responses : (a,) float
+            Proportions of the sum of squares of the columns and of the responses.
+        """
         x, y = (self.squares * column_squares(each) for each in (self.loadings, self.y_loadings))
         return x / self.x_total, y / self.y_total
 
     def importance(self) -> Floats:
-        """Importance of each column (p, a) in the projection by the first components, Wold's VIP.
+        """Variable importance in the projection (Wold's VIP) of each column with 1, 2, ..., a components.
 
-        sqrt(p sum_a s_a w_ja^2 / sum_a s_a), s_a the squares of the responses that component a explains:
-        the mean of the squares over the columns is one.
+        VIP_ja = sqrt(p sum_a s_a w_ja^2 / sum_a s_a), with s_a the sum of squares of the responses that
+        component a explains. The mean square over the columns is one.
+
+        Returns
+        -------
+        (p, a) float
+            Column a uses components 1 to a.
         """
         explained = self.squares * column_squares(self.y_loadings)
         parts = (self.weights**2 * explained).cumsum(axis=1) / explained.cumsum()
         return np.asarray(np.sqrt(len(parts) * parts))
 
     def importances(self) -> tuple[Floats, Floats]:
-        """Importance of each column (p,) for the predictive components, and for the orthogonal ones.
+        """Importance of each column for the predictive and for the orthogonal components.
 
-        That is VIP4 of Galindo-Prieto, Eriksson & Trygg (2014), Journal of Chemometrics 28, 623-632: the
-        squares of loadings of length one, weighed by the shares of the squares of the columns, and of the
-        responses, that each component has among all; the mean of the squares over the columns is one.
+        This is VIP4 of Galindo-Prieto, Eriksson & Trygg (2014), Journal of Chemometrics 28, 623-632: squared
+        normalized loadings, weighted by the proportions of the sums of squares of the columns and of the
+        responses that each component explains. The mean square over the columns is one.
+
+        Returns
+        -------
+        predictive, orthogonal : (p,) float
         """
         x, y = self.explained()
         weight = x / x.sum() + y / y.sum()
@@ -122,7 +140,21 @@ class Latent:
 
 
 def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> Latent:
-    """Components of centred columns a (r, p) and responses b (r, q), so many at most.
+    """Compute at most `most` components of centred columns and responses.
+
+    Parameters
+    ----------
+    a : (r, p) float
+        Centred columns.
+    b : (r, q) float
+        Centred responses.
+    most : int
+        Maximum number of components.
+    algorithm : {"nipals", "simpls"}
+
+    Returns
+    -------
+    Latent
 
     Examples
     --------
@@ -135,7 +167,20 @@ def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> 
 
 
 def latent_of(a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations: Floats) -> Latent:
-    """The components (p, c) that another program has found, with what they explain of these rows."""
+    """Build a `Latent` from existing weights, loadings and rotations.
+
+    Parameters
+    ----------
+    a : (r, p) float
+        Centred columns.
+    b : (r, q) float
+        Centred responses.
+    weights, loadings, rotations : (p, c) float
+
+    Returns
+    -------
+    Latent
+    """
     t = a @ rotations
     squares = column_squares(t)
     return Latent(
@@ -144,12 +189,12 @@ def latent_of(a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations
 
 
 def _rounding(a: Floats, b: Floats) -> float:
-    """The length of A'B up to which it is what rounding leaves of nothing."""
+    """Norm of A'B below which A'B is indistinguishable from zero in floating-point arithmetic."""
     return float(10 * max(a.shape) * EPS * np.linalg.norm(a) * np.linalg.norm(b))
 
 
 def _direction(product: Floats, least: float) -> Floats | None:
-    """The first left singular vector (p,) of A'B (p, q); None where it is rounding."""
+    """First left singular vector (p,) of A'B (p, q), or None if its singular value is at most `least`."""
     _, lengths, right = svd(product, full_matrices=False)
     if not lengths[0] > least:
         return None
@@ -159,9 +204,23 @@ def _direction(product: Floats, least: float) -> Floats | None:
 
 
 def _components_of(a: Floats, b: Floats, most: int, algorithm: Algorithm) -> tuple[Floats, Floats, Floats]:
-    """Weights, loadings and rotations (p, c); the weights of SIMPLS are the rotations.
+    """Compute components by NIPALS or SIMPLS.
 
-    What a component explains is taken out of the columns by NIPALS, and of the product A'B by SIMPLS.
+    NIPALS deflates the columns, SIMPLS the product A'B. The weights of SIMPLS equal its rotations.
+
+    Parameters
+    ----------
+    a : (r, p) float
+        Centred columns.
+    b : (r, q) float
+        Centred responses.
+    most : int
+        Maximum number of components; fewer if A'B vanishes earlier.
+    algorithm : {"nipals", "simpls"}
+
+    Returns
+    -------
+    weights, loadings, rotations : (p, c) float
     """
     least = _rounding(a, b)
     by_columns = algorithm == "nipals"
@@ -191,15 +250,29 @@ def _components_of(a: Floats, b: Floats, most: int, algorithm: Algorithm) -> tup
 
 
 def _rotations(weights: Floats, loadings: Floats) -> Floats:
-    """What the columns are multiplied by for scores, W (P'W)^-1."""
+    """Matrix W (P'W)^-1 that maps columns to scores."""
     return np.asarray(np.linalg.solve((loadings.T @ weights).T, weights.T).T, dtype=np.float64)
 
 
 def orthogonal_latents(a: Floats, b: Floats, most: int) -> list[Latent]:
-    """Predictive components of a (r, p) and b (r, q), with no orthogonal one, one and so on up to `most`.
+    """Compute predictive components with 0, 1, ..., `most` orthogonal components.
 
-    The predictive ones, as many as A'B has ranks, stand before the orthogonal ones. Of these there are fewer
-    where no scores are left that vary with the predictive ones.
+    The number of predictive components is the rank of A'B. They come before the orthogonal components. The
+    sequence ends early if no remaining direction covaries with the predictive scores.
+
+    Parameters
+    ----------
+    a : (r, p) float
+        Centred columns.
+    b : (r, q) float
+        Centred responses.
+    most : int
+        Maximum number of orthogonal components.
+
+    Returns
+    -------
+    list of Latent
+        Entry i has i orthogonal components.
 
     Examples
     --------
@@ -230,13 +303,31 @@ def orthogonal_latents(a: Floats, b: Floats, most: int) -> list[Latent]:
 
 
 def _score_and_loading(columns: Floats, w: Floats) -> tuple[Floats, Floats]:
-    """The score (r,) of a weight (p,), and the slopes (p,) of the columns on it."""
+    """Score (r,) of the weights `w` (p,), and the slopes (p,) of the columns on it."""
     t = columns @ w
     return t, columns.T @ t / (t @ t)
 
 
 def _parted(a: Floats, b: Floats, columns: Floats, w: Floats, weights: Floats, loadings: Floats) -> Latent:
-    """Predictive components within the span of w (p, k), of the columns that orthogonal ones leave of a."""
+    """Join predictive components, computed within the span of `w`, with given orthogonal components.
+
+    Parameters
+    ----------
+    a : (r, p) float
+        Centred columns.
+    b : (r, q) float
+        Centred responses.
+    columns : (r, p) float
+        `a` deflated by the orthogonal components.
+    w : (p, k) float
+        Orthonormal basis of the predictive weights.
+    weights, loadings : (p, o) float
+        Weights and loadings of the orthogonal components.
+
+    Returns
+    -------
+    Latent
+    """
     within, _, turned = _components_of(columns @ w, b, w.shape[1], "nipals")
     own = w @ within
     rotations = w @ turned
@@ -249,16 +340,28 @@ def _parted(a: Floats, b: Floats, columns: Floats, w: Floats, weights: Floats, l
     rotations = rotations - away @ (loadings.T @ rotations)
     parts = ((own, weights), (slopes, loadings), (rotations, away))
     both = latent_of(a, b, *(np.concatenate(pair, axis=1) for pair in parts))
-    # What stands beside zero is rounding.
+    # Slopes of the responses on orthogonal scores are zero up to rounding.
     both.y_loadings[:, len(signs) :] = 0.0
     return replace(both, orthogonal=weights.shape[1])
 
 
 def sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
-    """Components of centred columns a (r, p) and responses b (r, q), each of so many columns.
+    """Compute sparse components of centred columns and responses.
 
-    Of equal entries at the end of those that are kept all are. There are fewer components where nothing is
-    left.
+    Entries tied at the threshold are all kept. The sequence ends early if A'B vanishes.
+
+    Parameters
+    ----------
+    a : (r, p) float
+        Centred columns.
+    b : (r, q) float
+        Centred responses.
+    nonzero : sequence of int
+        Number of nonzero weights of each component.
+
+    Returns
+    -------
+    Latent
 
     Examples
     --------
@@ -281,13 +384,27 @@ def sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
 
 
 TURNS = 10**4
-"""Most turns in which a sparse direction is sought."""
+"""Maximum number of alternating updates of a sparse direction."""
 
 
 def _sparse_direction(product: Floats, count: int, least: float) -> Floats | None:
-    """The direction (p,) of so many entries by which A'B (p, q) is large; None where it is rounding.
+    """Sparse direction (p,) with `count` nonzero entries that maximizes the norm of its product with A'B.
 
-    It ends where no entry moves by more than 1e-13, or else after so many turns.
+    Iterations stop when no entry changes by more than 1e-13, or after `TURNS` updates.
+
+    Parameters
+    ----------
+    product : (p, q) float
+        A'B.
+    count : int
+        Number of nonzero entries.
+    least : float
+        Singular value up to which A'B counts as zero.
+
+    Returns
+    -------
+    (p,) float or None
+        Unit vector; None if A'B counts as zero.
     """
     _, lengths, right = svd(product, full_matrices=False)
     if not lengths[0] > least:
@@ -302,16 +419,16 @@ def _sparse_direction(product: Floats, count: int, least: float) -> Floats | Non
         v /= np.linalg.norm(v)
         if np.abs(w - before).max() <= 1e-13:
             break
-    # Zeros have no sign.
+    # Adding 0.0 turns -0.0 into 0.0.
     return np.asarray(w * positive_signs(w[:, None])[0] + 0.0)
 
 
 EQUAL = 1e-10
-"""Share of an entry by which another one that is equal to it may differ by rounding."""
+"""Relative difference up to which two entries count as equal."""
 
 
 def _largest(values: Floats, count: int) -> Floats:
-    """Values (p,) less, in absolute value, the largest of those that are not among the first so many."""
+    """Soft-threshold values (p,) by the largest absolute value below the `count` largest."""
     sizes = np.abs(values)
     if count >= len(values):
         return values

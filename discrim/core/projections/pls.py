@@ -1,47 +1,50 @@
-"""The numbers of a discriminant analysis by partial least squares, and the pure function that fits them.
+"""Partial least squares discriminant analysis: estimates, leave-one-out scores and permutation statistics.
 
-Theory. Columns and class indicators are centred, and divided by their standard deviations over all rows
-(divisor N - 1) where they are to be; then the indicators are regressed on the columns by partial least
-squares (Barker & Rayens, 2003, Journal of Chemometrics 17, 166-173). Three rules follow from the scores t of
-a row and the fitted indicators. By "lda" it is the linear discriminant analysis of the scores, with
-posteriors; by "max" the class of the largest fitted indicator; by "centroid" that of the nearest centroid in
-the space of the scores. All three are linear in the row.
+`fit_pls` fits a model to class moments and returns a `PLSFit`; `left_out_pls_scores`, `q2_of_labellings` and
+`r2_of` evaluate it. The verbs of the family call these functions.
 
-The components are those of `discrim.core.projections.latent`.
+Theory. Columns and class indicators are centred and, on request, divided by their standard deviations over
+all rows (divisor N - 1). The indicators are then regressed on the columns by partial least squares (Barker &
+Rayens, 2003, Journal of Chemometrics 17, 166-173). Three rules use the scores t of a row and its fitted
+indicators: "lda" is linear discriminant analysis of the scores, with posteriors; "max" chooses the class with
+the largest fitted indicator; "centroid" chooses the class with the nearest centroid in the space of the
+scores. All three are linear in the row.
+
+The components are computed by `discrim.core.projections.latent`.
 
 *A table of K + r rows.* Scores, loadings and fitted values depend on the rows by A'A and A'B alone. With n_k
 and m_k the count and mean of class k, m the mean of all rows and R a root of the scatter within classes, let
-A have the rows sqrt(n_j) (m_j - m) and those of R, and let B have the rows sqrt(n_j) (delta_jk - n_k / N) and
+A have the rows sqrt(n_j) (m_j - m) and the rows of R, and B the rows sqrt(n_j) (delta_jk - n_k / N) and
 r rows of zeros. Then A'A and A'B are the sums of products of all rows (see
-`discrim.core.regression.indicator`), and the components of the one are those of the other. R has no more rows
-than there are columns, nor than there are rows: one algorithm serves a million rows of twenty columns, and a
-hundred of five thousand.
+`discrim.core.regression.indicator`), and both tables have the same components. R has at most as many rows as
+there are columns, and at most as many as there are rows. One algorithm therefore serves a million rows of
+twenty columns and a hundred rows of five thousand.
 
 *As many components as columns.* Then the scores are a rotation of the columns, and the rule "lda" is linear
-discriminant analysis. With one component, two classes and columns as they are, its direction is the
-difference of the means, which is that of the nearest centroid (Brereton & Lloyd, 2014, Journal of
-Chemometrics 28, 213-225).
+discriminant analysis. With one component, two classes and columns that are not scaled, its direction is the
+difference of the means, the same as for the rule "centroid" (Brereton & Lloyd, 2014, Journal of Chemometrics
+28, 213-225).
 
 *A row left out.* With d a row less the mean of all N, w its weight and g its class, the sums of products of
-the others are
+the remaining rows are
 
     T - c d d',   c = w N / (N - w),      and      n_k' (m_k' - m') = n_k (m_k - m) + d e_k,
 
-with e_k = n_k' w / (N - w), less w for k = g, and n_k' the counts without the row. So both are those of all
-rows but for one direction, and the components follow from products with T and with d, which is never formed
-into a matrix: with the sums of products S = A'B and r the rotation of a component, its loadings are T r / r'T
-r, and those of the indicators S'r / r'T r. What a component explains is then taken out of S alone (Dayal &
-MacGregor, 1997, Journal of Chemometrics 11, 73-85). Standard deviations and sizes of indicators are those of
-the rows that are left. The scores have the covariance U - c_g h h' within classes, h the row less the mean of
-its class in the direction of each rotation, whose inverse is Sherman and Morrison's.
+with e_k = n_k' w / (N - w), minus w for k = g, and n_k' the counts without the row. Both are rank-one updates
+of the full-data quantities, and the components need only products with T and d: with the sums of products
+S = A'B and r the rotation of a component, its loadings are T r / r'T r, and the loadings of the indicators
+are S'r / r'T r. Only S is deflated (Dayal & MacGregor, 1997, Journal of Chemometrics 11, 73-85). Columns and
+indicators are scaled by the standard deviations of the remaining rows. The within-class covariance of the
+scores is U - c_g h h', with h the row minus its class mean in the directions of the rotations; it is inverted
+by the Sherman-Morrison formula.
 
-Where a difference has lost digits the scores are missing, and the row is left to a refit.
+If a difference loses too many digits, the scores of the row are NaN and the caller refits without it.
 
-*Many labellings* of the same rows are tried for Q2, by folds that do not depend on labels. Centred and scaled
-columns Z of the rows outside a fold stay the same whatever the labels are. With Z = QR of more rows than
-columns, Z'Z = R'R and Z'Y = R'(Q'Y): each labelling is fitted to R and Q'Y, which have as many rows as there
-are columns. Of fewer rows than columns, Z = R'Q' by the QR of Z', and a rotation of the columns changes no
-fitted value: each labelling is fitted to R', which has as many columns as there are rows.
+*Many labellings* of the same rows are compared by Q2, with folds that do not depend on the labels. The
+centred and scaled columns Z of the training rows are the same for all labels. If Z has more rows than
+columns, Z = QR, Z'Z = R'R and Z'Y = R'(Q'Y), and each labelling is fitted to R and Q'Y, which have one row
+per column of Z. Otherwise Z = R'Q' by the QR decomposition of Z'; a rotation of the columns changes no fitted
+value, and each labelling is fitted to R', which has one column per row of Z.
 """
 
 from __future__ import annotations
@@ -72,24 +75,34 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, by_refits
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 
 PIECE = 2**18
-"""Numbers of a row-by-class-by-column array that are in memory at once."""
+"""Maximum number of elements of a row-by-class-by-column array that is in memory at once."""
 
 FEW_SQUARES = 1e-3
-"""Share of a column's sum of squares that a row may leave before the difference has lost digits."""
+"""Smallest proportion of a column's sum of squares without a row at which the difference is accurate."""
 
 UNEXPLAINED = 1e-12
-"""Share of the squares of A'B up to which what is left of it is rounding."""
+"""Proportion of the sum of squares of A'B below which the deflated product counts as zero."""
 
 WIDE = 2.0
-"""Columns for a row of the table that stands for all, from which it is not multiplied with itself first."""
+"""Ratio of columns to rows of A above which A'A is not formed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Products:
-    """Products with the table of all rows of a fit.
+    """Matrix products of the full data that leave-one-out updates start from.
 
-    Of the columns A (K + r, p), A'A where they are few, and its diagonal (p,); class means (K, p) less the
-    mean of all rows, and sums of products (K, p) of the indicators and the columns.
+    Attributes
+    ----------
+    columns : (K + r, p) float
+        The columns A of `tables_of`.
+    products : (p, p) float or None
+        A'A; None if A has many more columns than rows.
+    squares : (p,) float
+        Diagonal of A'A.
+    means : (K, p) float
+        Class means minus the overall mean, in units of `PLSFit.unit`.
+    indicators : (K, p) float
+        Sums of products of the class indicators with the columns.
     """
 
     columns: Floats
@@ -100,7 +113,7 @@ class _Products:
 
     @classmethod
     def of(cls, fit: PLSFit) -> _Products:
-        """Of all rows, for each that is left out."""
+        """Compute the products of the rows of a fit."""
         columns = tables_of(fit.moments, scale=fit.scale, indicators=fit.indicators).columns
         wide = columns.shape[1] > WIDE * columns.shape[0]
         means = (fit.moments.means_from(fit.origin) - fit.centre) / fit.unit
@@ -108,22 +121,43 @@ class _Products:
         return cls(columns, products, (columns**2).sum(axis=0), means, fit.moments.counts[:, None] * means)
 
     def times(self, v: Floats) -> Floats:
-        """Rows v (m, p) times A'A."""
+        """Multiply rows v (m, p) by A'A."""
         if self.products is not None:
             return np.asarray(v @ self.products)
         return np.asarray(v @ self.columns.T @ self.columns)
 
     def within(self, v: Floats) -> Floats:
-        """Rows v (m, p) times the transposed root (r, p) of the scatter within classes."""
+        """Multiply rows v (m, p) by the transposed root (r, p) of the within-class scatter."""
         return np.asarray(v @ self.columns[len(self.means) :].T)
 
 
 class _LeftOutRows(NamedTuple):
-    """Rows d (m, p) less the mean of all, which are left out one at a time, and what is left without each.
+    """Rows left out one at a time, with the statistics of the remaining rows for each of them.
 
-    The weight that goes, `out`, is w, `lift` is c, and `edge` (m, K) is e_k. Of the others: the counts (m, K)
-    and their total, the factor (m, p) that columns are multiplied by for the units that these have, and the
-    sizes (m, K) that the indicators are divided by.
+    See the module docstring for the symbols.
+
+    Attributes
+    ----------
+    d : (m, p) float
+        The rows minus the overall mean.
+    codes : (m,) int
+        Class of each row.
+    out : (m,) float
+        Weight w that is left out.
+    lift : (m,) float
+        The factor c.
+    counts : (m, K) float
+        Class counts of the remaining rows.
+    total : (m,) float
+        Total count of the remaining rows.
+    edge : (m, K) float
+        The terms e_k.
+    factor : (m, p) float
+        Ratio of the full-data unit of each column to its unit without the row.
+    sizes : (m, K) float
+        Divisors of the indicators.
+    spoilt : (m,) bool
+        Rows whose scores are inaccurate; the functions below update it.
     """
 
     d: Floats
@@ -139,7 +173,15 @@ class _LeftOutRows(NamedTuple):
 
 
 class _Component(NamedTuple):
-    """One component of each row's others: what columns are multiplied by (m, p), and slopes (m, K)."""
+    """One component for each left-out row.
+
+    Attributes
+    ----------
+    turn : (m, p) float
+        Rotation, to be multiplied with the columns.
+    y_loadings : (m, K) float
+        Slopes of the indicators on the scores.
+    """
 
     turn: Floats
     y_loadings: Floats
@@ -148,9 +190,23 @@ class _Component(NamedTuple):
 def left_out_pls_scores(
     fit: PLSFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
 ) -> Floats:
-    """Leave-one-out scores (m, K) under the same prior and number of components; missing for a refit.
+    """Compute leave-one-out scores with the prior and the number of components of the fit.
 
-    Of rows x (m, p) of frequency weights (m,) at most one unit of weight is left out.
+    Parameters
+    ----------
+    fit : PLSFit
+    x : (m, p) float
+        Rows of the fit.
+    codes : (m,) int
+        Class of each row.
+    weights : (m,) float or None
+        Frequency weights, of which at most one unit is left out.
+    log_prior : (K,) float
+
+    Returns
+    -------
+    (m, K) float
+        NaN in rows for which the update is inaccurate and a refit is needed.
     """
     of_all = _Products.of(fit)
     scores = np.empty((len(x), len(log_prior)))
@@ -165,6 +221,23 @@ def left_out_pls_scores(
 
 
 def _without(fit: PLSFit, of_all: _Products, d: Floats, codes: Codes, out: Floats) -> _LeftOutRows:
+    """Statistics of the remaining rows for each left-out row.
+
+    Parameters
+    ----------
+    fit : PLSFit
+    of_all : _Products
+    d : (m, p) float
+        The rows minus the overall mean.
+    codes : (m,) int
+        Class of each row.
+    out : (m,) float
+        Weight that is left out.
+
+    Returns
+    -------
+    _LeftOutRows
+    """
     member = np.equal(codes[:, None], np.arange(len(of_all.means)))
     counts = fit.moments.counts - member * out[:, None]
     total = fit.moments.total - out
@@ -184,7 +257,19 @@ def _without(fit: PLSFit, of_all: _Products, d: Floats, codes: Codes, out: Float
 
 
 def _components(fit: PLSFit, of_all: _Products, rows: _LeftOutRows) -> list[_Component]:
-    """The components without each row; marks rows whose components have lost digits."""
+    """Compute the components without each row, and mark rows for which they are inaccurate.
+
+    Parameters
+    ----------
+    fit : PLSFit
+    of_all : _Products
+    rows : _LeftOutRows
+        `rows.spoilt` is updated.
+
+    Returns
+    -------
+    list of _Component
+    """
     product = of_all.indicators[None] + rows.edge[:, :, None] * rows.d[:, None, :]
     product *= rows.factor[:, None, :]
     product /= rows.sizes[:, :, None]
@@ -226,7 +311,7 @@ def _components(fit: PLSFit, of_all: _Products, rows: _LeftOutRows) -> list[_Com
 
 
 def _finite(products: Floats, spoilt: Mask) -> Floats:
-    """Symmetric matrices (m, q, q) with the identity in the place of those that are not finite."""
+    """Replace symmetric matrices (m, q, q) that are not finite by the identity; mark their rows as spoilt."""
     wrong = spoilt | ~np.isfinite(products).all(axis=(1, 2))
     spoilt |= wrong
     products[wrong] = np.eye(products.shape[1])
@@ -234,7 +319,20 @@ def _finite(products: Floats, spoilt: Mask) -> Floats:
 
 
 def _scores(fit: PLSFit, of_all: _Products, rows: _LeftOutRows, log_prior: Floats) -> Floats:
-    """Scores (m, K) of the rows of a piece."""
+    """Compute leave-one-out scores for a chunk of rows.
+
+    Parameters
+    ----------
+    fit : PLSFit
+    of_all : _Products
+    rows : _LeftOutRows
+        `rows.spoilt` is updated.
+    log_prior : (K,) float
+
+    Returns
+    -------
+    (m, K) float
+    """
     components = _components(fit, of_all, rows)
     share = fit.moments.total / rows.total
     along = np.stack([(rows.d * each.turn).sum(axis=1) for each in components], axis=1)
@@ -269,19 +367,34 @@ def _scores(fit: PLSFit, of_all: _Products, rows: _LeftOutRows, log_prior: Float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineComponents:
-    """Weights, loadings and rotations (p, a) of the components that an engine has found; see `Latent`."""
+    """Weights, loadings and rotations (p, a) computed by an engine; see `Latent`."""
 
     weights: Floats
     loadings: Floats
     rotations: Floats
 
     def latent(self, a: Floats, b: Floats) -> Latent:
-        """Return the components of columns a (r, p) and responses b (r, q)."""
+        """Return the components for columns a (r, p) and responses b (r, q)."""
         return latent_of(a, b, self.weights, self.loadings, self.rotations)
 
 
 class Regressed(NamedTuple):
-    """How indicators are regressed."""
+    """Options of the partial least squares regression of the indicators.
+
+    Attributes
+    ----------
+    components : int
+        Maximum number of components.
+    algorithm : {"nipals", "simpls", "engine"}
+    scale : bool
+        Whether columns are divided by their standard deviations.
+    scaled_indicators : bool
+        Whether indicators are divided by their standard deviations.
+    orthogonal : int
+        Number of orthogonal components.
+    nonzero : tuple of int
+        Number of columns that each component may use; empty if all may be used.
+    """
 
     components: int
     algorithm: Algorithm
@@ -291,7 +404,7 @@ class Regressed(NamedTuple):
     nonzero: tuple[int, ...] = ()
 
     def latent(self, a: Floats, b: Floats) -> Latent:
-        """The components of columns a (r, p) and responses b (r, q); fewer where there are no more."""
+        """Compute at most `components` components of columns a (r, p) and responses b (r, q)."""
         if self.orthogonal:
             return orthogonal_latents(a, b, self.orthogonal)[-1]
         if self.nonzero:
@@ -305,9 +418,18 @@ Indicators = Literal["scaled", "centred"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
-    """Columns A (K + r, p) and indicators B (K + r, K) of few rows with the sums of products of all rows.
+    """Small tables A and B with the same sums of products as the full data.
 
-    Columns are z over a unit (p,), infinite for one that does not vary, and indicators are over sizes (K,).
+    Attributes
+    ----------
+    columns : (K + r, p) float
+        Columns z divided by `unit`. The first K rows are the weighted class means.
+    indicators : (K + r, K) float
+        Indicators divided by `sizes`.
+    unit : (p,) float
+        Unit of each column; infinite for a constant column.
+    sizes : (K,) float
+        Unit of each indicator.
     """
 
     columns: Floats
@@ -318,30 +440,30 @@ class Tables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PLSFit(NoLikelihood):
-    """The numbers of a discriminant analysis by partial least squares.
+    """Estimates of a partial least squares discriminant analysis.
 
     Attributes
     ----------
     moments : ClassMoments
-        Pooled, or with a root of few rows.
+        Pooled, or with a root that has few rows.
     scale : bool
         Whether columns are divided by their standard deviations.
     decides : {"lda", "max", "centroid"}
-        The rule.
+        The classification rule.
     unit : (p,) float
-        What z is divided by.
+        Divisor of the standardized columns z.
     sizes : (K,) float
-        What indicators are divided by.
+        Divisors of the indicators.
     latent : Latent
-        The components, of z over `unit`.
+        Components of z divided by `unit`.
     within : (a, a) float
-        Triangular root of the sums of products of the scores within classes.
+        Triangular root of the within-class sums of products of the scores.
     origin : (p,) float
-        Amid the rows, in the units of the data.
+        Overall mean of the rows in the units of the data, rounded.
     centre : (p,) float
-        What its rounding leaves of the mean of all rows, in z.
+        Overall mean minus `origin`, in units of z.
     nonzero : tuple of int
-        How many columns each component may use; empty where all may be used.
+        Number of columns that each component may use; empty if all may be used.
     """
 
     moments: ClassMoments
@@ -371,55 +493,55 @@ class PLSFit(NoLikelihood):
 
     @property
     def reach(self) -> float:
-        """What scores are multiplied by for the units of the data, where columns are not scaled."""
+        """Factor that converts scores to the units of the data if columns are not scaled."""
         return 1.0 if self.scale else float(1.0 / self.moments.scale.min())
 
     @property
     def regressed(self) -> Regressed:
-        """How the indicators are regressed."""
+        """Options of the regression of the indicators."""
         scaled = self.indicators == "scaled"
         return Regressed(self.components, self.algorithm, self.scale, scaled, self.orthogonal, self.nonzero)
 
     @property
     def engine_components(self) -> EngineComponents | None:
-        """The components, if an engine has found them."""
+        """Components computed by an engine; None for the built-in algorithms."""
         found = self.latent
         is_by_engine = self.algorithm == "engine"
         return EngineComponents(found.weights, found.loadings, found.rotations) if is_by_engine else None
 
     @property
     def orthogonal(self) -> int:
-        """How many of the components, the last ones, are orthogonal to the indicators."""
+        """Number of components that are orthogonal to the indicators. They are the last ones."""
         return self.latent.orthogonal
 
     @property
     def predictive(self) -> int:
-        """Number of the components that are not orthogonal to the indicators."""
+        """Number of components that are not orthogonal to the indicators."""
         return self.components - self.orthogonal
 
     @property
     def residual_df(self) -> float:
-        """N - K."""
+        """Residual degrees of freedom, N - K."""
         return self.moments.total - self.moments.n_classes
 
     @property
     def shares(self) -> Floats:
-        """Shares (K,) of the classes in the rows, which are the means of the indicators."""
+        """Class proportions (K,) of the rows, which are the means of the indicators."""
         return np.asarray(self.moments.counts / self.moments.total)
 
     @property
     def centroids(self) -> Floats:
-        """Means (K, a) of the scores by class."""
+        """Class means (K, a) of the scores."""
         return (self.moments.means_from(self.origin) - self.centre) @ self._turn()
 
     def _turn(self) -> Floats:
-        """What z is multiplied by for scores, (p, a)."""
+        """Matrix (p, a) that maps z to scores."""
         return np.asarray(self.latent.rotations / self.unit[:, None])
 
     def residual_error(self) -> float:
-        """Root mean square of the indicators less the fitted ones, as zeros and ones.
+        """Root mean square error of the fitted indicators, in units of 0/1 indicators.
 
-        The divisor is N, less one and the number of components, times K.
+        The divisor is K (N - 1 - number of components).
         """
         indicators = self.moments.total * self.shares * (1 - self.shares)
         fitted = (self.latent.y_loadings**2 @ self.latent.squares) * self.sizes**2
@@ -444,13 +566,13 @@ class PLSFit(NoLikelihood):
         return covariance, correlation
 
     def whitening(self) -> Floats:
-        """What scores are multiplied by for unit variance within classes, (a, a)."""
+        """Matrix (a, a) that scales the scores to unit variance and no correlation within classes."""
         eye = np.eye(len(self.within))
         return np.asarray(solve_triangular(self.within, eye) * np.sqrt(self.residual_df))
 
     def spread_components(self) -> int:
-        """The first components whose scores vary within classes beyond those before them."""
-        # What rounding leaves of a product of the table with a rotation.
+        """Number of leading components whose scores vary within classes in addition to the earlier scores."""
+        # Rounding error of a product of the table with a rotation.
         reach = np.sqrt(self.latent.x_total * (self.latent.rotations**2).sum(axis=0))
         slack = 10 * max(len(self.unit), len(self.within)) * EPS * reach
         still = np.abs(np.diagonal(self.within)) <= slack
@@ -472,12 +594,26 @@ class PLSFit(NoLikelihood):
         return slopes * scale[:, None], self.shares - (self.origin * scale + self.centre) @ slopes
 
     def fitted_rule(self) -> LinearRule:
-        """The fitted indicators as scores."""
+        """Linear rule whose scores are the fitted indicators."""
         slopes = self.slopes()
         return LinearRule(self.origin, self.moments.scale, slopes, self.shares - self.centre @ slopes)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """The decision rule under a prior (K,), which "lda" alone has."""
+        """Return the decision rule.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+            Used by the rule "lda" only.
+        method : str
+            Has to be "plugin".
+        convention : str or None
+            Not used.
+
+        Returns
+        -------
+        LinearRule
+        """
         refuse_method(method, "is not defined for scores of PLS")
         if self.decides == "max":
             return self.fitted_rule()
@@ -490,7 +626,18 @@ class PLSFit(NoLikelihood):
         return uncentred(nearest_mean_rule(means, self.origin, constant), typical)
 
     def along(self, x: Floats, log_prior: Floats) -> Iterator[tuple[Floats, Floats]]:
-        """Scores (m, K) of the rule, and fitted indicators (m, K), with one component, two and so on."""
+        """Yield the scores of the rule and the fitted indicators with 1, 2, ... components.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        log_prior : (K,) float
+
+        Yields
+        ------
+        scores, fitted : (m, K) float
+            The fitted indicators are updated in place between iterations.
+        """
         t = self.transform(x)
         centroids = self.centroids
         fitted = np.repeat(self.shares[None], len(x), axis=0)
@@ -498,7 +645,7 @@ class PLSFit(NoLikelihood):
         loadings = self.latent.y_loadings * self.sizes[:, None]
         y = t
         if self.decides == "lda":
-            # The columns of a triangular inverse do not depend on those after them.
+            # Each column of a triangular inverse depends on earlier columns only.
             whitening = self.whitening()
             y = t @ whitening
             centroids = centroids @ whitening
@@ -508,16 +655,16 @@ class PLSFit(NoLikelihood):
             yield fitted if self.decides == "max" else scores, fitted
 
     def refit(self, moments: ClassMoments) -> PLSFit | None:
-        """The same prior and number of components of other rows; None where there are not so many."""
+        """Refit with the same prior and number of components; None if rows or components are too few."""
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
         fit = self.refit_up_to(moments, self.components)
         return fit if fit is not None and fit.components == self.components else None
 
     def refit_up_to(self, moments: ClassMoments, most: int) -> PLSFit | None:
-        """The same of other rows, with as many components as there are up to a number; None without any.
+        """Refit to other moments with at most `most` components; None if no component can be computed.
 
-        Beyond the components of the fit each is of as many columns as the last.
+        If the fit is sparse, additional components use as many columns as its last component.
         """
         more = self.nonzero[-1:] * (most - len(self.nonzero))
         fit = fit_pls(
@@ -531,7 +678,7 @@ class PLSFit(NoLikelihood):
         return fit.with_components(least) if least else None
 
     def with_components(self, count: int) -> PLSFit:
-        """The same with the first few components."""
+        """Return the fit with its first `count` components."""
         if count == self.components:
             return self
         within = self.within[:count, :count]
@@ -541,9 +688,9 @@ class PLSFit(NoLikelihood):
         )
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them, with as many components."""
+        """Function that computes the scores of rows under the rule fitted without each of them."""
         if self.orthogonal and len(self.prior) == 2 and self.decides != "centroid":
-            # Scores that span what these span, so that both rules are the same.
+            # PLS scores without the orthogonal rotation span the same space, and give the same rule.
             plain = replace(self, latent=replace(self.latent, orthogonal=0))
             whole = plain.refit_up_to(self.moments, self.components)
             if whole is not None and whole.components == self.components:
@@ -567,11 +714,35 @@ def fit_pls(
     orthogonal: int = 0,
     nonzero: Sequence[int] = (),
 ) -> PLSFit:
-    """Fit from pooled moments, or from those with a root of few rows, of more rows than classes.
+    """Fit partial least squares discriminant analysis to pooled moments.
 
-    The components are fewer where there are no more. So many of them are orthogonal to the indicators, if
-    any, and the others are as many as the indicators have; or each is of so many columns. An engine finds
-    them, in the place of the algorithm, from a table of columns and one of indicators.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled, or with a root that has few rows; more rows than classes.
+    prior : (K,) float
+    components : int
+        Maximum number of components.
+    algorithm : {"nipals", "simpls", "engine"}
+    scale : bool
+        Whether columns are divided by their standard deviations.
+    indicators : {"scaled", "centred"}
+        Whether indicators are divided by their standard deviations.
+    decides : {"lda", "max", "centroid"}
+        The classification rule.
+    estimated_prior : bool
+        Whether the prior was estimated from the rows.
+    engine : callable, optional
+        Computes a `Latent` from a table of columns and a table of indicators, instead of the algorithm.
+    orthogonal : int
+        Number of orthogonal components. If positive, the number of predictive components is the rank of
+        the indicators.
+    nonzero : sequence of int
+        Number of columns that each component may use; empty for all.
+
+    Returns
+    -------
+    PLSFit
 
     Examples
     --------
@@ -617,7 +788,7 @@ def pls_of_moments(
     prior : (K,) float
     regressed : Regressed
     decides : str
-        The rule, as of `fit_pls`.
+        The rule, see `fit_pls`.
     estimated_prior : bool
     engine_components : EngineComponents or None
 
@@ -628,7 +799,7 @@ def pls_of_moments(
     Raises
     ------
     InvalidStateError
-        They contradict each other.
+        If the arguments contradict each other.
     """
     components, algorithm, scale, is_scaled, orthogonal, nonzero = regressed
     found = engine_components
@@ -648,7 +819,20 @@ def pls_of_moments(
 
 
 def orthogonal_fits(fit: PLSFit, moments: ClassMoments, most: int) -> list[PLSFit]:
-    """The same of these rows, with one orthogonal component, two and so on, as far as there are."""
+    """Refit to moments with 1, 2, ..., at most `most` orthogonal components.
+
+    Parameters
+    ----------
+    fit : PLSFit
+        Provides the prior and the options.
+    moments : ClassMoments
+    most : int
+        Maximum number of orthogonal components.
+
+    Returns
+    -------
+    list of PLSFit
+    """
     given = moments if fit.scale else comparable(moments)
     tables = tables_of(given, scale=fit.scale, indicators=fit.indicators)
     ladder = orthogonal_latents(tables.columns, tables.indicators, most)
@@ -662,14 +846,28 @@ def orthogonal_fits(fit: PLSFit, moments: ClassMoments, most: int) -> list[PLSFi
 
 
 def _within(tables: Tables, parts: Latent) -> Floats:
-    """Triangular root (a, a) of the sums of products of the scores within classes."""
+    """Triangular root (a, a) of the within-class sums of products of the scores."""
     triangle = np.linalg.qr(tables.columns[len(tables.sizes) :] @ parts.rotations, mode="r")
-    # Of fewer rows than components, with rows of zeros below.
+    # With fewer rows than components, pad with rows of zeros.
     return np.concatenate([triangle, np.zeros((parts.count - len(triangle), parts.count))])
 
 
 def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> Tables:
-    """The tables that stand for all rows; those within classes come after the K of the means."""
+    """Small tables of columns and indicators with the sums of products of the full data.
+
+    The first K rows represent the class means, the others the within-class scatter.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    scale : bool
+        Whether columns are divided by their standard deviations.
+    indicators : {"scaled", "centred"}
+
+    Returns
+    -------
+    Tables
+    """
     counts = moments.counts
     total = moments.total
     means = moments.means
@@ -689,7 +887,7 @@ def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> 
 
 
 def _root(moments: ClassMoments) -> Floats:
-    """A root (r, p) of the scatter within classes; columns may be constant within these."""
+    """Root (r, p) of the within-class scatter, which may be zero for some columns."""
     whole = moments.pooled()
     if whole.roots is not None:
         return np.asarray(whole.roots[0])
@@ -701,9 +899,16 @@ def _root(moments: ClassMoments) -> Floats:
 
 
 class _Fold(NamedTuple):
-    """The rows outside a fold, as Q (m, r) and columns (r, q), and those within it in these columns (t, q).
+    """Training and test rows of a cross-validation fold, in coordinates with few columns or rows.
 
-    Q is None where there are no more rows than columns.
+    Attributes
+    ----------
+    basis : (m, r) float or None
+        The matrix Q of the training rows Z = QR; None unless there are more rows than columns.
+    columns : (r, q) float
+        R, or the training rows in rotated columns.
+    tested : (t, q) float
+        The test rows in the same columns.
     """
 
     basis: Floats | None
@@ -712,18 +917,31 @@ class _Fold(NamedTuple):
 
 
 def _fold(x: Floats, inside: Mask, how: Regressed) -> _Fold:
+    """Centre, scale and reduce the rows of a fold.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    inside : (n,) bool
+        The training rows.
+    how : Regressed
+
+    Returns
+    -------
+    _Fold
+    """
     learnt = x[inside]
     mean = learnt.mean(axis=0)
     learnt -= mean
     tested = x[~inside] - mean
     if how.scale:
         sd = np.sqrt((learnt**2).sum(axis=0) / (len(learnt) - 1))
-        # A column that is constant but for rounding tells nothing.
+        # A column that is constant up to rounding is ignored.
         sd[sd <= 1e-14 * np.abs(mean)] = np.inf
         learnt /= sd
         tested /= sd
     if how.nonzero and len(learnt) <= learnt.shape[1]:
-        # A rotation of the columns would leave none of them alone.
+        # Sparse components need the columns themselves, not a rotation of them.
         return _Fold(None, learnt, tested)
     if len(learnt) > learnt.shape[1]:
         basis, columns = np.linalg.qr(learnt)
@@ -733,7 +951,7 @@ def _fold(x: Floats, inside: Mask, how: Regressed) -> _Fold:
 
 
 def _sizes(codes: Codes, k: int, how: Regressed) -> Floats:
-    """What indicators (K,) are divided by; one for a class without rows."""
+    """Divisors (K,) of the indicators; one for a class without rows."""
     if not how.scaled_indicators:
         return np.ones(k)
     counts = np.bincount(codes, minlength=k).astype(np.float64)
@@ -742,7 +960,21 @@ def _sizes(codes: Codes, k: int, how: Regressed) -> Floats:
 
 
 def _fitted(part: _Fold, codes: Codes, k: int, how: Regressed) -> Floats:
-    """Indicators (t, K) that are predicted of the rows of a fold, from the classes (m,) of the others."""
+    """Predict the indicators of the test rows of a fold.
+
+    Parameters
+    ----------
+    part : _Fold
+    codes : (m,) int
+        Classes of the training rows.
+    k : int
+        Number of classes.
+    how : Regressed
+
+    Returns
+    -------
+    (t, K) float
+    """
     seen = np.equal(codes[:, None], np.arange(k)).astype(np.float64)
     shares = seen.mean(axis=0)
     sizes = _sizes(codes, k, how)
@@ -754,7 +986,23 @@ def _fitted(part: _Fold, codes: Codes, k: int, how: Regressed) -> Floats:
 
 
 def _squares(part: _Fold, codes: Codes, tested: Codes, sizes: Floats, how: Regressed) -> float:
-    """Sum of squares of indicators less predicted ones, over sizes, of the rows of a fold, tested (t,)."""
+    """Prediction error sum of squares of the scaled indicators of the test rows of a fold.
+
+    Parameters
+    ----------
+    part : _Fold
+    codes : (m,) int
+        Classes of the training rows.
+    tested : (t,) int
+        Classes of the test rows.
+    sizes : (K,) float
+        Divisors of the indicators.
+    how : Regressed
+
+    Returns
+    -------
+    float
+    """
     residuals = -_fitted(part, codes, len(sizes), how)
     residuals[np.arange(len(residuals)), tested] += 1.0
     return float(((residuals / sizes) ** 2).sum())
@@ -769,10 +1017,26 @@ def q2_of_labellings(
     how: Regressed,
     progress: Callable[[float], object] = lambda done: None,
 ) -> Floats:
-    """Q2 (P,) of the indicators under each of P labellings of the rows x (n, p), 1 - PRESS / SS.
+    """Cross-validated Q2 = 1 - PRESS / SS of the indicators under each of P labellings of the rows.
 
-    A labelling leads from its number, 0 to P - 1, to the classes (n,) of the rows, and all have the same
-    counts. Folds are dealt to rows (n,). Each labelling of a fold is told.
+    Parameters
+    ----------
+    x : (n, p) float
+    labellings : callable
+        Maps 0, ..., P - 1 to the classes (n,) of the rows. All labellings have the same class counts.
+    count : int
+        The number P of labellings.
+    dealt : (n,) int
+        Fold of each row.
+    k : int
+        Number of classes.
+    how : Regressed
+    progress : callable, optional
+        Called with 1 after each labelling of a fold.
+
+    Returns
+    -------
+    (P,) float
     """
     press = np.zeros(count)
     sizes = _sizes(labellings(0), k, how)
@@ -789,7 +1053,23 @@ def q2_of_labellings(
 
 
 def r2_of(x: Floats, labellings: Callable[[int], Codes], count: int, k: int, how: Regressed) -> Floats:
-    """Share (P,) of the squares of the indicators that is explained under each labelling."""
+    """Proportion of the sum of squares of the indicators explained under each of P labellings.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    labellings : callable
+        Maps 0, ..., P - 1 to the classes (n,) of the rows. All labellings have the same class counts.
+    count : int
+        The number P of labellings.
+    k : int
+        Number of classes.
+    how : Regressed
+
+    Returns
+    -------
+    (P,) float
+    """
     part = _fold(x, np.ones(len(x), dtype=bool), how)
     whole = part._replace(tested=part.columns if part.basis is None else part.basis @ part.columns)
     sizes = _sizes(labellings(0), k, how)

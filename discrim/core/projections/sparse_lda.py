@@ -1,8 +1,9 @@
-"""The numbers of a sparse discriminant analysis: directions of few columns, one after another.
+"""Sparse discriminant analysis: successive discriminant directions with few nonzero coefficients.
 
-The rule is the linear discriminant analysis of the scores of the rows on the directions, divisor N - K, as in
-Clemmensen, Hastie, Witten & Ersboll (2011, Technometrics 53, 406-413) and R's sparseLDA; so it is linear in
-the columns that a direction has selected.
+`fit_sparse` computes a `SparseFit` for one set of penalties, `along` a path of fits; the verb of the model
+uses both. The rule is linear discriminant analysis of the scores on the directions, divisor N - K, following
+Clemmensen, Hastie, Witten & Ersboll (2011, Technometrics 53, 406-413) and R's sparseLDA. It is therefore
+linear in the selected columns.
 
 *Sparse optimal scoring* finds the directions. With z the columns over their standard deviations of all rows
 (divisor N), and theta scores of the classes with mean zero and mean square one over the rows, a direction is
@@ -10,27 +11,27 @@ the minimum over both of
 
     1/(2N) sum_i (theta_(class of i) - z_i'b)^2 + penalty |b|_1 + ridge/2 |b|^2,
 
-scores of later directions uncorrelated over the rows with those of the ones before. With pi the shares of the
-classes, u_k = sqrt(pi_k) theta_k has length one, and of the rows there enter only the correlations G of the
-columns over all rows and M (K, p), the class means of z times sqrt(pi_k):
+with scores that are uncorrelated over the rows with the scores of earlier directions. With pi the class
+proportions, u_k = sqrt(pi_k) theta_k has length one, and the objective depends on the rows only through the
+correlations G of the columns over all rows and M (K, p), the class means of z times sqrt(pi_k):
 
     1/2 - u'M b + b'G b / 2 + penalty |b|_1 + ridge/2 |b|^2.
 
-Given u, b is an elastic net; given b, u is M b over its length, without the part along earlier u. The two are
-taken in turns, as in the paper, and between turns, with the columns and signs held, Newton's steps lead to
-where both stay: there the turns may take thousands. A problem of more than two classes can have several
-minima; the search goes along several ways down from the penalty at which the first column enters, and
-what is least is kept. Two classes have one score, and the direction is the lasso of their codes (Mai, Zou &
-Yuan, 2012, Biometrika 99, 29-42).
+For fixed u, b is an elastic net; for fixed b, u is the normalized M b, orthogonalized against earlier u. The
+two updates alternate, following the paper. Because this may take thousands of iterations, Newton's method for
+the fixed point, with active columns and signs fixed, accelerates it. With more than two classes the problem
+can have several minima; the search follows several paths down from the penalty at which the first column
+enters and returns the smallest minimum. Two classes have one score, and the direction is the lasso of their
+codes (Mai, Zou & Yuan, 2012, Biometrika 99, 29-42).
 
-Without a penalty the directions are those of the linear discriminant analysis.
+Without a penalty the directions are the discriminants of linear discriminant analysis.
 
 *The elastic net*, b'Gb/2 - c'b + penalty |b|_1 + ridge |b|^2/2 with c = M'u, is minimized by active sets (the
 feature-sign search of Lee, Battle, Raina & Ng, 2006, Advances in Neural Information Processing Systems 19):
-given which coefficients are not zero, and their signs, the minimum is a linear system. A descent by single
-coordinates ends where its tolerance does; here the conditions of Karush, Kuhn and Tucker hold to rounding. Of
-columns that others determine, the way is that along which the fit stays and the penalty falls, to where the
-first coefficient is zero.
+for a fixed set of nonzero coefficients with fixed signs, the minimum solves a linear system. Unlike
+coordinate descent, the result satisfies the Karush-Kuhn-Tucker conditions up to rounding. If active columns
+are collinear, the coefficients move in the direction in which the fit does not change and the penalty
+decreases, until the first coefficient is zero.
 """
 
 from __future__ import annotations
@@ -52,36 +53,42 @@ from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 
 ROUNDS = 10_000
-"""Most changes of the active set."""
+"""Maximum number of changes of the active set."""
 
 AT_ONCE = 16
-"""Columns that enter at once, beside twice those that are there."""
+"""Number of columns that may enter at once in addition to twice the number of active ones."""
 
 TOLERANCE = 1e-10
-"""Share of the penalty by which a column that is out may violate its condition."""
+"""Relative violation of its optimality condition up to which an inactive column stays inactive."""
 
 DETERMINED = 1e-12
-"""Squared residual of a column of length one on others, below which these determine it."""
+"""Squared residual of a unit-norm column on other columns below which it is collinear with them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correlations:
-    """Correlations of columns over all rows, as products (p, p) or as the rows R (m, p) that they are of.
+    """Correlations of the columns over all rows, as a matrix or as a root.
 
-    No matrix is formed where there are fewer rows than columns; then a root is known.
+    If there are fewer rows than columns, the matrix is not formed and the root is required.
+
+    Attributes
+    ----------
+    matrix : (p, p) float or None
+    root : (m, p) float or None
+        Rows R with correlations R'R.
     """
 
     matrix: Floats | None
     root: Floats | None
 
     def times(self, at: Codes, values: Floats) -> Floats:
-        """The correlations times a vector that is zero but at some places: (p,)."""
+        """Multiply the correlations by a sparse vector with `values` at positions `at`: (p,)."""
         if self.matrix is not None:
             return np.asarray(values @ self.matrix[at])
         return np.asarray((self._rows[:, at] @ values) @ self._rows)
 
     def among(self, at: Codes, ridge: float) -> Floats:
-        """Those of some columns (q, q), with a ridge on the diagonal."""
+        """Correlations (q, q) among the columns `at`, with a ridge added to the diagonal."""
         if self.matrix is not None:
             matrix = self.matrix[np.ix_(at, at)]
         else:
@@ -91,7 +98,7 @@ class Correlations:
         return matrix
 
     def length(self, at: Codes, values: Floats) -> float:
-        """The mean square of what the columns give with coefficients at some places."""
+        """Quadratic form of the correlations with `values` at the positions `at`."""
         if self.matrix is not None:
             return float(values @ self.matrix[np.ix_(at, at)] @ values)
         fitted = self._rows[:, at] @ values
@@ -99,28 +106,40 @@ class Correlations:
 
     @property
     def _rows(self) -> Floats:
+        """The root; raises ValueError if it is missing."""
         if self.root is None:
             raise ValueError("Correlations are products, rows or both.")
         return self.root
 
 
 class Sparse(NamedTuple):
-    """Coefficients (q,) that are not zero, and their places in the order in which they entered."""
+    """Nonzero coefficients (q,) and their positions in the order of entry."""
 
     at: Codes
     values: Floats
 
     def dense(self, p: int) -> Floats:
-        """All coefficients (p,)."""
+        """Return all p coefficients."""
         out = np.zeros(p)
         out[self.at] = self.values
         return out
 
 
 def active_root(correlations: Correlations, at: Codes, ridge: float) -> Floats:
-    """Upper triangular root (q, q) of the correlations of some columns and a ridge.
+    """Upper triangular root of the correlations of some columns plus a ridge.
 
-    By a QR of the rows where they are known, which keeps the digits that products lose.
+    If the root of the correlations is available, a QR decomposition of it is more accurate than products.
+
+    Parameters
+    ----------
+    correlations : Correlations
+    at : (q,) int
+        Positions of the columns.
+    ridge : float
+
+    Returns
+    -------
+    (q, q) float
     """
     if correlations.root is None:
         return np.asarray(np.linalg.cholesky(correlations.among(at, ridge)).T)
@@ -131,9 +150,22 @@ def active_root(correlations: Correlations, at: Codes, ridge: float) -> Floats:
 
 
 def minimum(correlations: Correlations, c: Floats, penalty: float, ridge: float, start: Sparse) -> Sparse:
-    """The minimum of the elastic net, by a search from other coefficients.
+    """Minimize the elastic net objective b'Gb/2 - c'b + penalty |b|_1 + ridge |b|^2/2.
 
-    There are more rows than columns, or a penalty or ridge above zero.
+    Requires more rows than columns, or a positive penalty or ridge.
+
+    Parameters
+    ----------
+    correlations : Correlations
+        The matrix G.
+    c : (p,) float
+    penalty, ridge : float
+    start : Sparse
+        Starting coefficients.
+
+    Returns
+    -------
+    Sparse
     """
     if not penalty:
         return _dense(correlations, c, ridge)
@@ -145,7 +177,7 @@ def minimum(correlations: Correlations, c: Floats, penalty: float, ridge: float,
     for _ in range(ROUNDS):
         at, values, signs = _settled(correlations, c, penalty, ridge, at, values, signs)
         columns = frozenset(at.tolist())
-        # The value falls from set to set: one that returns is the work of rounding.
+        # The objective decreases from set to set; a set that recurs is due to rounding.
         stuck = columns in seen
         seen.add(columns)
         if stuck and len(entered) == 1:
@@ -160,7 +192,7 @@ def minimum(correlations: Correlations, c: Floats, penalty: float, ridge: float,
         most = 2 * len(at) + AT_ONCE
         if len(over) > most:
             over = over[np.argpartition(-excess[over], most)[:most]]
-        # Those that entered together may all have left, though one of them has a part.
+        # Columns that entered together may all have left although one of them belongs to the active set.
         if len(over) > 1 and (stuck or not _factor(correlations, np.append(at, over), ridge)[1]):
             over = np.array([np.argmax(excess)])
         entered = over
@@ -171,10 +203,21 @@ def minimum(correlations: Correlations, c: Floats, penalty: float, ridge: float,
 
 
 def _dense(correlations: Correlations, c: Floats, ridge: float) -> Sparse:
-    """The minimum without a penalty that leaves columns out."""
+    """Minimize without a penalty.
+
+    Parameters
+    ----------
+    correlations : Correlations
+    c : (p,) float
+    ridge : float
+
+    Returns
+    -------
+    Sparse
+    """
     every = np.arange(len(c))
     if correlations.matrix is None and correlations.root is not None and ridge:
-        # As many unknowns as rows: (R'R + r)^-1 c = (c - R'(RR' + r)^-1 R c) / r.
+        # A system of the size of the rows: (R'R + r)^-1 c = (c - R'(RR' + r)^-1 R c) / r.
         rows = correlations.root
         inner = rows @ rows.T
         inner.ravel()[:: len(inner) + 1] += ridge
@@ -184,7 +227,7 @@ def _dense(correlations: Correlations, c: Floats, ridge: float) -> Sparse:
 
 
 def _factor(correlations: Correlations, at: Codes, ridge: float) -> tuple[Floats, bool]:
-    """A lower root of the correlations of some columns, and whether none determines another."""
+    """Lower root of the correlations of some columns, and whether it is nonsingular."""
     root, failed = dpotrf(correlations.among(at, ridge), lower=1, clean=1)
     return root, not failed and bool((np.diagonal(root) ** 2 > DETERMINED).all())
 
@@ -198,7 +241,23 @@ def _settled(
     values: Floats,
     signs: Floats,
 ) -> tuple[Codes, Floats, Floats]:
-    """The minimum over some coefficients, of which those that would change their sign become zero."""
+    """Minimize over the active coefficients; coefficients that would change sign become zero and leave.
+
+    Parameters
+    ----------
+    correlations : Correlations
+    c : (p,) float
+    penalty, ridge : float
+    at : (q,) int
+        Positions of the active coefficients.
+    values, signs : (q,) float
+        Their values and signs.
+
+    Returns
+    -------
+    at, values, signs : (r,) array
+        The remaining active coefficients.
+    """
     while len(at):
         root, regular = _factor(correlations, at, ridge)
         if regular:
@@ -208,11 +267,11 @@ def _settled(
                 return at, end, signs
             step = end - values
         else:
-            # Along which the fit of collinear columns stays and the penalty falls.
+            # Direction in which the fit of collinear columns does not change and the penalty decreases.
             step = np.linalg.eigh(correlations.among(at, ridge))[1][:, 0]
             step = -step if signs @ step > 0 else step
             wrong = step * signs < 0
-        # As far as the first that turns: the value falls all the way.
+        # Step to the first sign change; the objective decreases along the whole step.
         reach = np.full(len(at), np.inf)
         reach[wrong] = np.where(values[wrong] == 0, 0.0, np.abs(values[wrong]) / np.abs(step[wrong]))
         first = float(reach.min())
@@ -225,45 +284,56 @@ def _settled(
 
 
 TURNS = 500
-"""Most turns between coefficients and scores."""
+"""Maximum number of alternating updates of coefficients and scores."""
 
 NO_GAIN = 1e-16
 IDLE = 10
-"""What a turn may gain that is none, and how many such turns in a row are the end."""
+"""NO_GAIN is the decrease of the objective that counts as zero; the search ends after IDLE such updates in a
+row.
+"""
 
 NO_STEP = 1e-13
-"""Step of the scores, of length one, at which they stay."""
+"""Change of the unit-norm scores that counts as zero."""
 
 FARTHEST_TURN = 1e3
-"""How far beyond the best scores a turn goes at most, in steps of these."""
+"""Maximum factor by which the change of the scores is extrapolated."""
 
 UNCORRELATED = 64 * EPS
-"""Correlation with the classes that is none."""
+"""Correlation with the classes that counts as zero."""
 
 MET = 1e-6
-"""Distance of scores from others at which two ways have met."""
+"""Difference of scores below which two paths have merged."""
 
 WAYS = 4
-"""Most ways down."""
+"""Maximum number of paths."""
 
 STEP = 0.8
 STRIDE = 0.25
-"""Ratio of two penalties on the way to a number of columns, and to a penalty."""
+"""Ratios of successive penalties on a path to a number of columns (STEP) and to a penalty (STRIDE)."""
 
 HALVINGS = 60
-"""Most halvings between two penalties, of which one leaves too many columns."""
+"""Maximum number of bisection steps between two penalties."""
 
 FLOOR = 1e-6
-"""Share of the largest penalty down to which a number of columns is looked for."""
+"""Smallest penalty, relative to the largest one, in the search for a number of columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """What of the rows sparse optimal scoring takes.
+    """Statistics of the rows on which sparse optimal scoring depends.
 
-    Class means (K, p) are those of the standardized columns times the roots (K,) of the shares, M; mean and
-    standard deviation (p,) are of all rows in z about the origin of the moments, the latter one where a
-    column is constant.
+    Attributes
+    ----------
+    correlations : Correlations
+        Correlations of the columns over all rows.
+    means : (K, p) float
+        The matrix M: class means of the standardized columns times `roots`.
+    roots : (K,) float
+        Square roots of the class proportions.
+    mean, sd : (p,) float
+        Mean and standard deviation over all rows, in z about the origin of the moments; the standard
+        deviation of a constant column is set to one.
+    ridge : float
     """
 
     correlations: Correlations
@@ -275,7 +345,7 @@ class Problem:
 
     @classmethod
     def of(cls, moments: ClassMoments, ridge: float) -> Problem:
-        """From moments with a pooled scatter or its root of few rows."""
+        """Build the problem from moments with a pooled scatter or with a root that has few rows."""
         whole = moments.as_one()
         constant = constant_columns(moments)
         sd = np.sqrt(whole.squares[0] / whole.total)
@@ -291,11 +361,11 @@ class Problem:
         return cls(Correlations(matrix, rows), means, roots, mean, sd, ridge)
 
     def top(self, before: Floats) -> float:
-        """The penalty from which on no column has a part in the next direction."""
+        """Smallest penalty at which all coefficients of the next direction are zero."""
         return float(np.sqrt((self.free(self.means, before) ** 2).sum(axis=0)).max())
 
     def free(self, scores: Floats, before: Floats) -> Floats:
-        """Scores (K, m) or (K,) without the part along a constant and earlier ones (K, h)."""
+        """Orthogonalize scores (K, m) or (K,) against a constant and the earlier scores `before` (K, h)."""
         taken = np.column_stack([self.roots, before])
         for _ in range(2):
             scores = scores - taken @ (taken.T @ scores)
@@ -303,7 +373,7 @@ class Problem:
 
 
 class Direction(NamedTuple):
-    """One direction: scores u (K,) of length one, coefficients b, and the value that is minimized."""
+    """One direction: unit-norm scores u (K,), coefficients b, the penalty and the objective."""
 
     scores: Floats
     coef: Sparse
@@ -312,6 +382,7 @@ class Direction(NamedTuple):
 
 
 def _value(problem: Problem, scores: Floats, coef: Sparse, penalty: float) -> float:
+    """Objective at scores (K,) and coefficients."""
     at, b = coef
     c = scores @ problem.means[:, at]
     curvature = problem.correlations.length(at, b) + problem.ridge * float(b @ b)
@@ -319,9 +390,19 @@ def _value(problem: Problem, scores: Floats, coef: Sparse, penalty: float) -> fl
 
 
 def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -> Direction:
-    """The minimum that the turns lead to from other scores and coefficients.
+    """Minimize by alternating updates of scores and coefficients, with extrapolation.
 
-    A turn goes beyond the best scores for its coefficients, ever farther as long as that is better.
+    Parameters
+    ----------
+    problem : Problem
+    start : Direction
+    penalty : float
+    before : (K, h) float
+        Scores of earlier directions.
+
+    Returns
+    -------
+    Direction
     """
     best = _at(problem, start.scores, penalty, start.coef)
     beyond = 0.0
@@ -339,7 +420,7 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
         # Columns and their signs.
         pattern = frozenset(((best.coef.at + 1) * np.sign(best.coef.values).astype(np.intp)).tolist())
         if pattern != tried:
-            # Whether they are those of the end Newton's steps show.
+            # Newton's method shows whether this is the active set of the minimum.
             tried = pattern
             leapt = _leap(problem, moved, best.coef, penalty, before)
             if leapt is not None:
@@ -361,16 +442,32 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
 
 
 def _at(problem: Problem, scores: Floats, penalty: float, coef: Sparse) -> Direction:
-    """The best coefficients for scores, from others."""
+    """Minimize over the coefficients for fixed scores (K,), starting from `coef`."""
     coef = minimum(problem.correlations, scores @ problem.means, penalty, problem.ridge, coef)
     return Direction(scores, coef, penalty, _value(problem, scores, coef, penalty))
 
 
 def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before: Floats) -> Direction | None:
-    """Where scores and coefficients of the same columns and signs stay, by Newton's steps; None where lost.
+    """Solve for the fixed point of the updates with given active columns and signs by Newton's method.
 
-    With b = H (C'x - s penalty), H the inverse of the correlations and the ridge and x the scores in a basis
-    of those that are free, (C H C') x - penalty C H s = m x.
+    With b = H (C'x - s penalty), H the inverse of the correlations plus the ridge and x the scores in a basis
+    of the free scores, the equation is (C H C') x - penalty C H s = m x.
+
+    Parameters
+    ----------
+    problem : Problem
+    scores : (K,) float
+        Starting scores.
+    coef : Sparse
+        Determines the active columns and signs.
+    penalty : float
+    before : (K, h) float
+        Scores of earlier directions.
+
+    Returns
+    -------
+    Direction or None
+        None if the iterations fail, the fixed point is not a minimum, or a coefficient changes sign.
     """
     at = coef.at
     signs = np.sign(coef.values)
@@ -401,7 +498,7 @@ def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before
     x /= np.sqrt(x @ x)
     across = np.eye(len(x)) - np.outer(x, x)
     if np.linalg.eigvalsh(across @ (m * np.eye(len(x)) - product) @ across)[0] < -1e-12:
-        # It stays there, but on top of a ridge.
+        # The fixed point is a saddle point or maximum.
         return None
     b = solve_triangular(root, whitened @ x - penalty * bent, check_finite=False)
     if penalty and (b * signs <= 0).any():
@@ -415,13 +512,13 @@ def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before
 
 
 def _basis(problem: Problem, before: Floats) -> Floats:
-    """Orthonormal basis (K, d) of the scores that are free."""
+    """Orthonormal basis (K, d) of the scores orthogonal to a constant and to earlier scores."""
     taken = np.column_stack([problem.roots, before])
     return np.asarray(np.linalg.qr(taken, mode="complete")[0][:, taken.shape[1] :])
 
 
 def _starts(problem: Problem, before: Floats) -> list[Direction]:
-    """Where the ways down begin: scores of the first column, and of principal axes of the means."""
+    """Starting points of the paths: scores of the first column to enter, and principal axes of the means."""
     free = problem.free(problem.means, before)
     lengths = np.sqrt((free**2).sum(axis=0))
     first = int(np.argmax(lengths))
@@ -434,7 +531,22 @@ def _starts(problem: Problem, before: Floats) -> list[Direction]:
 
 
 def _on(problem: Problem, ways: list[Direction], penalty: float, before: Floats) -> list[Direction]:
-    """The ends of ways at a penalty, the least first, and of those that met only one."""
+    """Continue paths to a smaller penalty.
+
+    Parameters
+    ----------
+    problem : Problem
+    ways : list of Direction
+        Minima at a larger penalty.
+    penalty : float
+    before : (K, h) float
+        Scores of earlier directions.
+
+    Returns
+    -------
+    list of Direction
+        Minima in increasing order of the objective; paths that merged are kept once.
+    """
     ends: list[Direction] = []
     for way in ways:
         scores = problem.free(way.scores, before)
@@ -442,27 +554,28 @@ def _on(problem: Problem, ways: list[Direction], penalty: float, before: Floats)
         if not length > MET:
             continue
         end = _ended(problem, way._replace(scores=scores / length), penalty, before)
-        # A way along which no column has entered goes on.
+        # A path without active columns is kept.
         if not any(len(other.coef.at) and len(end.coef.at) and _met(other, end) for other in ends):
             ends.append(end)
     return sorted(ends, key=lambda end: end.value)
 
 
 def _met(a: Direction, b: Direction) -> bool:
+    """Return whether two directions have the same scores up to sign."""
     return bool(min(np.abs(a.scores - b.scores).max(), np.abs(a.scores + b.scores).max()) <= MET)
 
 
 def _unpenalized(problem: Problem, ncomp: int) -> list[Direction]:
-    """The directions without a penalty, all of one eigenproblem."""
+    """Directions without a penalty, from one eigenproblem."""
     directions = _least_squares(problem, np.zeros((len(problem.roots), 0)))[:ncomp]
-    # By the covariances with the columns: what is minimized hardly falls below a half by a large ridge, and
-    # of columns that are nearly collinear it is a difference of huge numbers.
+    # Judged by the covariances with the columns. With a large ridge the objective is close to a half, and
+    # with nearly collinear columns it is a difference of huge numbers.
     products = [np.abs(each.scores @ problem.means).max(initial=0.0) for each in directions]
     return [each for each, size in zip(directions, products, strict=True) if size > UNCORRELATED]
 
 
 def _least_squares(problem: Problem, before: Floats) -> list[Direction]:
-    """The directions without a penalty, of scores that are free, the one of most correlation first."""
+    """Directions without a penalty in the space of the free scores, in decreasing order of correlation."""
     every = np.arange(problem.means.shape[1])
     basis = _basis(problem, before)
     none = Sparse(every, np.zeros(len(every)))
@@ -474,7 +587,7 @@ def _least_squares(problem: Problem, before: Floats) -> list[Direction]:
         fits = np.stack([problem.means @ fitted(u).values for u in basis.T], axis=1)
         turn = np.linalg.eigh(basis.T @ fits)[1][:, ::-1]
     else:
-        # Without a product, which would square the condition.
+        # A product would square the condition number.
         root = active_root(problem.correlations, every, problem.ridge)
         whitened = solve_triangular(root, problem.means.T @ basis, trans=1, check_finite=False)
         turn = np.linalg.svd(whitened, full_matrices=True)[2].T
@@ -487,7 +600,21 @@ def _least_squares(problem: Problem, before: Floats) -> list[Direction]:
 
 
 def sparse_path(problem: Problem, penalties: Floats, ncomp: int) -> list[list[Direction]]:
-    """The directions at each of falling penalties, none where no column is left."""
+    """Compute the directions along a path of decreasing penalties.
+
+    Parameters
+    ----------
+    problem : Problem
+    penalties : (T,) float
+        Decreasing penalties, the same for all directions.
+    ncomp : int
+        Maximum number of directions.
+
+    Returns
+    -------
+    list of list of Direction
+        The directions at each penalty; an empty list if all coefficients are zero.
+    """
     ways: list[list[Direction]] = []
     out = []
     for penalty in penalties.tolist():
@@ -510,7 +637,20 @@ def sparse_path(problem: Problem, penalties: Floats, ncomp: int) -> list[list[Di
 def _after_another(
     problem: Problem, ncomp: int, next_one: Callable[[int, Floats], Direction | None]
 ) -> list[Direction]:
-    """Directions up to the first that is none, or of no column."""
+    """Compute successive directions until one is missing or has no nonzero coefficients.
+
+    Parameters
+    ----------
+    problem : Problem
+    ncomp : int
+        Maximum number of directions.
+    next_one : callable
+        Returns the next direction, or None, for its index and the scores (K, h) of the earlier ones.
+
+    Returns
+    -------
+    list of Direction
+    """
     directions: list[Direction] = []
     before = np.zeros((len(problem.roots), 0))
     for level in range(ncomp):
@@ -523,16 +663,29 @@ def _after_another(
 
 
 def _direction_at(problem: Problem, penalty: float, before: Floats) -> Direction | None:
-    """The next direction at a penalty; None where no column has a part in it."""
+    """Compute the next direction at a penalty.
+
+    Parameters
+    ----------
+    problem : Problem
+    penalty : float
+    before : (K, h) float
+        Scores of earlier directions.
+
+    Returns
+    -------
+    Direction or None
+        None if all coefficients are zero.
+    """
     top = problem.top(before)
     if penalty >= top or not top > UNCORRELATED:
         return None
     ways = _starts(problem, before)
     if not penalty:
-        # Nothing is left out: from the scores of least squares themselves.
+        # No column is left out: start from the least-squares scores.
         ways = _least_squares(problem, before)
     at = STRIDE * top
-    # Of one score there is one minimum, which is found at once.
+    # With a single score the minimum is unique and no path is needed.
     while len(ways) > 1 and at > penalty > 0:
         ways = _on(problem, ways, at, before)
         at *= STRIDE
@@ -540,10 +693,23 @@ def _direction_at(problem: Problem, penalty: float, before: Floats) -> Direction
 
 
 def direction_with(problem: Problem, nonzero: int, before: Floats) -> Direction | None:
-    """The next direction at the least penalty that leaves at most so many columns.
+    """Compute the next direction with at most `nonzero` columns, at the smallest such penalty.
 
-    On the way down, before there are more for the first time: where the next column is about to enter, which
-    is where R's sparseLDA stops too.
+    The penalty decreases until more columns enter for the first time. The result is the direction just before
+    the next column enters, which is the stopping point of R's sparseLDA.
+
+    Parameters
+    ----------
+    problem : Problem
+    nonzero : int
+        Maximum number of columns.
+    before : (K, h) float
+        Scores of earlier directions.
+
+    Returns
+    -------
+    Direction or None
+        None if no column is correlated with the classes.
     """
     top = problem.top(before)
     if not top > UNCORRELATED:
@@ -577,26 +743,29 @@ def direction_with(problem: Problem, nonzero: int, before: Floats) -> Direction 
 By = Literal["penalty", "nonzero"]
 
 NO_SPREAD = 64 * EPS
-"""Share of a direction's own spread that is none, within classes and beside other directions."""
+"""Relative within-class standard deviation of a direction, also given the other directions, that counts as
+zero.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseFit(NoLikelihood):
-    """The numbers of a sparse discriminant analysis.
+    """Estimates of a sparse discriminant analysis.
 
     Attributes
     ----------
     by, tuning : {"penalty", "nonzero"}, tuple of float
-        Penalties, or numbers of columns, one for each direction that there can be.
+        Kind and values of the tuning parameters, one for each possible direction: penalties, or numbers of
+        columns.
     sd : (p,) float
-        Standard deviations over all rows, divisor N, in z; of a constant column one.
+        Standard deviations over all rows, divisor N, in z; one for a constant column.
     class_scores : (K, r) float
         Optimal scores of the classes: mean zero and mean square one over the rows, uncorrelated.
     coef : (p, r) float
-        Coefficients of the columns over their standard deviations over all rows (divisor N). Signs: in each
-        direction the largest coefficient, standardized within classes, is positive.
+        Coefficients of the columns divided by `sd`. In each direction the largest coefficient, standardized
+        within classes, is positive.
     penalties : (r,) float
-        At which each direction was found.
+        Penalty of each direction.
     """
 
     moments: ClassMoments
@@ -617,21 +786,21 @@ class SparseFit(NoLikelihood):
 
     @property
     def divisor(self) -> float:
-        """N - K."""
+        """Divisor of the within-class covariance, N - K."""
         return self.moments.total - self.moments.n_classes
 
     @property
     def penalty(self) -> float | None:
-        """The penalty of all directions; None where each has its own, or its number of columns."""
+        """Common penalty of all directions; None if they differ or numbers of columns were specified."""
         return self.tuning[0] if self.by == "penalty" and len(set(self.tuning)) == 1 else None
 
     @property
     def most(self) -> int:
-        """The number of directions that there can be."""
+        """Maximum number of directions."""
         return _most(self.moments, self.ncomp)
 
     def selected(self) -> Mask:
-        """Which columns (p, r) have a part in each direction."""
+        """Mask (p, r) of the nonzero coefficients."""
         return np.asarray(self.coef != 0)
 
     def directions(self) -> Floats:
@@ -639,7 +808,7 @@ class SparseFit(NoLikelihood):
         return np.asarray(self.coef / self.sd[:, None])
 
     def root(self) -> Floats:
-        """Upper triangular root (r, r) of the covariance within classes of the rows' scores."""
+        """Upper triangular root (r, r) of the within-class covariance of the scores."""
         used = np.flatnonzero(self.coef.any(axis=1))
         some = self.directions()[used]
         if self.moments.roots is not None:
@@ -650,7 +819,7 @@ class SparseFit(NoLikelihood):
         return np.asarray(np.linalg.cholesky(spread / sd / sd[:, None]).T * sd)
 
     def is_singular(self) -> bool:
-        """Whether a direction has no variance within classes, or none beside the others."""
+        """Return whether the within-class covariance of the scores is singular."""
         if not self.coef.shape[1]:
             return False
         try:
@@ -665,13 +834,26 @@ class SparseFit(NoLikelihood):
         return bool((np.abs(np.diagonal(root)) <= NO_SPREAD * sizes).any())
 
     def scaling(self) -> Floats:
-        """Directions (p, r) of unit variance within classes, as coefficients of z."""
+        """Directions (p, r) scaled to unit variance within classes, as coefficients of z."""
         if not self.coef.shape[1]:
             return self.directions()
         return np.asarray(self.directions() / np.sqrt((self.root() ** 2).sum(axis=0)))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """The decision rule under a prior (K,)."""
+        """Return the decision rule.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method : str
+            Has to be "plugin".
+        convention : str or None
+            Not used.
+
+        Returns
+        -------
+        LinearRule
+        """
         refuse_method(method, "is not defined for sparse directions")
         axes = self.directions()
         moments = self.moments
@@ -687,7 +869,7 @@ class SparseFit(NoLikelihood):
         return nearest_mean_rule(means, moments.origin, log_prior)
 
     def refit(self, moments: ClassMoments) -> SparseFit | None:
-        """The same of other rows, with the same prior and tuning; None where there is no rule."""
+        """Refit to other moments with the same prior and tuning; None if the fit is not possible."""
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
         try:
@@ -720,6 +902,7 @@ class SparseFit(NoLikelihood):
 
 
 def _most(moments: ClassMoments, ncomp: int | None) -> int:
+    """Maximum number of directions, min(K - 1, p, ncomp)."""
     most = min(moments.n_classes - 1, moments.n_columns)
     return most if ncomp is None else min(most, ncomp)
 
@@ -734,10 +917,31 @@ def fit_sparse(
     ncomp: int | None = None,
     estimated_prior: bool = True,
 ) -> SparseFit:
-    """Fit from moments, pooled or with a root of few rows, of more rows than classes.
+    """Fit a sparse discriminant analysis to moments.
 
-    There are `ncomp` directions at the most. A LinAlgError where a direction has neither penalty nor ridge
-    and the columns are not independent.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled, or with a root that has few rows; more rows than classes.
+    prior : (K,) float
+    by : {"penalty", "nonzero"}
+        Meaning of `tuning`.
+    tuning : sequence of float
+        Penalty or number of columns of each direction.
+    ridge : float
+    ncomp : int or None
+        Maximum number of directions; None for min(K - 1, p).
+    estimated_prior : bool
+        Whether the prior was estimated from the rows.
+
+    Returns
+    -------
+    SparseFit
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a direction has neither penalty nor ridge and the columns are not linearly independent.
     """
     problem = Problem.of(moments, ridge)
     most = _most(moments, ncomp)
@@ -759,19 +963,33 @@ def fit_sparse(
 def _standardized(
     moments: ClassMoments, problem: Problem, directions: list[Direction]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """What a fit has of directions: standard deviations, class scores, coefficients and penalties."""
+    """Arrays of a fit for its directions.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    problem : Problem
+    directions : list of Direction
+
+    Returns
+    -------
+    sd : (p,) float
+    class_scores : (K, r) float
+    coef : (p, r) float
+    penalties : (r,) float
+    """
     p = moments.n_columns
     k = moments.n_classes
     coef = np.zeros((p, len(directions)))
     scores = np.zeros((k, len(directions)))
-    # In the layout that a file gives back, so that products are rounded as of a loaded fit.
+    # The memory layout is the layout of a loaded fit, for identical rounding of products.
     for j, each in enumerate(directions):
         coef[:, j] = each.coef.dense(p)
         scores[:, j] = each.scores
     within = np.sqrt(moments.squares.sum(axis=0) / moments.total) / problem.sd
     signs = positive_signs(coef * within[:, None])
     scores = scores * signs / problem.roots[:, None]
-    # A zero has no sign.
+    # Avoid negative zeros.
     coef = np.where(coef == 0, 0.0, coef * signs)
     return problem.sd, scores, coef, np.array([each.penalty for each in directions])
 
@@ -785,7 +1003,24 @@ def along(
     ncomp: int | None,
     estimated_prior: bool = True,
 ) -> list[SparseFit]:
-    """Fits at each of falling penalties, the same for all directions; each begins where the last ended."""
+    """Compute fits along a path of decreasing penalties, each started from the previous one.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        See `fit_sparse`.
+    prior : (K,) float
+    penalties : (T,) float
+        Decreasing penalties, the same for all directions.
+    ridge : float
+    ncomp : int or None
+        Maximum number of directions.
+    estimated_prior : bool
+
+    Returns
+    -------
+    list of SparseFit
+    """
     problem = Problem.of(moments, ridge)
     most = _most(moments, ncomp)
     path = zip(penalties.tolist(), sparse_path(problem, penalties, most), strict=True)
@@ -799,7 +1034,7 @@ def along(
 
 
 def top_penalty(moments: ClassMoments) -> float:
-    """The least penalty that leaves no column: the largest correlation ratio of a column and the classes."""
+    """Smallest penalty at which no column is selected: the largest correlation ratio of a column."""
     means = moments.means
     shares = moments.counts / moments.total
     anchor = means[int(np.argmax(moments.counts))]
