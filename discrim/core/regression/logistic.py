@@ -1,20 +1,20 @@
-"""The numbers of a logistic regression, and the pure function that fits them.
+"""Multinomial logistic regression: estimates, robust covariances and the function that fits them.
 
-The coefficients are those of greatest likelihood, or of greatest likelihood with Firth's penalty, whose
-maximum always exists (`regression.newton`).
+`fit_logistic` maximizes the likelihood, or the likelihood with Firth's penalty, whose maximum always exists
+(`regression.newton`), and returns a `LogisticFit`. The verb `logistic` and its results use it.
 
-*The search begins* at the log odds of linear discriminant analysis, which are right where classes are normal,
-and close where they nearly are. Of many rows a part is enough to come closer: its own maximum lies about as
-many standard errors of the part from that of all rows as the root of the number of coefficients. One step by
-the score of all rows, and by the information of the part, takes out most of that.
+*Starting values* are the log odds of linear discriminant analysis, which are correct for normal classes and
+close for nearly normal ones. If there are many rows, a subsample improves them: the distance between its
+maximum and the maximum of all rows is about the root of the number of coefficients, in standard errors of the
+subsample. One step with the score of all rows and the information of the subsample removes most of it.
 
-*Robust covariances* of the estimates hold where the model's variance, or independence of the rows, does not.
-At the estimates the rows' scores s_i = (y_i - p_i) x z_i have the sum of squares M = sum w s s', and of
-groups of rows that are not independent M = sum_g (sum_i in g w s)(...)'. The covariance is H^-1 M H^-1
-(Huber, 1967; White, 1982, Econometrica 50, 1-25; of groups Liang & Zeger, 1986, Biometrika 73, 13-22), times
-a factor for small samples. A weight counts equal rows, whose scores add up one by one. With H = L L', a root
-of L^-1 M L^-T is kept: close to the identity where the model holds, so that its eigenvalues keep their
-digits, and with as many rows as there are coefficients however few groups there are.
+*Robust covariances* of the estimates are valid even if the variance of the model or the independence of the
+rows is not. At the estimates the scores s_i = (y_i - p_i) x z_i of the rows have the sum of squares M = sum w
+s s', or, for groups of dependent rows, M = sum_g (sum_i in g w s)(...)'. The covariance is H^-1 M H^-1
+(Huber, 1967; White, 1982, Econometrica 50, 1-25; for groups Liang & Zeger, 1986, Biometrika 73, 13-22), times
+a factor for small samples. A weight counts equal rows, and their scores are added one by one. With H = L L',
+a root of L^-1 M L^-T is stored: it is close to the identity if the model is correct, which preserves the
+accuracy of its eigenvalues, and it has as many rows as there are coefficients even for few groups.
 """
 
 from __future__ import annotations
@@ -37,23 +37,39 @@ from discrim.core.regression.newton import BlockLikelihood, Newton, NewtonFrame,
 from discrim.core.rules.rules import LinearRule
 
 PART = 16
-"""Rows of which one is in the part."""
+"""One of `PART` rows is in the subsample."""
 
 TOGETHER = 128
-"""Rows of the part that are worked on at once."""
+"""Number of rows of the subsample that are processed at once."""
 
 ROWS_A_COEFFICIENT = 10
-"""Rows of the part, for each coefficient, below which its maximum is too far from that of all."""
+"""Minimum number of rows of the subsample per coefficient; with fewer its maximum is too far from the full
+one.
+"""
 
 UNEVEN = 2.0
-"""Times that the weight of a class in the part may be more, or less, than its share."""
+"""Largest ratio of the weight of a class in the subsample to its expected weight, or inverse."""
 
 PART_STEPS = 8
-"""Steps of the search over the part, which begins close enough to need three or four."""
+"""Maximum number of steps on the subsample. It starts close enough to need three or four."""
 
 
 def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
-    """Coefficients (p + 1, K - 1) of the class proportions alone."""
+    """Coefficients of the model without slopes, whose probabilities are the class proportions.
+
+    Parameters
+    ----------
+    counts : (K,) float
+        Counts of the classes.
+    reference : int
+        Code of the reference class.
+    p1 : int
+        Number of columns including the intercept, p + 1.
+
+    Returns
+    -------
+    (p + 1, K - 1) float
+    """
     odds = np.zeros((p1, len(counts) - 1))
     odds[0] = np.log(np.delete(counts, reference) / counts[reference])
     return odds
@@ -62,10 +78,23 @@ def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
 def start_of(
     likelihood: BlockLikelihood, moments: ClassMoments, floor: Floats
 ) -> tuple[Floats, Swept | None]:
-    """Coefficients (p + 1, K - 1) to begin with, and the sweep there if it was made.
+    """Choose starting coefficients.
 
-    They are those of a part of the rows, of discriminant analysis, or of the class proportions: the first
-    that are likelier than the proportions and whose information exceeds the floor.
+    The first of these that is more likely than the class proportions and whose information exceeds the floor:
+    a fit to a subsample, linear discriminant analysis. Otherwise the class proportions.
+
+    Parameters
+    ----------
+    likelihood : BlockLikelihood
+    moments : ClassMoments
+    floor : (K - 1, K - 1) float
+        See `newton.maximize`.
+
+    Returns
+    -------
+    coef : (p + 1, K - 1) float
+    swept : Swept or None
+        The sweep at `coef` if it was computed.
     """
     counts = moments.counts
     reference = likelihood.reference
@@ -81,7 +110,20 @@ def start_of(
 
 
 def _discriminant(moments: ClassMoments, frame: NewtonFrame, reference: int) -> Floats:
-    """Log odds (p + 1, K - 1) of linear discriminant analysis, in the frame; not finite where it has none."""
+    """Log odds of linear discriminant analysis in the frame.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    frame : NewtonFrame
+    reference : int
+        Code of the reference class.
+
+    Returns
+    -------
+    (p + 1, K - 1) float
+        NaN if the pooled covariance is singular.
+    """
     try:
         within = pooled(moments, moments.total)
     except LinAlgError:
@@ -99,13 +141,25 @@ def _discriminant(moments: ClassMoments, frame: NewtonFrame, reference: int) -> 
 def _of_part(
     likelihood: BlockLikelihood, moments: ClassMoments, guess: Floats, least: float
 ) -> Floats | None:
-    """A step by the score of all rows from the maximum of a part of them.
+    """Take a step with the score of all rows from the maximum for a subsample.
 
-    None where the rows are few or lie on workers, the part holds too much or too little of a class, or its
-    maximum is not found or no likelier than a log-likelihood.
+    Parameters
+    ----------
+    likelihood : BlockLikelihood
+    moments : ClassMoments
+    guess : (p + 1, K - 1) float
+        Starting coefficients for the subsample.
+    least : float
+        Log-likelihood that the coefficients have to exceed.
+
+    Returns
+    -------
+    (p + 1, K - 1) float or None
+        None if there are too few rows, the rows are on workers, a class is over- or underrepresented in the
+        subsample, or its maximum is not found or not likely enough.
     """
     rows = int(moments.rows.sum())
-    # A part of rows on workers is no sooner read than all of them.
+    # Reading a subsample of rows on workers takes as long as reading all of them.
     if not is_local(likelihood.blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
         return None
     part = _Part(likelihood.blocks, rows)
@@ -116,7 +170,7 @@ def _of_part(
     if not ((share >= 1 / UNEVEN) & (share <= UNEVEN)).all():
         return None
     known = np.zeros((guess.shape[1], guess.shape[1]))
-    # The distance of its maximum from that of all rows is as large: closer makes no difference.
+    # The maximum for the subsample is about as far from the full maximum; more precision is useless.
     near = np.sqrt(guess.size) / 2
     likelihood_of_part = replace(likelihood, blocks=part)
     of_part = newton.maximize(likelihood_of_part, guess, tol=near, maxiter=PART_STEPS, floor=known)
@@ -134,7 +188,14 @@ def _of_part(
 
 
 class _Part(RowBlocks):
-    """One row of each `PART` in their order, drawn so that no period of it matters."""
+    """Subsample of one row of each `PART` successive rows, drawn at random to be robust to periodic order.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    rows : int
+        Number of all rows.
+    """
 
     def __init__(self, blocks: RowBlocks, rows: int) -> None:
         size = rows // PART
@@ -158,6 +219,7 @@ class _Part(RowBlocks):
 
 
 def _one_block(blocks: list[RowBlock]) -> RowBlock:
+    """Concatenate blocks of rows."""
     weights = [some for _, _, some in blocks if some is not None]
     x, codes = (np.concatenate([block[i] for block in blocks]) for i in range(2))
     return x, codes, np.concatenate(weights) if weights else None
@@ -166,24 +228,25 @@ def _one_block(blocks: list[RowBlock]) -> RowBlock:
 KINDS = ("HC0", "HC1", "cluster")
 
 SANDWICH_PIECE = 2**18
-"""Numbers of scores worked on at once."""
+"""Maximum number of elements of the scores that are processed at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sandwich:
-    """A covariance of the estimates beside that of the model.
+    """A robust covariance of the estimates.
 
     Attributes
     ----------
     kind : {"HC0", "HC1", "cluster"}
     root : (r, r) float
-        In the frame: root'root is the covariance of the coefficients, class by class.
+        Root in the coordinates of the frame: root'root is the covariance of the coefficients by class.
     factor : float
-        What the sum of squares was multiplied by for small samples.
+        Small-sample factor by which the sum of squares was multiplied.
     groups, grouped_by : int, str
-        Groups of rows, 0 without any, and what they are called; empty of a fit that was loaded.
+        Number of groups of rows, 0 if there are none, and the name of the grouping; the name is empty for a
+        loaded fit.
     rank : int
-        Of the covariance: with few groups less than the number of coefficients.
+        Rank of the covariance. With few groups it is less than the number of coefficients.
     """
 
     kind: str
@@ -201,7 +264,22 @@ class Sandwich:
 
 
 def scores_of(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
-    """Scores (q (p + 1), m) of rows x (m, p) of weight one, class by class."""
+    """Scores of rows of weight one.
+
+    Parameters
+    ----------
+    frame : NewtonFrame
+    coef : (p + 1, q) float
+    reference : int
+        Code of the reference class.
+    x : (m, p) float
+    codes : (m,) int
+
+    Returns
+    -------
+    (q (p + 1), m) float
+        Ordered by class.
+    """
     z = frame.columns(x)
     misses = -newton.log_probabilities(coef.T @ z, reference)[1]
     modelled = np.flatnonzero(codes != reference)
@@ -211,12 +289,35 @@ def scores_of(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes
 
 
 def score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
-    """The sum over rows of weight times score by score, (r, r)."""
+    """Sum over rows of weight times the outer product of the score.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    frame : NewtonFrame
+    coef : (p + 1, q) float
+    reference : int
+        Code of the reference class.
+
+    Returns
+    -------
+    (r, r) float
+        With r = q (p + 1), ordered by class.
+    """
     likelihood = BlockLikelihood(blocks, frame, reference)
     return likelihood.map_reduce(_squares, np.add, coef=coef, reference=reference)
 
 
 def _squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
+    """Sum (r, r) of weighted outer products of the scores for some rows; parameters as in `score_squares`.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    frame : NewtonFrame
+    coef : (p + 1, q) float
+    reference : int
+    """
     total = np.zeros((coef.size, coef.size))
     piece = max(SANDWICH_PIECE // coef.size, 16)
     for x, codes, weights in blocks:
@@ -238,7 +339,22 @@ def group_scores(
     weights: Floats | None,
     groups: Codes,
 ) -> None:
-    """Add the scores of a block of rows to the sums (G, r) of their groups (m,)."""
+    """Add the scores of a block of rows to the sums of their groups, in place.
+
+    Parameters
+    ----------
+    sums : (G, r) float
+        Sums of scores by group; updated.
+    frame : NewtonFrame
+    coef : (p + 1, q) float
+    reference : int
+        Code of the reference class.
+    x : (m, p) float
+    codes : (m,) int
+    weights : (m,) float or None
+    groups : (m,) int
+        Group of each row.
+    """
     piece = max(SANDWICH_PIECE // coef.size, 16)
     for at in slices(len(x), piece):
         scores = scores_of(frame, coef, reference, x[at], codes[at])
@@ -251,7 +367,7 @@ def group_scores(
 
 
 def root_of_scores(information: Floats, squares: Floats) -> tuple[Floats, int]:
-    """A root (r, r) of H^-1 M H^-1, and its rank."""
+    """Root (r, r) of the sandwich covariance H^-1 M H^-1, and its rank."""
     lower = cholesky(information, lower=True)
     inner = solve_triangular(lower, solve_triangular(lower, squares, lower=True).T, lower=True)
     values, vectors = np.linalg.eigh((inner + inner.T) / 2)
@@ -262,39 +378,41 @@ def root_of_scores(information: Floats, squares: Floats) -> tuple[Floats, int]:
 
 
 TOLERANCE = 1e-6
-"""Distance to the maximum, in standard errors, after which one step more is the last."""
+"""Distance to the maximum, in standard errors, below which one more step is the last."""
 
 MOST_STEPS = 50
-"""Steps of Newton's method, unless it is told otherwise."""
+"""Default maximum number of Newton steps."""
 
 PENALIZED_STEPS = 20
-"""Steps of a penalized search in units of those of another, which are faster."""
+"""Maximum number of steps of a penalized search, in multiples of `maxiter`; its steps are faster."""
 
 PENALIZED_TOLERANCE = 1e-4
-"""Share of the tolerance to which a penalized search goes, since its last step does not square the rest."""
+"""Factor of the tolerance for a penalized search, whose last step does not square the distance."""
 
 NEAR_SUPREMUM = 1e-3
-"""That of separated classes, whose slopes would else grow until rounding has all of the information."""
+"""Tolerance for separated classes, whose slopes would otherwise grow until the information vanishes."""
 
 RUN_AWAY = 1e-7
-"""Share of the information at the class proportions below which Newton's method hints at a separation."""
+"""Ratio of the information to the information at the class proportions that indicates a separation."""
 
 TABLE = 40
 PIECE = (2**14, 2**18)
-"""Part of a large table that is worked on at once, and fewest and most numbers: what the cache holds."""
+"""TABLE is the number of chunks of a large table. PIECE has the minimum and maximum number of elements of a
+chunk, chosen for the size of the cache.
+"""
 
 FEWEST_ROWS = 256
-"""Rows worked on at once where there are more: a product of fewer costs what writing its result does."""
+"""Minimum number of rows of a chunk; for fewer rows writing the result costs as much as the product."""
 
 MANY_PRODUCTS = 2.0**24
-"""Products in the information beyond which passes without it are worth their while."""
+"""Number of multiplications for the information above which passes without it pay off."""
 
 WEAK = 30.0
-"""Condition number of the correlations up to which columns need not be orthogonalised to keep digits."""
+"""Condition number of the correlations up to which columns need not be orthogonalized for accuracy."""
 
 
 class Even(NamedTuple):
-    """The rows of a fit as if each had the weight one, and how many each class has, (K,)."""
+    """The rows of a fit with unit weights, and their number in each class (K,)."""
 
     rows: RowBlocks
     counts: Floats
@@ -302,11 +420,27 @@ class Even(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogisticFit:
-    """The numbers of a logistic regression, with counts (K,) of the rows of the fit.
+    """Estimates of a multinomial logistic regression.
 
-    Moments are pooled: means of the classes, and the scatter that orthogonalised the columns. Newton's search
-    ended at a likelihood that was penalized where biases are reduced. A robust covariance of the estimates
-    stands in the place of the inverse information.
+    Attributes
+    ----------
+    moments : ClassMoments
+        Pooled: means of the classes, and the scatter that orthogonalized the columns.
+    counts : (K,) float
+        Counts of the classes in the rows of the fit.
+    prior : (K,) float
+    estimated_prior : bool
+        Whether the prior was estimated from the rows.
+    reference : int
+        Code of the reference class, which has no coefficients.
+    frame : NewtonFrame
+        Coordinates of the coefficients.
+    newton : Newton
+        Result of the search.
+    bias_reduction : bool
+        Whether the likelihood was penalized.
+    robust : Sandwich or None
+        Covariance of the estimates that replaces the inverse information.
     """
 
     moments: ClassMoments
@@ -323,33 +457,33 @@ class LogisticFit:
 
     @property
     def others(self) -> list[int]:
-        """The classes that have coefficients."""
+        """Codes of the classes that have coefficients."""
         return [k for k in range(self.moments.n_classes) if k != self.reference]
 
     def params(self) -> Floats:
-        """Coefficients (p + 1, K - 1) in the units of the data, the constants first."""
+        """Coefficients (p + 1, K - 1) in units of the data, intercepts first."""
         return np.asarray(self.frame.to_data() @ self.newton.coef)
 
     def root(self) -> Floats:
-        """A root H (r, r) of the covariance H'H of the coefficients of the data, r = q (p + 1)."""
+        """Root H (r, r) of the covariance H'H of the coefficients in units of the data, r = q (p + 1)."""
         p1, q = self.newton.coef.shape
         half = self.root_in_frame()
-        # Class by class, as the same matrix takes each one's coefficients to those of the data.
+        # The same transformation applies to the coefficients of each class.
         return np.asarray((half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1))
 
     def root_in_frame(self) -> Floats:
-        """That of the coefficients in the frame; missing where the information has no inverse."""
+        """Root (r, r) of the covariance of the coefficients in the frame; NaN if it does not exist."""
         if self.robust is not None:
             return self.robust.root.copy()
         try:
             factor = cholesky(self.newton.information, lower=True)
         except LinAlgError:
-            # Where classes are separated the search may end with an information that rounding has singular.
+            # If classes are separated, the search may end with an information that is singular to rounding.
             return np.full_like(self.newton.information, np.nan)
         return np.asarray(solve_triangular(factor, np.eye(len(factor)), lower=True, overwrite_b=True))
 
     def standard_errors(self) -> Floats:
-        """Standard errors (p + 1, K - 1) in the units of the data, whose squares may be no doubles."""
+        """Standard errors (p + 1, K - 1) in units of the data, computed without overflow of their squares."""
         half = self.root()
         largest = np.abs(half).max(axis=0)
         half /= largest
@@ -357,7 +491,7 @@ class LogisticFit:
         return np.asarray(lengths.reshape(self.newton.coef.shape[::-1]).T)
 
     def cov_params(self, unit: Floats | None = None) -> Floats:
-        """Inverse information of the coefficients, class by class, for columns over a unit (p,), if given."""
+        """Covariance (r, r) of the coefficients by class, for columns divided by `unit` (p,), if any."""
         half = self.root()
         if unit is not None:
             half *= np.tile(np.insert(unit, 0, 1.0), len(self.others))
@@ -365,15 +499,21 @@ class LogisticFit:
             return np.asarray(half.T @ half)
 
     def score_covariances(self) -> Callable[[Floats], tuple[Floats, Callable[[Floats], Floats]]]:
-        """From rows x (m, p) to variances (m, K) of their scores, and products (m, K) of their covariances.
+        """Return a function that computes the sampling covariances of the scores of rows.
 
-        The score of the reference is zero. Of m rows m K (p + 1) numbers are in memory: with z a row in the
-        frame and C_ab the covariance of the coefficients of two classes, the covariances times v are z'u_a, u
-        that of all coefficients times v and z multiplied out.
+        The score of the reference class is zero. With z a row in the frame and C_ab the covariance of the
+        coefficients of two classes, the score covariances times v are z'u_a, with u the covariance of all
+        coefficients times the products of v and z. For m rows m K (p + 1) elements are in memory.
 
-        Under a given prior the scores move by its log odds against the rows' own, whose chance is then no
-        part of them: the constants have less variance than the information says by that of the log shares,
-        1/n_0 + [a = b]/n_a (Prentice & Pyke, 1979, Biometrika 66, 403-411).
+        For a fixed prior the scores are shifted by its log odds against the class proportions of the rows,
+        whose sampling variation then drops out: the variance of the intercepts is reduced by the variance of
+        the log proportions, 1/n_0 + [a = b]/n_a (Prentice & Pyke, 1979, Biometrika 66, 403-411).
+
+        Returns
+        -------
+        callable
+            Maps rows x (m, p) to the variances (m, K) of their scores and to a function that multiplies the
+            score covariances of each row by v (m, K).
         """
         p1, q = self.newton.coef.shape
         half = self.root_in_frame()
@@ -401,31 +541,32 @@ class LogisticFit:
         return of_rows
 
     def constants_known(self) -> Floats:
-        """What the covariance (q, q) of the constants changes by where the prior is given; else nothing."""
+        """Change (q, q) of the covariance of the intercepts for a fixed prior; zero for an estimated one."""
         p1, q = self.newton.coef.shape
-        # Of a robust covariance it is not known what sampling by class takes away.
+        # The reduction by sampling within classes is not available for a robust covariance.
         if self.estimated_prior or self.robust is not None:
             return np.zeros((q, q))
         constants = self.newton.information.reshape(q, p1, q, p1)[:, 0, :, 0]
         inverse = np.linalg.inv(constants)
         counts = self.counts[self.others]
         left = inverse - np.diag(1 / counts) - 1 / self.counts[self.reference]
-        # No less than nothing is left at the maximum of the likelihood; a penalty may ask for a little less.
+        # The remaining covariance is nonnegative at the maximum of the likelihood; at the maximum of the
+        # penalized likelihood it may be slightly negative.
         values, vectors = np.linalg.eigh(left)
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - inverse)
 
     def of_classes(self, keep: Codes) -> LogisticFit:
-        """The options of some classes (C,); without the reference the first is that."""
+        """Options for the classes `keep` (C,); if the reference is dropped, the first class replaces it."""
         return replace(self, reference=int(np.argmax(keep == self.reference)))
 
     def against(self, reference: int) -> LogisticFit:
-        """The same fit with its coefficients against another class."""
+        """Return the fit with coefficients relative to another reference class."""
         if reference == self.reference:
             return self
         p1 = len(self.newton.coef)
         k = self.moments.n_classes
         whole = np.insert(self.newton.coef, self.reference, 0.0, axis=1)
-        # Rows of the identity less that of the new reference: what each coefficient was in the old ones.
+        # Contrasts of the new coefficients in terms of the old ones.
         turn = np.delete(np.eye(k) - np.eye(k)[reference], reference, axis=0)
         back = np.linalg.inv(np.delete(turn, self.reference, axis=1))
         blocks = self.newton.information.reshape(k - 1, p1, k - 1, p1)
@@ -440,23 +581,36 @@ class LogisticFit:
         return replace(self, reference=reference, newton=turned, robust=robust)
 
     def llf(self) -> float:
-        """Log-likelihood of the classes given the rows."""
+        """Log-likelihood of the classes conditional on the rows."""
         return self.newton.llf
 
     def llnull(self) -> float:
-        """Log-likelihood of the class proportions alone."""
+        """Log-likelihood of the model without slopes."""
         return float(self.counts @ np.log(self.counts / self.counts.sum()))
 
     def df_model(self) -> int:
-        """Free parameters: a constant and a slope a column, for each class but the reference."""
+        """Number of parameters: an intercept and a slope per column for each class except the reference."""
         return int(self.newton.coef.size)
 
     def refit(self, blocks: RowBlocks, counts: Floats, singular: float = RUN_AWAY) -> LogisticFit | None:
-        """The same model of other weights, from where this one ended; None where it has no maximum.
+        """Refit with other row weights, starting from the estimates.
 
-        A penalized likelihood may have several maxima, and the search begins where that of a new fit does, so
-        that it ends at the same one. The frame stays that of all rows, whose columns are close to orthonormal
-        over part of them too.
+        A penalized likelihood may have several maxima. Its search starts at the same point as a new fit and
+        therefore finds the same maximum. The frame is not changed; its columns are nearly orthonormal for
+        subsets of the rows, too.
+
+        Parameters
+        ----------
+        blocks : RowBlocks
+        counts : (K,) float
+            Counts of the classes.
+        singular : float
+            Ratio of the information that indicates a separation, see `RUN_AWAY`.
+
+        Returns
+        -------
+        LogisticFit or None
+            None if a class is empty or the likelihood has no maximum.
         """
         if not (counts > 0).all():
             return None
@@ -465,12 +619,12 @@ class LogisticFit:
         return replace(self, counts=counts, newton=ended, robust=None) if ended.converged else None
 
     def _at_odds(self, counts: Floats) -> LogisticFit:
-        """The fit at the class proportions alone."""
+        """Return the fit with the coefficients of the class proportions (K,)."""
         start = class_odds(counts, self.reference, len(self.newton.coef))
         return replace(self, newton=replace(self.newton, coef=start))
 
     def of_columns(self, moments: ClassMoments) -> LogisticFit:
-        """The fit of other columns before its first step, at the class proportions."""
+        """Return an unfitted model for other columns, starting at the class proportions."""
         start = class_odds(moments.counts, self.reference, moments.n_columns + 1)
         begun = replace(self.newton, coef=start, steps=0, converged=False)
         frame = newton_frame(moments)
@@ -480,15 +634,28 @@ class LogisticFit:
     def resume(
         self, blocks: RowBlocks, tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
     ) -> LogisticFit:
-        """The search goes on from where it ended, whatever the information.
+        """Continue the search from its last coefficients, without a lower bound of the information.
 
-        Where classes do not overlap it ends near the supremum, and counts as not converged. Where rounding
-        loses its way it goes on from the maximum of even weights, if these are given.
+        Parameters
+        ----------
+        blocks : RowBlocks
+        tol : float
+            Tolerance in standard errors.
+        maxiter : int
+            Maximum number of steps, including earlier ones.
+        overlap : bool
+            Whether the classes overlap. Otherwise the search ends near the supremum and has not converged.
+        even : Even, optional
+            The rows with unit weights. If rounding stops the search, it continues from their maximum.
+
+        Returns
+        -------
+        LogisticFit
         """
         tol = tol if overlap else max(tol, NEAR_SUPREMUM)
         ended = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
         if not ended.converged and even is not None:
-            # Beside heavy rows light ones drown in rounding, and what separates rows does so by any weights.
+            # Next to heavy rows light ones vanish in rounding. Separation does not depend on the weights.
             odds = self._at_odds(even.counts)
             by_even = odds._from_here(even.rows, even.counts, maxiter, NEAR_SUPREMUM, 0.0)
             likelier = self.likelihood(blocks).sweep(by_even.coef).llf > ended.llf
@@ -500,6 +667,22 @@ class LogisticFit:
     def _from_here(
         self, blocks: RowBlocks, counts: Floats, maxiter: int, tol: float, singular: float
     ) -> Newton:
+        """Search from the current coefficients.
+
+        Parameters
+        ----------
+        blocks : RowBlocks
+        counts : (K,) float
+            Counts of the classes.
+        maxiter : int
+        tol : float
+        singular : float
+            See `RUN_AWAY`.
+
+        Returns
+        -------
+        Newton
+        """
         rows = int(self.moments.rows.sum())
         return _search(
             self.likelihood(blocks), self.newton.coef, counts, tol, maxiter,
@@ -507,11 +690,26 @@ class LogisticFit:
         )  # fmt: skip
 
     def likelihood(self, blocks: RowBlocks) -> BlockLikelihood:
-        """That of rows, in the frame."""
+        """Likelihood of rows in the frame."""
         return BlockLikelihood(blocks, self.frame, self.reference)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """The decision rule under a prior (K,): the constants move by its log odds against the rows' own."""
+        """Return the decision rule under a prior.
+
+        The intercepts are shifted by the log odds of the prior against the class proportions of the rows.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method : str
+            Not used.
+        convention : str or None
+            Not used.
+
+        Returns
+        -------
+        LinearRule
+        """
         k = self.moments.n_classes
         coef = np.zeros((len(self.frame.scale), k))
         intercept = np.zeros(k)
@@ -523,7 +721,7 @@ class LogisticFit:
 
 
 def newton_frame(moments: ClassMoments) -> NewtonFrame:
-    """Coordinates in which the columns have unit variance over all rows and are close to orthogonal."""
+    """Compute coordinates in which the columns have unit variance over all rows and are nearly orthogonal."""
     whole = moments.as_one()
     covariance = pooled(whole, whole.total)
     spread = svd(covariance.root / covariance.sd, compute_uv=False)
@@ -532,10 +730,10 @@ def newton_frame(moments: ClassMoments) -> NewtonFrame:
     rows = int(whole.rows[0])
     p1 = moments.n_columns + 1
     q = moments.n_classes - 1
-    # A sweep has of a row: its columns and some of their pairs, numbers of classes and of their pairs.
+    # Elements per row in a sweep: columns, some pairs of columns, class values and pairs of classes.
     width = 2 * p1 if q == 1 else 3 * p1 + min(q * (q + 1) // 2, q * p1) + 5 * q
     piece = max(int(np.clip(rows * p1 // TABLE, *PIECE)) // width, min(rows, FEWEST_ROWS), 1)
-    # No row's square exceeds the sum of all, whose eigenvalues are those of the correlations.
+    # The square of a row is at most the sum over rows, which the eigenvalues of the correlations bound.
     longest = WEAK * float(whole.counts[0])
     return NewtonFrame(whole.centres[0], whole.rests[0], whole.scale, covariance, piece, longest)
 
@@ -551,10 +749,29 @@ def fit_logistic(
     maxiter: int,
     bias_reduction: bool = False,
 ) -> LogisticFit:
-    """Maximum likelihood, penalized where biases are to be reduced, with a class of reference.
+    """Fit by maximum likelihood or by maximum penalized likelihood.
 
-    The blocks of rows are read again and again; their moments are pooled, and no column is constant or
-    collinear. One step more than to a distance of `tol` standard errors from the maximum is the last.
+    Parameters
+    ----------
+    blocks : RowBlocks
+        The rows, which are read several times.
+    moments : ClassMoments
+        Pooled moments of the rows; no column is constant or collinear.
+    prior : (K,) float
+    reference : int
+        Code of the reference class.
+    estimated_prior : bool
+        Whether the prior was estimated from the rows.
+    tol : float
+        Distance to the maximum, in standard errors, below which one more step is the last.
+    maxiter : int
+        Maximum number of steps.
+    bias_reduction : bool
+        Whether to use Firth's penalty.
+
+    Returns
+    -------
+    LogisticFit
     """
     frame = newton_frame(moments)
     counts = moments.counts
@@ -580,22 +797,48 @@ def _search(
     singular: float = RUN_AWAY,
     first: Swept | None = None,
 ) -> Newton:
-    # The rounding of a score of weight W is eps W, in standard errors eps sqrt(W): no search gets closer.
+    """Maximize the likelihood or the penalized likelihood, with tolerances adapted to rounding.
+
+    Parameters
+    ----------
+    likelihood : BlockLikelihood
+    start : (p + 1, K - 1) float
+        Coefficients in the frame.
+    counts : (K,) float
+        Counts of the classes.
+    tol : float
+        Tolerance in standard errors.
+    maxiter : int
+        Maximum number of steps.
+    rows : int
+        Number of rows.
+    penalized : bool
+        Whether to use Firth's penalty.
+    singular : float
+        See `RUN_AWAY`; 0 if the information has no lower bound.
+    first : Swept, optional
+        The sweep at `start` if it was computed before.
+
+    Returns
+    -------
+    Newton
+    """
+    # The rounding error of a score of weight W is eps W, or eps sqrt(W) in standard errors.
     least = max(newton.ARRIVED, 8 * EPS * float(np.sqrt(counts.sum())))
     if penalized:
-        # The last step does not square what is left, and there are more of them.
+        # The last step does not square the remaining distance, and more steps are needed.
         tol = max(tol * PENALIZED_TOLERANCE, least)
         return newton.maximize_penalized(likelihood, start, tol=tol, maxiter=PENALIZED_STEPS * maxiter)
     tol = max(tol, least)
     floor = _floor(counts, likelihood.reference, singular)
-    # Of few rows what is done once a pass costs more than its products.
+    # For few rows the overhead of a pass exceeds the cost of its products.
     saves = singular and rows * start.size**2 >= MANY_PRODUCTS
     short = 1 + start.size / 20 if saves else 0.0
     return newton.maximize(likelihood, start, tol=tol, maxiter=maxiter, floor=floor, first=first, short=short)
 
 
 def _floor(counts: Floats, reference: int, singular: float) -> Floats:
-    """A share of what a column of unit variance tells (K - 1, K - 1) of the classes where it has no slope."""
+    """Fraction `singular` of the information (K - 1, K - 1) of a unit-variance column at zero slopes."""
     others = np.delete(counts, reference)
     return np.asarray(singular * (np.diag(others) - np.outer(others, others) / counts.sum()))
 
@@ -610,7 +853,7 @@ def logistic_of_search(
     newton: Newton,
     robust: Sandwich | None = None,
 ) -> LogisticFit:
-    """Return the fit whose search has ended.
+    """Return the fit for the result of a search.
 
     Parameters
     ----------
@@ -621,7 +864,7 @@ def logistic_of_search(
         Position of the class without coefficients.
     estimated_prior, bias_reduction : bool
     newton : Newton
-        Where the search ended.
+        Result of the search.
     robust : Sandwich, optional
 
     Returns
@@ -631,7 +874,7 @@ def logistic_of_search(
     Raises
     ------
     InvalidStateError
-        The information is not positive definite.
+        If the information is not positive definite or the search has not converged.
     """
     diagonal = np.diagonal(newton.information)
     if not (diagonal > 0).all() or not newton.converged or newton.steps < 0:

@@ -1,36 +1,39 @@
-"""Maxima of the multinomial log-likelihood, and of that with Firth's penalty, block by block.
+"""Maximum likelihood and Firth-penalized estimation of the multinomial logit, block by block over the rows.
+
+`logistic.py` fits its models with `maximize` and `maximize_penalized`; `profile_likelihood.py` uses the
+sweeps over the rows. The functions work in the coordinates of a `NewtonFrame`, not in units of the data.
 
 Theory. With classes 1, ..., q against a reference, log odds eta_k = z'b_k (z with a leading one) and
 probabilities p_k, the log-likelihood is sum w (eta_y - ln sum exp eta), concave in b. Its score is sum w z
-(e_y - p)' and its information has blocks sum w p_k ([k = l] - p_l) z z'. For two classes the step of Newton's
-method is that of iteratively reweighted least squares.
+(e_y - p)' and its information has blocks sum w p_k ([k = l] - p_l) z z'. For two classes Newton's method is
+iteratively reweighted least squares.
 
 *Digits.* The columns are shifted to their means and orthogonalised by the root of their total scatter, so
 that the information is close to a multiple of the identity whatever the units, the offsets and the
 correlations of the data.
 
-*Convergence* is judged by the score in its own metric: the Newton decrement sqrt(s'H^-1 s) is the distance
-to the maximum in standard errors. Once it is below a threshold one more step squares what is left, and the
-pass that follows it gives the information there and, with its score, a last step that needs no pass.
+*Convergence* is judged by the Newton decrement sqrt(s'H^-1 s), the distance to the maximum in standard
+errors. Once it is below a threshold, one more step squares the remaining distance. The pass over the rows at
+the new coefficients yields the information there and a last step that needs no further pass.
 
-*A maximum* is not there because the score is small: where classes are separated it falls for ever, and soon
-where rows weigh little or few are off the plane. Let v be a direction in which no row contradicts the
-classes, g >= 0 the leads that it gives a row's own class over the others, and G the largest. Then s'v =
-sum w p g and v'Hv <= sum w p g^2 <= G s'v, so that s'H^-1 s >= (s'v)^2 / v'Hv >= v'Hv / G^2. With G <=
-sqrt(2) max|z| |v|, a decrement d for which H - 2 d^2 max|z|^2 I is positive definite is thus the proof that
-there is no such v. Until that holds the search goes on, be the decrement ever so small.
+*Existence of the maximum.* A small score does not prove that a maximum exists: if the classes are separated,
+the score falls without end. Let v be a direction of separation, g >= 0 the differences in log odds between a
+row's own class and the others along v, and G the largest of them. Then s'v = sum w p g and v'Hv <= sum w p
+g^2 <= G s'v, hence s'H^-1 s >= (s'v)^2 / v'Hv >= v'Hv / G^2. With G <= sqrt(2) max|z| |v|, a decrement d for
+which H - 2 d^2 max|z|^2 I is positive definite proves that there is no such v. The iterations continue until
+this condition is met, even if the decrement is small.
 
-*Work.* The information is symmetric, and each of its blocks is too: of the (q p)^2 numbers no more than q(q +
-1)/2 times p(p + 1)/2 differ. They are one product of the columns' pairs, (p(p + 1)/2, m), with the weights of
-the classes' pairs, (q(q + 1)/2, m), a quarter of the work of the whole. The quadratic forms z'M_kl z of a
-symmetric matrix M are a product with the same pairs. Where even so the information costs much more than the
-score, steps are taken by that of an earlier place, corrected by how far the score has fallen over the steps
-since (Nocedal, 1980, Mathematics of Computation 35, 773-782).
+*Work.* The information is symmetric, and so is each of its blocks: among its (q p)^2 elements at most q(q +
+1)/2 times p(p + 1)/2 differ. They are one product of the pairs of columns, (p(p + 1)/2, m), and the weights
+of the pairs of classes, (q(q + 1)/2, m), which is a quarter of the work. The quadratic forms z'M_kl z of a
+symmetric matrix M are a product with the same pairs. If the information still costs much more than the score,
+steps use the information at earlier coefficients, corrected by the changes of the score since then (Nocedal,
+1980, Mathematics of Computation 35, 773-782).
 
 *Firth's penalty* keeps the estimates finite. The multinomial logit is a full exponential family, and there
-the score that removes the bias of first order (Firth, 1993, Biometrika 80, 27-38) is the gradient of the
-penalized likelihood l(b) + ln|I(b)|/2, Jeffreys' prior, I the information. Its maximum exists whether classes
-are separated or not (Heinze & Schemper, 2002, Statistics in Medicine 21, 2409-2419; Kosmidis & Firth, 2021,
+the score that removes the first-order bias (Firth, 1993, Biometrika 80, 27-38) is the gradient of the
+penalized likelihood l(b) + ln|I(b)|/2, with Jeffreys' prior and I the information. Its maximum exists even if
+classes are separated (Heinze & Schemper, 2002, Statistics in Medicine 21, 2409-2419; Kosmidis & Firth, 2021,
 Biometrika 108, 71-82). With C_ab = z'[I^-1]_ab z for a row z and the probabilities p of its classes, the row
 adds to the score of class s
 
@@ -38,12 +41,12 @@ adds to the score of class s
 
 half the derivative of its part of ln|I|.
 
-*Its steps* are those of Fisher scoring, I^-1 times the adjusted score, halved until the penalized likelihood
-rises. But I is not the curvature of the penalized likelihood: in small samples, and where classes are
-separated, the penalty's own is as large, and then such steps circle about the maximum or creep. So what the
-curvature has beyond I is learnt from how the adjusted score falls (Broyden, Fletcher, Goldfarb, Shanno),
-and added to the I of the place (a structured update: Dennis, Gay & Welsch, 1981, ACM Transactions on
-Mathematical Software 7, 348-368), which takes a quarter of the steps that learning all of it does.
+*Its steps* are Fisher scoring steps, I^-1 times the adjusted score, halved until the penalized likelihood
+rises. But I is not the curvature of the penalized likelihood: in small samples, and for separated classes,
+the curvature of the penalty is as large, and Fisher scoring oscillates or converges slowly. The difference
+between the curvature and I is therefore estimated from the changes of the adjusted score (Broyden, Fletcher,
+Goldfarb, Shanno) and added to the current I (a structured update: Dennis, Gay & Welsch, 1981, ACM
+Transactions on Mathematical Software 7, 348-368). This needs a quarter of the steps of a full BFGS update.
 """
 
 from __future__ import annotations
@@ -70,13 +73,16 @@ from discrim.core.numerics.progress import refresh_progress
 T = TypeVar("T")
 
 REMEMBERED = 12
-"""Steps that are learnt from."""
+"""Number of steps that the limited-memory update stores."""
 
 
 class LimitedMemory:
-    """The inverse of a curvature, as a product with a gradient (m,), that learns from steps.
+    """Limited-memory BFGS approximation of an inverse curvature, applied to a gradient (m,).
 
-    The metric is that product of an earlier place.
+    Parameters
+    ----------
+    metric : callable
+        Product of the initial inverse curvature with a gradient (m,).
     """
 
     def __init__(self, metric: Callable[[Floats], Floats]) -> None:
@@ -84,12 +90,12 @@ class LimitedMemory:
         self._pairs = deque[tuple[Floats, Floats]](maxlen=REMEMBERED)
 
     def learn(self, step: Floats, fall: Floats) -> None:
-        """Take in how far the gradient fell over a step; of one along which it did not, nothing is learnt."""
+        """Store a step and the decrease of the gradient; ignore it if the curvature is not positive."""
         if fall @ step > 0:
             self._pairs.append((step, fall))
 
     def __call__(self, gradient: Floats) -> Floats:
-        """The step of a gradient: the two loops of Nocedal & Wright (2006, Numerical Optimization, 7.4)."""
+        """Step by the two-loop recursion (Nocedal & Wright, 2006, Numerical Optimization, 7.4)."""
         left = gradient.copy()
         shares = []
         for step, fall in reversed(self._pairs):
@@ -102,21 +108,21 @@ class LimitedMemory:
 
 
 FEW_CLASSES = 2
-"""Classes, one of which or two have too few pairs for a product with them."""
+"""Largest number q of modelled classes for which the blocks are computed one by one."""
 
 FEWEST_LINES = 2
-"""Pairs of columns of a part, in units of the columns."""
+"""Pairs of columns per chunk, in multiples of the number of columns."""
 
 
 class _Pairs(NamedTuple):
-    """Pairs (i, j), i <= j, of some first lines i, one after the other."""
+    """Pairs (i, j), i <= j, of consecutive first indices i, stored one after the other."""
 
     firsts: range
     size: int
 
 
 def _parts(lines: int, most: int) -> list[_Pairs]:
-    """All pairs of lines, in parts of no more than some number of pairs, or those of a single line."""
+    """Split all pairs of lines into chunks of at most `most` pairs, or of a single first line."""
     parts = []
     start = 0
     size = 0
@@ -130,7 +136,21 @@ def _parts(lines: int, most: int) -> list[_Pairs]:
 
 
 def _products(pairs: _Pairs, left: Floats, right: Floats, buffer: Floats) -> Floats:
-    """Products (..., size, m) of pairs of lines (..., n, m), the first of each from the left, in a buffer."""
+    """Elementwise products of pairs of lines.
+
+    Parameters
+    ----------
+    pairs : _Pairs
+    left, right : (..., n, m) float
+        Lines; the first line of each pair is from `left`, the second from `right`.
+    buffer : (size,) float
+        Memory for the result.
+
+    Returns
+    -------
+    (..., pairs.size, m) float
+        A view of the buffer.
+    """
     *points, n, m = left.shape
     products = buffer[: math.prod(points) * pairs.size * m].reshape(*points, pairs.size, m)
     end = 0
@@ -142,13 +162,25 @@ def _products(pairs: _Pairs, left: Floats, right: Floats, buffer: Floats) -> Flo
 
 
 class Information:
-    """Sum over rows of diag(diagonal) - weighted shares', (q, q), times zz', (p + 1, p + 1).
+    """Accumulator of the information of a multinomial logit at one or more coefficients.
 
-    Columns are p1, a leading one among them, and classes q; no more rows are added at once than a piece has.
-    Of some points at once, the numbers of rows, and the information, have a leading axis of these.
+    The sum over rows of the Kronecker product of diag(diagonal) - weighted shares', (q, q), and zz',
+    (p + 1, p + 1).
+
+    Parameters
+    ----------
+    p1 : int
+        Number of columns including the intercept, p + 1.
+    q : int
+        Number of classes without the reference.
+    piece : int
+        Maximum number of rows of one `add`.
+    points : tuple of int
+        Shape of the leading axes if the information is computed at several coefficients.
     """
 
     def __init__(self, p1: int, q: int, piece: int, points: tuple[int, ...] = ()) -> None:
+        """Allocate the sums; see the class for the parameters."""
         self.p1 = p1
         self.q = q
         self._points = points
@@ -167,7 +199,17 @@ class Information:
         self._pairs, self._weights = np.empty(pairs * piece), np.empty(count * weights * piece)
 
     def add(self, z: Floats, diagonal: Floats, weighted: Floats, shares: Floats) -> None:
-        """Add rows of columns z (p + 1, m) by their numbers diagonal, weighted, shares (..., q, m)."""
+        """Add rows.
+
+        Parameters
+        ----------
+        z : (p + 1, m) float
+            Columns of the rows.
+        diagonal : (..., q, m) float
+            Diagonal of the weight matrix of each row.
+        weighted, shares : (..., q, m) float
+            Factors of the rank-one part of the weight matrix, the probabilities with and without row weights.
+        """
         m = z.shape[1]
         if self._few:
             diagonal, weighted, shares = (each.reshape(self.q, m) for each in (diagonal, weighted, shares))
@@ -190,7 +232,7 @@ class Information:
                 self._sums[j][i] = dgemm(1.0, weights.T, pairs.T, beta=1.0, c=sums, trans_a=1, overwrite_c=1)
 
     def whole(self) -> Floats:
-        """The matrix (..., q (p + 1), q (p + 1)), class by class."""
+        """Return the matrix (..., q (p + 1), q (p + 1)), ordered by class."""
         p1 = self.p1
         q = self.q
         if self._few:
@@ -207,7 +249,7 @@ class Information:
 
 
 def _places(lines: int) -> Codes:
-    """The place (n, n) of each pair of lines among those of which the first is no later."""
+    """Position (n, n) of each pair of lines in the list of pairs (i, j) with i <= j."""
     places = np.empty((lines, lines), dtype=np.intp)
     upper = np.triu_indices(lines)
     places[upper] = places[upper[1], upper[0]] = np.arange(len(upper[0]))
@@ -215,7 +257,14 @@ def _places(lines: int) -> Codes:
 
 
 class Forms:
-    """The quadratic forms z'M_kl z of the blocks of a symmetric matrix, for each pair of classes once."""
+    """Quadratic forms z'M_kl z of the blocks of a symmetric matrix, computed once for each pair of classes.
+
+    Parameters
+    ----------
+    matrix : (q (p + 1), q (p + 1)) float
+    p1 : int
+        Size p + 1 of a block.
+    """
 
     def __init__(self, matrix: Floats, p1: int) -> None:
         self.q = len(matrix) // p1
@@ -230,11 +279,11 @@ class Forms:
             self._packed.append((blocks[:, first, second] + blocks[:, second, first]) * halves)
 
     def piece(self, numbers: int) -> int:
-        """Rows at once that hold no more than some numbers, or a few."""
+        """Number of rows whose pairs of columns need at most `numbers` elements, at least 16."""
         return max(numbers // (self.pairs if self._packed else self._matrix.shape[1]), 16)
 
     def of(self, z: Floats) -> Iterator[Floats]:
-        """For each class k the forms (q - k, m) of the classes from k on, of columns z (p + 1, m)."""
+        """Yield the forms (q - k, m) of class k with classes k, ..., q - 1, of columns z (p + 1, m)."""
         if not self._packed:
             for k in range(self.q):
                 yield np.stack([((self._matrix[k, :, j] @ z) * z).sum(axis=0) for j in range(k, self.q)])
@@ -245,47 +294,50 @@ class Forms:
 
 
 ARRIVED = 1e-12
-"""Distance to the maximum, in standard errors, over which the information does not change."""
+"""Distance to the maximum, in standard errors, below which the information does not change."""
 
 HALVINGS = 30
-"""Halvings of a step before the line search gives up."""
+"""Number of step halvings before the line search gives up."""
 
 FLAT = 1e-8
-"""Share of the log-likelihood that a step beside the maximum may lose by rounding."""
+"""Relative decrease of the log-likelihood near the maximum that is attributed to rounding."""
 
 NUMBERS_A_CLASS = 5
-"""Numbers of a row that are in memory for each class beside its columns."""
+"""Number of elements per row and class in memory in addition to the columns."""
 
 NEARLY_THERE = 0.1
-"""Share of the tolerance at which the information is that of the maximum; a step that goes there is to go as
-much farther, since what it will do is guessed."""
+"""Factor of the tolerance at which the information equals the information at the maximum. Steps that use an
+approximate information have to promise a decrement smaller by the same factor.
+"""
 
 SLOW = 0.7
 MOST_SHORT = 2.0
 AFTER = 3
-"""What is left of the distance after a step that is too slow; the passes without the information that are
-made in a row at most, in units of those that cost what one with it does; and those that follow it."""
+"""SLOW is the ratio of successive distances above which steps without the information stop. MOST_SHORT is the
+maximum number of such passes in a row, in multiples of the number that costs as much as one pass with the
+information. AFTER is the number of passes that follow them.
+"""
 
 MAY_FALL = 8 * EPS
-"""Share of `NewtonFrame.longest`, the weight of all rows by that of their odds, that any step may lose."""
+"""Decrease of the log-likelihood that is attributed to rounding, relative to `NewtonFrame.longest`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewtonFrame:
-    """Coordinates in which the columns have unit variance over the rows and are orthogonal, or close to it.
+    """Coordinates in which the columns have unit variance and are orthogonal, at least approximately.
 
     Attributes
     ----------
     centre, mean : (p,) float
-        Grand mean, in units of the data, and what its rounding leaves in units of z.
+        Grand mean, rounded, in units of the data, and the remaining difference in units of z.
     scale : (p,) float
         Powers of two.
     covariance : Covariance
-        Of all rows, divisor N, in units of z; only its diagonal where correlations are weak.
+        Covariance of all rows, divisor N, in units of z; only its diagonal if correlations are weak.
     piece : int
-        Rows of a block that are worked on at once.
+        Number of rows that are processed at once.
     longest : float
-        What the weight of a row times its squared length, a leading one included, does not exceed.
+        Upper bound of the weight of a row times its squared length, including the intercept.
     """
 
     centre: Floats
@@ -296,7 +348,19 @@ class NewtonFrame:
     longest: float
 
     def columns(self, x: Floats, out: Floats | None = None) -> Floats:
-        """A row of ones over the columns of the frame, (p + 1, m), of rows x (m, p); in a buffer if given."""
+        """Transform rows to the coordinates of the frame.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        out : (p + 1, >= m) float, optional
+            Buffer of the result.
+
+        Returns
+        -------
+        (p + 1, m) float
+            A row of ones and the transformed columns.
+        """
         out = self.deviations(x, out)
         z = out[1:]
         if self.covariance.is_diagonal:
@@ -309,17 +373,29 @@ class NewtonFrame:
         return out
 
     def deviations(self, x: Floats, out: Floats | None = None) -> Floats:
-        """A row of ones over deviations (p, m) of rows x (m, p) from the centre; in a buffer if given."""
+        """Subtract the centre from rows, without scaling.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        out : (p + 1, >= m) float, optional
+            Buffer of the result.
+
+        Returns
+        -------
+        (p + 1, m) float
+            A row of ones and the deviations.
+        """
         out = np.empty((x.shape[1] + 1, len(x))) if out is None else out[:, : len(x)]
         out[0] = 1.0
         np.subtract(x.T, self.centre[:, None], out=out[1:])
         return out
 
     def from_deviations(self) -> Floats | None:
-        """Matrix (p + 1, p + 1) that takes deviations to columns, where sums over the rows may wait for it.
+        """Matrix (p + 1, p + 1) that transforms deviations to columns; None if sums have to use the columns.
 
-        That saves most of what a row costs, and loses no digits but where columns are rotated, or in units
-        that the squares of numbers do not take.
+        Sums over rows of deviations can be transformed afterwards, which saves most of the work per row. The
+        result is accurate if the frame neither rotates nor rescales the columns by powers of two.
         """
         if not self.covariance.is_diagonal or (self.scale != 1).any():
             return None
@@ -328,7 +404,7 @@ class NewtonFrame:
         return matrix
 
     def to_data(self) -> Floats:
-        """Matrix (p + 1, p + 1) that takes coefficients in the frame to those of the data."""
+        """Matrix (p + 1, p + 1) that transforms coefficients in the frame to units of the data."""
         slopes = self.covariance.unwhiten(np.eye(len(self.scale))) * self.scale[:, None]
         middle = self.centre + self.mean / self.scale
         matrix = np.zeros((len(slopes) + 1, len(slopes) + 1))
@@ -340,10 +416,21 @@ class NewtonFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Newton:
-    """Where Newton's method ended: coefficients (p + 1, q) in the frame, the intercepts first.
+    """Result of Newton's method.
 
-    The information (q (p + 1), q (p + 1)) is that at the coefficients, class by class; the decrement is the
-    distance from the maximum in standard errors, before the last step.
+    Attributes
+    ----------
+    coef : (p + 1, q) float
+        Coefficients in the frame, intercepts first.
+    information : (q (p + 1), q (p + 1)) float
+        Information at the coefficients, ordered by class.
+    llf : float
+        Log-likelihood, without a penalty.
+    decrement : float
+        Distance from the maximum in standard errors before the last step.
+    steps : int
+        Number of steps.
+    converged : bool
     """
 
     coef: Floats
@@ -355,7 +442,16 @@ class Newton:
 
 
 class Swept(NamedTuple):
-    """What a pass over the rows gives at coefficients (p + 1, q), and the least weight that is not zero."""
+    """Log-likelihood and its derivatives at coefficients (p + 1, q), computed in one pass over the rows.
+
+    Attributes
+    ----------
+    llf : float
+    score : (p + 1, q) float
+    information : (q (p + 1), q (p + 1)) float
+    lightest : float
+        Smallest positive row weight.
+    """
 
     llf: float
     score: Floats
@@ -363,7 +459,7 @@ class Swept(NamedTuple):
     lightest: float
 
     def merge(self, other: Swept) -> Swept:
-        """What a pass over the rows of both gives."""
+        """Combine the sums over two sets of rows."""
         llf, score, information, lightest = other
         return Swept(
             self.llf + llf, self.score + score, self.information + information, min(self.lightest, lightest)
@@ -372,40 +468,64 @@ class Swept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BlockLikelihood:
-    """The likelihood of coefficients (p + 1, q) in a frame, of classes against a reference."""
+    """Multinomial log-likelihood as a function of coefficients (p + 1, q) in a frame.
+
+    Attributes
+    ----------
+    blocks : RowBlocks
+    frame : NewtonFrame
+    reference : int
+        Code of the reference class.
+    """
 
     blocks: RowBlocks
     frame: NewtonFrame
     reference: int
 
     def sweep(self, coef: Floats) -> Swept:
-        """Log-likelihood, score and information, in one pass."""
+        """Compute log-likelihood, score and information at coefficients (p + 1, q) in one pass."""
         return self.sweeps([coef])[0]
 
     def sweeps(self, coefs: Sequence[Floats]) -> list[Swept]:
-        """The same at each of some coefficients, in one pass for all."""
+        """Compute log-likelihood, score and information at several coefficients (p + 1, q) in one pass."""
         merge: Callable[..., list[Swept]] = _merged(Swept.merge)
         return self.map_reduce(_sweep, merge, coefs=np.stack(coefs), reference=self.reference)
 
     def gradient(self, coef: Floats) -> tuple[float, Floats]:
-        """Log-likelihood and score, in one pass that is short of the information."""
+        """Compute log-likelihood and score (p + 1, q) in one pass, without the information."""
         return self.gradients([coef])[0]
 
     def gradients(self, coefs: Sequence[Floats]) -> list[tuple[float, Floats]]:
-        """The same at each of some coefficients, in one pass for all."""
+        """Compute log-likelihood and score at several coefficients (p + 1, q) in one pass."""
         merge = _merged(lambda a, b: (a[0] + b[0], a[1] + b[1]))
         return self.map_reduce(_gradient, merge, coefs=np.stack(coefs), reference=self.reference)
 
     def map_reduce(self, task: Callable[..., T], merge: Callable[[T, T], T], **options: Any) -> T:
-        """What a task makes of blocks, frame and options, merged over the parts of the rows."""
+        """Apply `task` to parts of the rows, with the frame and `options`, and merge the results."""
         return map_reduce(self.blocks, partial(task, frame=self.frame, **options), merge)
 
 
 def _merged(merge: Callable[[T, T], T]) -> Callable[[list[T], list[T]], list[T]]:
+    """Apply `merge` to the corresponding elements of two lists."""
     return lambda one, other: [merge(a, b) for a, b in zip(one, other, strict=True)]
 
 
 def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int) -> list[Swept]:
+    """Log-likelihood, score and information of some rows.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    frame : NewtonFrame
+    coefs : (points, p + 1, q) float
+    reference : int
+        Code of the reference class.
+
+    Returns
+    -------
+    list of Swept
+        One for each point.
+    """
     points, p1, q = coefs.shape
     llf = np.zeros(points)
     score = np.zeros((p1, points * q))
@@ -422,7 +542,7 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int)
         information.add(z, weighted * (1 - shares), weighted, shares)
     whole = information.whole()
     if turn is not None:
-        # Block by block, as the same matrix takes each class's columns from deviations.
+        # The same transformation applies to the block of each class.
         whole = (whole.reshape(-1, p1) @ turn.T).reshape(points, q, p1, q * p1)
         whole = np.matmul(turn, whole).reshape(points, q * p1, q * p1)
         score = turn @ score
@@ -434,10 +554,24 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int)
 def _gradient(
     blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int
 ) -> list[tuple[float, Floats]]:
+    """Log-likelihood and score (p + 1, q) of some rows for each point; parameters as in `_sweep`.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    frame : NewtonFrame
+    coefs : (points, p + 1, q) float
+    reference : int
+        Code of the reference class.
+
+    Returns
+    -------
+    list of (float, (p + 1, q) float)
+    """
     points, p1, q = coefs.shape
     llf = np.zeros(points)
     score = np.zeros((p1, points * q))
-    # A row takes so much less memory that more of them stay in the cache.
+    # Without the information a row needs less memory, and more rows fit into the cache.
     piece = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + NUMBERS_A_CLASS * q))
     turn = frame.from_deviations()
     odds = _lines(coefs, turn)
@@ -450,13 +584,31 @@ def _gradient(
 
 
 def _lines(coefs: Floats, turn: Floats | None) -> Floats:
-    """Coefficients (points, p + 1, q) as lines (points q, p + 1) that a product with columns takes."""
+    """Reshape coefficients (points, p + 1, q) to (points q, p + 1), and apply `turn` if there is one."""
     lines = coefs.swapaxes(1, 2).reshape(-1, coefs.shape[1])
     return lines if turn is None else lines @ turn
 
 
 def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -> Iterator[RowBlock]:
-    """Columns (p + 1, m) or deviations, codes and weights of some rows, good until the next are made."""
+    """Yield columns, class codes and weights of chunks of rows.
+
+    The arrays are overwritten in the next iteration.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    frame : NewtonFrame
+    piece : int
+        Maximum number of rows of a chunk.
+    plain : bool
+        Whether to yield deviations from the centre instead of the columns of the frame.
+
+    Yields
+    ------
+    z : (p + 1, m) float
+    codes : (m,) int
+    weights : (m,) float or None
+    """
     buffer = np.empty((len(frame.scale) + 1, piece))
     columns = frame.deviations if plain else frame.columns
     for x, codes, weights in blocks:
@@ -468,16 +620,31 @@ def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -
 def _residual(
     odds: Floats, codes: Codes, weights: Floats | None, reference: int
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Log-likelihood (points,) of rows, probabilities with weights and without, and residuals with weights.
+    """Log-likelihood, probabilities and residuals of rows at several coefficients.
 
-    These are (points, q, m), as the log odds at some points are.
+    Parameters
+    ----------
+    odds : (points, q, m) float
+        Log odds against the reference class.
+    codes : (m,) int
+    weights : (m,) float or None
+    reference : int
+        Code of the reference class.
+
+    Returns
+    -------
+    llf : (points,) float
+    weighted, shares : (points, q, m) float
+        Probabilities with and without row weights.
+    residual : (points, q, m) float
+        Weighted indicators minus weighted probabilities.
     """
     shares, logs = _softmax(odds)
-    # The reference has no line of its own.
+    # The reference class is not among the q modelled classes.
     modelled = np.flatnonzero(codes != reference)
     line = codes[modelled]
     line -= line > reference
-    # Places in all lines one after the other, which are found faster than those of a line and a row.
+    # Indexing the flattened array is faster than indexing by class and row.
     places = line * odds.shape[2] + modelled
     log_shares = -logs
     weighted = shares if weights is None else shares * weights
@@ -490,7 +657,7 @@ def _residual(
 
 
 def _softmax(odds: Floats) -> tuple[Floats, Floats]:
-    """Probabilities (..., K - 1, m) of log odds, and the log (..., m) of their sum with the reference's."""
+    """Probabilities (..., K - 1, m) of log odds, and the log of the normalizing sum (..., m)."""
     peak = np.maximum(odds.max(axis=-2), 0.0)
     shares = np.exp(odds - peak[..., None, :])
     total = shares.sum(axis=-2)
@@ -500,7 +667,7 @@ def _softmax(odds: Floats) -> tuple[Floats, Floats]:
 
 
 def log_probabilities(odds: Floats, reference: int) -> tuple[Floats, Floats]:
-    """Log probabilities (K, m) of all classes, and probabilities (K - 1, m) of those but the reference."""
+    """Log probabilities (K, m) of all classes, and probabilities (K - 1, m) without the reference class."""
     shares, logs = _softmax(odds)
     return np.insert(odds, reference, 0.0, axis=0) - logs, shares
 
@@ -515,14 +682,33 @@ def maximize(
     first: Swept | None = None,
     short: float = 0.0,
 ) -> Newton:
-    """Newton's method with a line search, from coefficients (p + 1, q) in the frame.
+    """Maximize the log-likelihood by Newton's method with a line search.
 
-    After a decrement below `tol`, `ARRIVED` or more, the next step is the last. The floor (q, q) is
-    information between the classes, of each column of the frame, that no direction's may fall to: the
-    estimates run away there, and the search ends at the last that did not, not converged. Where it is zero, a
-    maximum is known to exist, and a small decrement needs no proof that there is one. `first` is the sweep at
-    the start, where it was made already; so many passes without the information as `short` says cost what one
-    with it does, and zero asks for none. The steps of the answer are those from passes with the information.
+    After a decrement below `tol` (at least `ARRIVED`) the next step is the last.
+
+    Parameters
+    ----------
+    likelihood : BlockLikelihood
+    start : (p + 1, q) float
+        Coefficients in the frame.
+    tol : float
+        Tolerance of the decrement, in standard errors.
+    maxiter : int
+        Maximum number of passes with the information.
+    floor : (q, q) float
+        Lower bound of the information between the classes for each column of the frame. If the
+        information falls to it, the estimates diverge; the last coefficients above it are returned as not
+        converged. Zero if a maximum certainly exists; then a small decrement needs no proof of existence.
+    first : Swept, optional
+        The sweep at `start` if it was computed before.
+    short : float
+        Number of passes without the information that cost as much as one with it; zero to compute the
+        information in each pass.
+
+    Returns
+    -------
+    Newton
+        `steps` counts passes with the information.
     """
     llf, score, information, lightest = first or likelihood.sweep(start)
     search = _Search(likelihood, tol, short)
@@ -538,7 +724,7 @@ def maximize(
         step = _solved(factor, score)
         decrement = float(np.sqrt(max((score * step).sum(), 0.0)))
         last = replace(place, decrement=decrement, steps=steps)
-        # Whether the information exceeds the bound in every direction, so that the classes overlap.
+        # If the information exceeds the bound in every direction, the classes overlap and a maximum exists.
         least = bound * decrement**2
         near = decrement <= tol and (known or informs(place.information, least * np.eye(len(floor))))
         if near and decrement <= max(ARRIVED, NEARLY_THERE * tol * bool(short)):
@@ -556,12 +742,12 @@ def maximize(
                 break
             size /= 2
         else:
-            # No step leads up where the information is lost in rounding, far out where classes are separated.
+            # If classes are separated, the information vanishes and no step increases the likelihood.
             return last
         place = Newton(moved, swept.information, swept.llf, ahead.decrement, steps + 1, near)
         score = swept.score
         if place.converged:
-            # One step more, for which the last pass has all that is needed.
+            # One more step, for which the last pass has computed score and information.
             with suppress(LinAlgError):
                 return replace(place, coef=place.coef + _solved(cho_factor(place.information), score))
             return place
@@ -569,7 +755,7 @@ def maximize(
 
 
 class _Ahead(NamedTuple):
-    """A place of a search, and the step that it goes on by."""
+    """State of the search: coefficients, log-likelihood and score, and the next step with its decrement."""
 
     coef: Floats
     llf: float
@@ -579,7 +765,16 @@ class _Ahead(NamedTuple):
 
 
 class _Search:
-    """What is the same in all of a search's steps."""
+    """Line search and approximate steps of `maximize`.
+
+    Parameters
+    ----------
+    likelihood : BlockLikelihood
+    tol : float
+        Tolerance of the decrement, in standard errors.
+    short : float
+        Number of passes without the information that cost as much as one with it.
+    """
 
     def __init__(self, likelihood: BlockLikelihood, tol: float, short: float) -> None:
         self.likelihood = likelihood
@@ -588,16 +783,16 @@ class _Search:
         self.rounding = MAY_FALL * likelihood.frame.longest
 
     def rises(self, llf: float, ahead: _Ahead, size: float) -> bool:
-        """Whether a share of the step led up."""
-        # Beside the maximum the likelihood is flat to rounding: there the step is right as it is.
+        """Return whether `size` times the step increases the log-likelihood sufficiently."""
+        # Near the maximum the likelihood is flat up to rounding, and the full step is accepted.
         near = FLAT * max(1.0, abs(ahead.llf)) if ahead.decrement <= 1e-4 else 0.0
         return llf >= ahead.llf + 1e-4 * size * ahead.decrement**2 - max(self.rounding, near)
 
     def without_information(self, ahead: _Ahead, factor: tuple[Floats, bool]) -> _Ahead:
-        """Where steps lead whose information is that of an earlier place, as long as they lead on fast.
+        """Take quasi-Newton steps that use the factored information of earlier coefficients.
 
-        The place is left where as many more would be needed as cost more than a pass with the information and
-        those that follow it, or where the next step takes the search to its end.
+        The steps end if convergence is slow enough that computing the information is cheaper, or if the next
+        step is expected to reach the tolerance.
         """
         memory = LimitedMemory(lambda gradient: np.asarray(cho_solve(factor, gradient)))
         for _ in range(int(MOST_SHORT * self.short)):
@@ -620,12 +815,18 @@ class _Search:
 
 
 def _solved(factor: tuple[Floats, bool], score: Floats) -> Floats:
-    """Newton's step (p + 1, q), by the factor of the information."""
+    """Newton's step (p + 1, q) for a factored information."""
     return np.asarray(cho_solve(factor, score.T.ravel()).reshape(score.T.shape).T)
 
 
 def informs(information: Floats, floor: Floats) -> bool:
-    """Whether the information exceeds the floor in every direction."""
+    """Return whether the information exceeds the floor in every direction.
+
+    Parameters
+    ----------
+    information : (q (p + 1), q (p + 1)) float
+    floor : (q, q) float
+    """
     try:
         above(information, floor)
     except LinAlgError:
@@ -634,7 +835,14 @@ def informs(information: Floats, floor: Floats) -> bool:
 
 
 def above(information: Floats, floor: Floats) -> None:
-    """Raise LinAlgError unless the information exceeds the floor in every direction."""
+    """Raise LinAlgError unless the information exceeds the floor in every direction.
+
+    Parameters
+    ----------
+    information : (q (p + 1), q (p + 1)) float
+    floor : (q, q) float
+        Lower bound for each column of the frame.
+    """
     q = len(floor)
     excess = information.copy()
     column = np.arange(len(excess) // q)
@@ -643,26 +851,41 @@ def above(information: Floats, floor: Floats) -> None:
 
 
 LONGEST = 8.0
-"""Log odds that a step moves a row by at most."""
+"""Maximum change of the log odds of a row in one step."""
 
 PIECE = 2**20
-"""Numbers worked on at once."""
+"""Maximum number of elements that are processed at once."""
 
 LEAST_ROOT = 1e-140
-"""Least number on the diagonal of a root of the information whose inverse is sure to be finite."""
+"""Smallest diagonal element of a root of the information for which the inverse is certain to be finite."""
 
 ROUNDED_SCORE = 1e-5
 OF_HEAVY_ROWS = 1e-3
-"""Adjusted score, in standard errors, that may be rounding where no step leads up; and of heavy rows."""
+"""Adjusted score, in standard errors, that counts as rounding if no step increases the penalized likelihood.
+OF_HEAVY_ROWS is the upper limit for rows of large weight.
+"""
 
 IN_VAIN = 20
-"""Steps that neither rise nor come closer after which a search has ended."""
+"""Number of steps without progress after which the search ends."""
 
 
 def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float, maxiter: int) -> Newton:
-    """The maximum of l(b) + ln|I(b)|/2, as by `maximize`.
+    """Maximize the penalized log-likelihood l(b) + ln|I(b)|/2.
 
-    The search ends at an adjusted score of `tol` standard errors. The `llf` is that without the penalty.
+    Parameters
+    ----------
+    likelihood : BlockLikelihood
+    start : (p + 1, q) float
+        Coefficients in the frame.
+    tol : float
+        Norm of the adjusted score, in standard errors, at which the search ends.
+    maxiter : int
+        Maximum number of steps.
+
+    Returns
+    -------
+    Newton
+        `llf` excludes the penalty.
     """
     at = _Point.of(likelihood, start)
     beyond = np.zeros_like(at.information)
@@ -695,7 +918,7 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
             curvature = learnt(there.information + beyond, size * step, at.adjusted - there.adjusted)
             beyond = curvature - there.information
         at = there
-    # No step leads up: what is left of the adjusted score is rounding, if it is no more than that could be.
+    # No step increases the objective. The search has converged if the adjusted score is zero up to rounding.
     best, decrement = progress.best
     rounding = max(ROUNDED_SCORE, best.rounding(likelihood.frame.longest))
     rounded = decrement <= min(rounding, OF_HEAVY_ROWS)
@@ -703,7 +926,7 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
 
 
 class _Progress:
-    """Whether a search still rises, or comes closer."""
+    """Best point of a search, and a count of steps without progress."""
 
     def __init__(self) -> None:
         self.best: tuple[_Point, float]
@@ -712,7 +935,7 @@ class _Progress:
         self._in_vain = 0
 
     def has_ended(self, at: _Point, decrement: float) -> bool:
-        """Whether many steps have done neither, with that to a point."""
+        """Record a step; return whether the last `IN_VAIN` steps made no progress."""
         if decrement < self._closest:
             self.best = at, decrement
         rises = at.goal > self._goal + at.flat
@@ -722,9 +945,22 @@ class _Progress:
 
 
 class _Point(NamedTuple):
-    """The penalized likelihood at coefficients (p + 1, q); minus infinity and no score where it is lost.
+    """Penalized likelihood and its derivatives at coefficients (p + 1, q).
 
-    The farthest row is that whose log odds have the largest variance, which is given.
+    Attributes
+    ----------
+    coef : (p + 1, q) float
+    llf : float
+        Log-likelihood without the penalty.
+    goal : float
+        Penalized log-likelihood; minus infinity if the information is singular to rounding.
+    adjusted : (q (p + 1),) float or None
+        Adjusted score, ordered by class; None if the information is singular to rounding.
+    information : (q (p + 1), q (p + 1)) float
+    factor : tuple
+        Cholesky factor of the information.
+    farthest : float
+        Largest variance of the log odds of a row.
     """
 
     coef: Floats
@@ -737,16 +973,17 @@ class _Point(NamedTuple):
 
     @property
     def flat(self) -> float:
-        """What the goal may differ by from rounding."""
+        """Difference of the penalized log-likelihood that is attributed to rounding."""
         return 64 * EPS * max(1.0, abs(self.llf), abs(self.goal))
 
     def rounding(self, weight: float) -> float:
-        """Adjusted score, in standard errors, that rounding may leave of rows of a weight in all."""
+        """Adjusted score, in standard errors, attributed to rounding for rows of total weight `weight`."""
         lower = dpotri(self.factor[0], lower=1)[0]
         return float(EPS * weight * np.sqrt(np.trace(lower)))
 
     @classmethod
     def of(cls, likelihood: BlockLikelihood, coef: Floats) -> _Point:
+        """Evaluate the penalized likelihood at coefficients (p + 1, q)."""
         llf, score, information, _ = likelihood.sweep(coef)
         factor = _factored(information)
         if factor is None or not np.isfinite(llf):
@@ -759,10 +996,28 @@ class _Point(NamedTuple):
 def _risen(
     likelihood: BlockLikelihood, at: _Point, step: Floats, slope: float, *, near: bool
 ) -> tuple[float, _Point] | None:
-    """The first point along halved steps that is no lower, and the share of the step; None without one.
+    """First point along halved steps that does not decrease the penalized likelihood.
 
-    No row's log odds move far at once, where its information would be all but lost, and the step after
-    would lead anywhere; nor is a point taken where the goal falls more steeply than it rose before.
+    The first step is shortened if the log odds of a row would change by more than `LONGEST`, because the
+    information of the row would nearly vanish. Points at which the objective falls more steeply than it rose
+    are rejected.
+
+    Parameters
+    ----------
+    likelihood : BlockLikelihood
+    at : _Point
+        Current point.
+    step : (q (p + 1),) float
+        Full step, ordered by class.
+    slope : float
+        Product of adjusted score and step.
+    near : bool
+        Whether the point is so close to the maximum that the objective is not compared.
+
+    Returns
+    -------
+    (float, _Point) or None
+        Proportion of the step, and the point; None if there is no such point.
     """
     # Largest change of the log odds of a row, by the Cauchy-Schwarz inequality in the metric of the
     # information; computed exactly only if the bound is too large.
@@ -773,7 +1028,7 @@ def _risen(
     for _ in range(HALVINGS):
         moved = at.coef + size * step.reshape(at.coef.T.shape).T
         there = _Point.of(likelihood, moved)
-        # Beside the maximum the goal is flat to rounding: there the step is right as it is.
+        # Near the maximum the objective is flat up to rounding, and the step is accepted.
         if there.adjusted is not None and (
             near
             or (there.goal >= at.goal + 1e-4 * size * slope - at.flat and there.adjusted @ step >= -slope)
@@ -784,15 +1039,25 @@ def _risen(
 
 
 def _longest(blocks: RowBlocks, frame: NewtonFrame, lines: Floats) -> float:
+    """Largest absolute change of the log odds of a row for steps `lines` (q, p + 1)."""
     return max((float(np.abs(lines @ frame.columns(x)).max(initial=0.0)) for x, _, _ in blocks), default=0.0)
 
 
 def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
-    """A curvature (m, m), corrected by how far the gradient (m,) fell over a step.
+    """BFGS update of a curvature matrix (Nocedal & Wright, 2006, Numerical Optimization, equation 6.19).
 
-    It stays positive definite. The update is that of Broyden, Fletcher, Goldfarb and Shanno (Nocedal &
-    Wright, 2006, Numerical Optimization, equation 6.19); where the gradient did not fall along the step
-    there is nothing to learn.
+    Parameters
+    ----------
+    curvature : (m, m) float
+        Positive definite.
+    step : (m,) float
+    fall : (m,) float
+        Decrease of the gradient over the step.
+
+    Returns
+    -------
+    (m, m) float
+        Positive definite. Unchanged if the gradient did not decrease along the step.
     """
     known = curvature @ step
     if fall @ step <= 0 or step @ known <= 0:
@@ -803,9 +1068,20 @@ def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
 
 
 def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, Floats, Floats]:
-    """Penalized log-likelihood, its score (p + 1, q) and the information.
+    """Penalized log-likelihood, its score and the information.
 
-    Where the information is singular in floating point the penalized likelihood is minus infinity.
+    Parameters
+    ----------
+    likelihood : BlockLikelihood
+    coef : (p + 1, q) float
+
+    Returns
+    -------
+    value : float
+        Minus infinity if the information is singular in floating point.
+    score : (p + 1, q) float
+        Without the adjustment if the information is singular.
+    information : (q (p + 1), q (p + 1)) float
     """
     llf, score, information, _ = likelihood.sweep(coef)
     factor = _factored(information)
@@ -816,7 +1092,7 @@ def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, F
 
 
 def _factored(information: Floats) -> tuple[Floats, bool] | None:
-    """Its lower triangular root; None where it is singular to rounding, or not finite."""
+    """Lower Cholesky factor of the information; None if it is singular to rounding or not finite."""
     try:
         root, lower = cho_factor(information, lower=True)
     except (LinAlgError, ValueError):
@@ -826,7 +1102,8 @@ def _factored(information: Floats) -> tuple[Floats, bool] | None:
 
 
 def _half_logdet(factor: tuple[Floats, bool]) -> float:
-    # By the root: of a matrix that is singular to rounding the sign of the determinant says nothing.
+    """ln|I|/2 from the Cholesky factor of I."""
+    # The determinant of a matrix that is singular to rounding may have the wrong sign.
     return float(np.log(np.diagonal(factor[0])).sum())
 
 
@@ -843,6 +1120,23 @@ def _adjustment(
 def _adjusting(
     blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int, inverse: Floats
 ) -> tuple[Floats, float]:
+    """Gradient of ln|I|/2 and largest variance of the log odds for some rows.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    frame : NewtonFrame
+    coef : (p + 1, q) float
+    reference : int
+        Code of the reference class.
+    inverse : (q (p + 1), q (p + 1)) float
+        Inverse of the information.
+
+    Returns
+    -------
+    gradient : (p + 1, q) float
+    farthest : float
+    """
     p1, q = coef.shape
     forms = Forms(inverse, p1)
     gradient = np.zeros((p1, q))
