@@ -1,32 +1,35 @@
-"""Tests of a linear model by permutation: of distances between rows, of several responses, and of spread.
+"""Permutation tests of a linear model: for distances, for several responses, and for equal dispersion.
+
+`permanova`, the multivariate permutation tests of a linear model and the test of equal dispersion use these
+functions. They work on arrays and class codes.
 
 *Distances.* With d_ij the distance of two of n rows, A = (-d_ij^2 / 2) and G = (I - 11'/n) A (I - 11'/n)
 (Gower, 1966, Biometrika 53, 325-338), the sum of squares of a projection P in the space of the rows is
 tr(P G), and tr(G) is the total: the mean over the rows of the sum of squared distances. For Euclidean
-distances G = Y Y' with Y the centred rows, and the sums of squares are those of the responses, added up.
-Other distances may have no Euclidean space, and G negative eigenvalues. With P_t the projection on the q
-directions of a term, and P on those of the whole model, whose residuals have v degrees of freedom,
+distances G = Y Y' with Y the centred rows, and the sums of squares of the responses are added up. Other
+distances may not be Euclidean, and G may have negative eigenvalues. With P_t the projection on the q
+directions of a term, P the projection on all directions of the model, and v residual degrees of freedom,
 
     pseudo-F = (tr(P_t G) / q) / (tr((I - P) G) / v),      R2 = tr(P_t G) / tr(G)
 
 (Anderson, 2001, Austral Ecology 26, 32-46; McArdle & Anderson, 2001, Ecology 82, 290-297).
 
-*Responses.* With Y the rows whitened by their total scatter, so that Y'Y = I, Z = Q'Y is what a term of
-directions Q explains, H = Z'Z, and Z_m what the whole model does, E = I - Z_m'Z_m. The roots c of
-Z (H + E)^-1 Z' are squared canonical correlations, those of E^-1 H are c / (1 - c), and all four multivariate
-statistics are functions of these.
+*Responses.* With Y the rows whitened by their total scatter, Y'Y = I. A term with directions Q explains
+Z = Q'Y, H = Z'Z, and the whole model explains Z_m, E = I - Z_m'Z_m. The roots c of Z (H + E)^-1 Z' are
+squared canonical correlations, the roots of E^-1 H are c / (1 - c), and all four multivariate statistics are
+functions of these.
 
-*Permutations.* Under the hypothesis that the model tells nothing, rows are exchangeable: the statistic is
-computed for rows in other orders, and p = (1 + b) / (1 + B), where b of B are as large as the one seen or
-larger. Exchanging rows of the model in place of those of G, rows that the model does not tell apart give one
-labelling in whatever order they stand. Where there are no more labellings than permutations were asked for,
-each is taken once: p is then the share of the labellings whose statistic is as large as the one seen.
+*Permutations.* Under the null hypothesis rows are exchangeable: the statistic is computed for B permutations
+of the rows, and p = (1 + b) / (1 + B), with b the number of statistics at least as large as the observed one.
+The rows of the model are permuted, not the rows of G; permutations among rows with the same design result in
+the same labelling. If there are no more labellings than requested permutations, each labelling is used once,
+and p is the proportion of labellings whose statistic is at least as large as the observed one.
 
-*Spread.* The squared distance of row i from the centroid of the m rows of its class is sum_j d_ij^2 / m
-- sum_jk d_jk^2 / (2 m^2), which needs no coordinates. That from the spatial median, the point of least summed
-distance, is taken in principal coordinates, those of positive eigenvalues of G less those of negative ones
-(Anderson, 2006, Biometrics 62, 245-253). F compares the mean distances of the classes; under equal spread
-the distances less their class means are exchangeable.
+*Dispersion.* The squared distance of row i from the centroid of the m rows of its class is sum_j d_ij^2 / m
+- sum_jk d_jk^2 / (2 m^2), which needs no coordinates. The distance from the spatial median, the point with
+the smallest sum of distances, is computed in principal coordinates; contributions of negative eigenvalues of
+G are subtracted (Anderson, 2006, Biometrics 62, 245-253). F compares the mean distances of the classes; under
+equal dispersion the distances minus their class means are exchangeable.
 """
 
 from __future__ import annotations
@@ -50,20 +53,33 @@ Metric = Literal[
 ]
 
 SAME = 1e-8
-"""Relative difference of two statistics that rounding may make, as in R's vegan."""
+"""Relative difference up to which two statistics count as equal, the value of R's vegan."""
 
 FLAT = 1e-12
-"""Share of the largest eigenvalue down to which one is rounding."""
+"""Eigenvalue, relative to the largest one, that counts as zero."""
 
 PARTS = 5
-"""Square tables of all rows that are held at once while distances become products."""
+"""Number of n by n tables in memory while distances are converted to products."""
 
 
 def refused(metric: Metric, x: Floats) -> tuple[str, Mask]:
-    """Return why a metric gives no distance between some rows x (n, p), in words, and where (n, p).
+    """Check whether a metric is defined for all pairs of rows.
 
-    A row of zeros has no profile and no angle. By the other metrics that compare shares its distance from any
-    other row is 1, and only that of two rows of zeros is 0/0, which vegan's vegdist answers with NaN.
+    A row of zeros has no profile ("hellinger") and no angle ("cosine"). For the other metrics that compare
+    proportions its distance from any other row is 1; only the distance of two rows of zeros is 0/0, for which
+    vegan's vegdist returns NaN.
+
+    Parameters
+    ----------
+    metric : str
+    x : (n, p) float
+
+    Returns
+    -------
+    reason : str
+        Empty if the metric is defined.
+    mask : (n, p) bool
+        Values at fault.
     """
     nowhere = np.zeros(x.shape, dtype=bool)
     if metric in ("euclidean", "manhattan", "gower"):
@@ -79,11 +95,20 @@ def refused(metric: Metric, x: Floats) -> tuple[str, Mask]:
 
 
 def distances(x: Floats, metric: Metric) -> Floats:
-    """Distances (n, n) between rows x (n, p) that `refused` leaves.
+    """Compute distances between rows that passed `refused`.
 
-    Those of scipy, but for three that are as in R's vegan: Canberra's is the mean over the columns that are
-    not zero in both rows, Jaccard's 2 B / (1 + B) with B that of Bray and Curtis, and Gower's the mean of
-    the differences over the ranges of the columns.
+    The definitions are those of scipy, with three exceptions that follow R's vegan: Canberra's distance is
+    the mean over the columns that are not zero in both rows, Jaccard's is 2 B / (1 + B) with B the
+    Bray-Curtis distance, and Gower's is the mean of the differences divided by the ranges of the columns.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    metric : str
+
+    Returns
+    -------
+    (n, n) float
 
     Examples
     --------
@@ -101,18 +126,29 @@ def distances(x: Floats, metric: Metric) -> Floats:
     between = np.asarray(squareform(pdist(x, name)), dtype=np.float64)
     if metric == "canberra":
         none = (x == 0).astype(np.float64)
-        # A row of zeros has no column to compare with itself, and the distance 0.
+        # A row of zeros has the distance 0 from itself although no column is compared.
         return np.asarray(between / np.maximum(x.shape[1] - none @ none.T, 1.0))
     return np.asarray(2 * between / (1 + between)) if metric == "jaccard" else between
 
 
 def _profiles(x: Floats) -> Floats:
+    """Square roots of the proportions within each row."""
     return np.asarray(np.sqrt(x / x.sum(axis=1, keepdims=True)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSpace:
-    """What rows are to each other: rows (n, k) about their mean, or in their place G (n, n), and tr(G)."""
+    """Geometry of the rows, as centred coordinates or as the Gower matrix G.
+
+    Attributes
+    ----------
+    values : (n, k) or (n, n) float
+        Centred rows, or G.
+    are_products : bool
+        Whether `values` is G.
+    total : float
+        Total sum of squares tr(G).
+    """
 
     values: Floats
     are_products: bool
@@ -120,7 +156,7 @@ class RowSpace:
 
     @classmethod
     def of_rows(cls, rows: Floats) -> RowSpace:
-        """Of rows (n, k) whose distances are Euclidean."""
+        """Build from rows (n, k) with Euclidean distances."""
         centred = rows - rows.mean(axis=0)
         total = float((centred**2).sum())
         if centred.shape[1] <= len(rows):
@@ -130,7 +166,7 @@ class RowSpace:
 
     @classmethod
     def of_distances(cls, between: Floats) -> RowSpace:
-        """Of distances (n, n)."""
+        """Build from distances (n, n)."""
         products = -0.5 * between**2
         products -= products.mean(axis=0)
         products -= products.mean(axis=1, keepdims=True)
@@ -138,23 +174,30 @@ class RowSpace:
 
     @classmethod
     def by_metric(cls, x: Floats, metric: Metric) -> RowSpace:
-        """Of rows x (n, p) by a metric; a DataError where their distances are more than memory holds."""
+        """Build from rows x (n, p) and a metric; raise DataError if the distances do not fit into memory."""
         if metric in ("euclidean", "hellinger"):
             return cls.of_rows(x if metric == "euclidean" else _profiles(x))
         refuse_square(len(x))
         return cls.of_distances(distances(x, metric))
 
     def squares(self, directions: Floats) -> Floats:
-        """Sums of squares (d,) in directions (n, d) of unit length, each a contrast of the rows."""
+        """Sums of squares (d,) in orthonormal directions (n, d), each a contrast of the rows."""
         if self.are_products:
             return np.asarray(np.einsum("ij,ij->j", self.values @ directions, directions))
         return np.asarray(((self.values.T @ directions) ** 2).sum(axis=0))
 
     def axes(self) -> tuple[Floats, Floats]:
-        """Principal coordinates (n, k), the largest first, and eigenvalues (k,), of which some are negative.
+        """Principal coordinates of the rows.
 
-        The squared distances of two rows are the sums of squared differences, those of coordinates with
-        negative eigenvalues taken off.
+        The squared distance of two rows is the sum of squared differences of the coordinates, with a negative
+        sign for coordinates with negative eigenvalues.
+
+        Returns
+        -------
+        coordinates : (n, k) float
+            In decreasing order of the eigenvalues.
+        eigenvalues : (k,) float
+            Some may be negative.
         """
         if self.are_products:
             values, vectors = scipy.linalg.eigh(self.values)
@@ -168,7 +211,7 @@ class RowSpace:
 
 
 def refuse_square(n: int) -> None:
-    """Raise a DataError where the distances between n rows are more than memory holds."""
+    """Raise a DataError if the distances between n rows do not fit into memory."""
     refuse_beyond_memory(
         PARTS * float(n) ** 2,
         f"The distances between {n:,} rows",
@@ -178,10 +221,20 @@ def refuse_square(n: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Orthonormal directions of a linear model, by the cells of rows that it does not tell apart.
+    """Orthonormal directions of a linear model, stored once for each distinct row of the design.
 
-    Each row (n,) is in a cell, numbered from 0, and each cell has its value of each direction (cells, d). Of
-    these some are the whole model's, and some each term's; v degrees of freedom are left.
+    Attributes
+    ----------
+    cells : (n,) int
+        Distinct design row of each row, numbered from 0.
+    values : (cells, d) float
+        Directions at the distinct design rows.
+    whole : (w,) int
+        Positions of the directions of the whole model.
+    terms : tuple of (q,) int
+        Positions of the directions of each term.
+    df : int
+        Residual degrees of freedom.
     """
 
     cells: Codes
@@ -194,7 +247,23 @@ class Directions:
     def of(
         cls, x: Floats, groups: Sequence[Sequence[int]], factors: Sequence[frozenset[str]], kind: TestType
     ) -> Directions:
-        """Of the model x (n, m), the constant first; groups and factors as of `LeastSquares`."""
+        """Compute the directions of a model.
+
+        Parameters
+        ----------
+        x : (n, m) float
+            Design matrix, the constant first.
+        groups : sequence of sequence of int
+            Columns of each term.
+        factors : sequence of frozenset of str
+            Factors of each term, see `LeastSquares`.
+        kind : {"I", "II", "III"}
+            Type of the sums of squares.
+
+        Returns
+        -------
+        Directions
+        """
         _, first, cells = np.unique(x, axis=0, return_index=True, return_inverse=True)
         found = spans(x, [[0], *groups])[1:]
         ends = np.cumsum([basis.shape[1] for basis in found])
@@ -213,9 +282,16 @@ class Directions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowShuffle:
-    """Rows that exchange places: whole units of rows (U, s), in their order, do so within blocks.
+    """Permutations of rows in which whole units of rows are exchanged within blocks.
 
-    The labels of the shuffle are those of the units, and each stands for the cells (P, s) of their rows.
+    Attributes
+    ----------
+    shuffle : Shuffle
+        Permutes the labels of the units; each label stands for the cells of the rows of a unit.
+    members : (U, s) int
+        Rows of each unit, in their order.
+    patterns : (P, s) int
+        Cells of the rows for each label.
     """
 
     shuffle: Shuffle
@@ -224,7 +300,21 @@ class RowShuffle:
 
     @classmethod
     def of(cls, cells: Codes, units: Codes | None, blocks: Codes | None) -> RowShuffle:
-        """Of the cells (n,) of rows, their units, each of as many rows, and the blocks of these."""
+        """Build the permutations.
+
+        Parameters
+        ----------
+        cells : (n,) int
+            Distinct design row of each row.
+        units : (n,) int or None
+            Unit of each row; all units have the same number of rows.
+        blocks : (n,) int or None
+            Block of each row; constant within units.
+
+        Returns
+        -------
+        RowShuffle
+        """
         n = len(cells)
         members = np.arange(n)[:, None]
         if units is not None:
@@ -234,11 +324,11 @@ class RowShuffle:
         return cls(Shuffle.of(labels.reshape(-1), None, within), members, patterns)
 
     def labellings(self) -> float:
-        """Number of different labellings, infinite where it is beyond doubles."""
+        """Number of distinct labellings; infinite if it exceeds the range of float64."""
         return float(np.round(np.exp(logs))) if (logs := self.shuffle.log_labellings()) < 700 else np.inf
 
     def drawn(self, permutations: int, seed: int) -> Iterator[Codes]:
-        """Cells (n,) of the rows in so many random orders, or in each other one if there are no more."""
+        """Yield the cells (n,) for random permutations, or for all other labellings if there are few."""
         if self.labellings() <= permutations + 1:
             labels = iter(self.shuffle.every())
             own = self.shuffle.labels
@@ -249,7 +339,7 @@ class RowShuffle:
             yield self._cells(self.shuffle.codes(rng))
 
     def fixed(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
-        """Which terms (t,) no exchange changes: all units of a block have the same in their columns of x."""
+        """Mask (t,) of the terms that no permutation changes: their columns are constant within blocks."""
         blocks = self.shuffle.blocks
         units = x[self.members]
         one_of = np.unique(blocks, return_index=True)[1][blocks]
@@ -257,13 +347,27 @@ class RowShuffle:
         return np.array([bool(same[list(group)].all()) for group in groups])
 
     def _cells(self, labels: Codes) -> Codes:
+        """Cells (n,) of the rows for the labels of the units."""
         cells = np.empty(self.members.size, dtype=np.intp)
         cells[self.members] = self.patterns[labels]
         return cells
 
 
 def chunks(orders: Iterator[Codes], numbers: int, total: float) -> Iterator[Codes]:
-    """Orders (n,) side by side as (n, B), as many at a time as the numbers of each allow."""
+    """Stack permutations (n,) as columns of arrays (n, B), and show the progress.
+
+    Parameters
+    ----------
+    orders : iterator of (n,) int
+    numbers : int
+        Number of elements in memory per permutation; it determines B.
+    total : float
+        Number of permutations.
+
+    Yields
+    ------
+    (n, B) int
+    """
     size = max(CHUNK // max(numbers, 1), 1)
     held: list[Codes] = []
     with Progress(int(total), "permutations") as progress:
@@ -280,10 +384,16 @@ def chunks(orders: Iterator[Codes], numbers: int, total: float) -> Iterator[Code
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PermutedTerms:
-    """Tests of the terms of a model by distances.
+    """Permutation tests of the terms of a model for distances.
 
-    Each term (t,) has its sum of squares, and F; the last sum of squares is that of the residuals. Drawn are
-    the F (B, t) of the rows in other orders.
+    Attributes
+    ----------
+    squares : (t + 1,) float
+        Sums of squares of the terms, and of the residuals.
+    f : (t,) float
+        Pseudo-F.
+    drawn : (B, t) float
+        Pseudo-F of the permutations.
     """
 
     squares: Floats
@@ -292,7 +402,19 @@ class PermutedTerms:
 
 
 def pvalues(seen: Floats, drawn: Floats) -> Floats:
-    """(1 + b) / (1 + B) of statistics (t,), of which b of those drawn (B, t) are as large or larger.
+    """Permutation p-values (1 + b) / (1 + B), with b the number of statistics at least as large as observed.
+
+    Parameters
+    ----------
+    seen : (t,) float
+        Observed statistics.
+    drawn : (B, t) float
+        Statistics of the permutations.
+
+    Returns
+    -------
+    (t,) float
+        NaN if the observed statistic is NaN.
 
     Examples
     --------
@@ -307,7 +429,21 @@ def pvalues(seen: Floats, drawn: Floats) -> Floats:
 def permuted_terms(
     space: RowSpace, model: Directions, orders: Iterator[Codes], total: float
 ) -> PermutedTerms:
-    """Pseudo-F of each term, and those of rows in other orders, of which there are so many in all."""
+    """Compute the pseudo-F of each term for the rows and for their permutations.
+
+    Parameters
+    ----------
+    space : RowSpace
+    model : Directions
+    orders : iterator of (n,) int
+        Cells of the rows for each permutation.
+    total : float
+        Number of permutations.
+
+    Returns
+    -------
+    PermutedTerms
+    """
     squares, f = _pseudo_f(space, model, model.cells[:, None])
     numbers = len(model.cells) * model.values.shape[1]
     drawn = [_pseudo_f(space, model, cells)[1] for cells in chunks(orders, numbers, total)]
@@ -315,13 +451,27 @@ def permuted_terms(
 
 
 def _pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> tuple[Floats, Floats]:
-    """Sums of squares (B, t + 1), the residuals' last, and F (B, t), for the cells (n, B) of the rows."""
+    """Sums of squares and pseudo-F of the terms for B permutations.
+
+    Parameters
+    ----------
+    space : RowSpace
+    model : Directions
+    cells : (n, B) int
+        Cells of the rows.
+
+    Returns
+    -------
+    squares : (B, t + 1) float
+        The last column has the residual sum of squares.
+    f : (B, t) float
+    """
     n, several = cells.shape
     width = model.values.shape[1]
     each = space.squares(model.values[cells].reshape(n, several * width)).reshape(several, width)
     squares = np.stack([each[:, at].sum(axis=1) for at in (*model.terms, model.whole)], axis=1)
     rest = space.total - squares[:, -1]
-    # A fit without residuals has rounding in their place, and no F.
+    # The residuals of a saturated fit are rounding errors, and F is undefined.
     squares[:, -1] = np.where(np.abs(rest) > FLAT * space.total, rest, 0.0)
     df = np.array([len(at) for at in model.terms], dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -329,15 +479,28 @@ def _pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> tuple[Floats,
 
 
 STATISTICS = ("pillai", "wilks", "hotelling-lawley", "roy")
-"""Statistics of equal means, in the order of the columns that `permuted_statistics` makes."""
+"""Names of the multivariate statistics, in the order of the columns of `permuted_statistics`."""
 
 
 def permuted_statistics(y: Floats, model: Directions, orders: Iterator[Codes], total: float) -> Floats:
-    """p-values (t, 4) of Pillai's, Wilks', Hotelling and Lawley's and Roy's statistic of each term.
+    """Permutation p-values of four multivariate statistics for each term.
 
-    The responses y (n, p) have a total scatter of full rank.
+    Parameters
+    ----------
+    y : (n, p) float
+        Responses; their total scatter has full rank.
+    model : Directions
+    orders : iterator of (n,) int
+        Cells of the rows for each permutation.
+    total : float
+        Number of permutations.
+
+    Returns
+    -------
+    (t, 4) float
+        Pillai, Wilks, Hotelling-Lawley and Roy.
     """
-    # A power of two, so that no square of the columns leaves the range of float64.
+    # Scale by powers of two to keep the squares within the range of float64.
     y = np.ldexp(y, -np.frexp(np.abs(y).max(axis=0))[1])
     whitened = np.linalg.qr((y - y.mean(axis=0)) / y.std(axis=0))[0]
     (n, p), width = y.shape, model.values.shape[1]
@@ -356,20 +519,32 @@ def permuted_statistics(y: Floats, model: Directions, orders: Iterator[Codes], t
 
 
 def _canonical(parts: Floats, whole: Codes, term: Codes) -> Floats:
-    """Squared canonical correlations (B, s) of a term, from the parts (B, d, p) of whitened responses."""
+    """Squared canonical correlations of a term with the responses.
+
+    Parameters
+    ----------
+    parts : (B, d, p) float
+        Products of the directions with the whitened responses.
+    whole, term : int arrays
+        Positions of the directions of the model and of the term.
+
+    Returns
+    -------
+    (B, s) float
+    """
     own = parts[:, term]
     fitted = parts[:, whole]
     if len(term) < len(whole):
         left = np.eye(parts.shape[2]) - np.swapaxes(fitted, 1, 2) @ fitted + np.swapaxes(own, 1, 2) @ own
         values, vectors = np.linalg.eigh(left)
-        # What other terms explain wholly has nothing left that this one could.
+        # Combinations of responses that other terms explain completely are excluded.
         scale = np.where(values > FLAT, 1 / np.sqrt(np.maximum(values, FLAT)), 0.0)
         own = own @ (vectors * scale[:, None, :])
     return np.asarray(np.linalg.svd(own, compute_uv=False) ** 2)
 
 
 def _of_shares(shares: Floats) -> Floats:
-    """The statistics (B, 4) of squared correlations (B, s), each larger the more the means differ."""
+    """Statistics (B, 4) from squared canonical correlations (B, s); larger values mean larger differences."""
     if not shares.shape[1]:
         return np.full((len(shares), len(STATISTICS)), np.nan)
     shares = np.minimum(shares, 1.0)
@@ -383,10 +558,21 @@ Centre = Literal["median", "centroid"]
 
 
 def class_distances(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floats, int]:
-    """Distance (n,) of each row from the centre of its class, by codes (n,) from 0 on.
+    """Distance of each row from the centre of its class.
 
-    The second number is that of the rows whose squared distance is negative, as distances that no Euclidean
-    space has may make it; their distance is zero.
+    Parameters
+    ----------
+    space : RowSpace
+    codes : (n,) int
+        Classes, numbered from 0.
+    centre : {"median", "centroid"}
+
+    Returns
+    -------
+    distances : (n,) float
+        Zero for a negative squared distance.
+    n_negative : int
+        Number of rows with a negative squared distance, which is possible if the metric is not Euclidean.
     """
     if space.are_products and centre == "centroid":
         squares = _from_centroids(space.values, codes)
@@ -401,12 +587,13 @@ def class_distances(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floa
                     x = axes[np.ix_(own, np.flatnonzero(some))]
                     middle = x.mean(axis=0) if centre == "centroid" else spatial_median(x)
                     squares[own] += sign * ((x - middle) ** 2).sum(axis=1)
-    # Zero but for rounding is no distance that is not Euclidean.
+    # Values that are zero up to rounding do not count as negative.
     negative = squares < -SAME * np.abs(squares).max(initial=0.0)
     return np.sqrt(np.maximum(squares, 0.0)), int(negative.sum())
 
 
 def _from_centroids(products: Floats, codes: Codes) -> Floats:
+    """Squared distances (n,) of rows from their class centroids, from the Gower matrix (n, n)."""
     squares = np.zeros(len(codes))
     for code in range(int(codes.max()) + 1):
         own = np.flatnonzero(codes == code)
@@ -416,17 +603,25 @@ def _from_centroids(products: Floats, codes: Codes) -> Floats:
 
 
 WEISZFELD = 25
-"""Steps that lead near to a spatial median."""
+"""Number of Weiszfeld steps before Newton's method."""
 
 NEWTON = 60
-"""Steps that sharpen it, or the search has come as near as rounding lets it."""
+"""Maximum number of Newton steps."""
 
 
 def spatial_median(x: Floats) -> Floats:
-    """The point (p,) of least summed distance to rows (n, p): Weiszfeld's steps, then Newton's.
+    """Point with the smallest sum of distances to the rows, by Weiszfeld's and then Newton's method.
 
-    Where one of the rows is that point, the sum of the unit vectors to the others is no longer than the
-    number of rows there (Vardi & Zhang, 2000, PNAS 97, 1423-1426).
+    A row is that point if the sum of the unit vectors to the other rows is at most as long as the number of
+    rows at the point (Vardi & Zhang, 2000, PNAS 97, 1423-1426).
+
+    Parameters
+    ----------
+    x : (n, p) float
+
+    Returns
+    -------
+    (p,) float
 
     Examples
     --------
@@ -437,7 +632,7 @@ def spatial_median(x: Floats) -> Floats:
     size = float(np.abs(x - start).max(initial=0.0))
     if size == 0:
         return np.asarray(start)
-    # Steps are in the space that the rows span, of which the coordinates are fewer.
+    # Work in the space spanned by the rows, which has fewer coordinates.
     _, singular, basis = np.linalg.svd(x - start, full_matrices=False)
     basis = basis[singular > FLAT * singular[0]]
     rows = (x - start) @ basis.T / size
@@ -460,14 +655,14 @@ def spatial_median(x: Floats) -> Floats:
         if np.abs(step).max() <= FLAT:
             break
     if not _is_median(rows, point, SAME):
-        # No slope vanishes at a row: steps only come near to it.
+        # The objective is not differentiable at a row, and the steps only approach it.
         nearest = rows[np.argsort(np.linalg.norm(rows - point, axis=1))]
         point = next((row for row in nearest if _is_median(rows, row)), point)
     return np.asarray(start + size * (point @ basis))
 
 
 def _is_median(rows: Floats, point: Floats, slack: float = FLAT) -> bool:
-    """Whether no way out of a point shortens the summed distance to rows (n, p), but for slack n."""
+    """Return whether a point minimizes the sum of distances to rows (n, p), up to a tolerance of slack n."""
     gaps = rows - point
     length = np.linalg.norm(gaps, axis=1)
     there = length <= FLAT
@@ -477,10 +672,18 @@ def _is_median(rows: Floats, point: Floats, slack: float = FLAT) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PermutedSpread:
-    """Tests that classes spread alike, by the distances of rows from the centres of their classes.
+    """Tests of equal dispersion by the distances of rows from the centres of their classes.
 
-    F and its p-value by permutation; for each pair of classes (r, 2) t and its p-value. Drawn (B,) are the F
-    of distances less their class means in other orders.
+    Attributes
+    ----------
+    f, p : float
+        F statistic and permutation p-value.
+    drawn : (B,) float
+        F of the permutations.
+    pairs : (r, 2) int
+        Pairs of classes.
+    t, pair_p : (r,) float
+        t statistic and permutation p-value of each pair.
     """
 
     f: float
@@ -492,7 +695,23 @@ class PermutedSpread:
 
 
 def permuted_spread(z: Floats, codes: Codes, orders: Iterator[Codes], total: float) -> PermutedSpread:
-    """Tests of distances z (n,) by class, K of which have rows, for orders of the rows, so many in all."""
+    """Test whether the classes have the same mean distance from their centres.
+
+    Parameters
+    ----------
+    z : (n,) float
+        Distances.
+    codes : (n,) int
+        Classes, numbered from 0, each with rows.
+    orders : iterator of (n,) int
+        Permutations of the rows.
+    total : float
+        Number of permutations.
+
+    Returns
+    -------
+    PermutedSpread
+    """
     counts = np.bincount(codes).astype(np.float64)
     k_classes = len(counts)
     n = len(z)

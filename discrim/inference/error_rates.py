@@ -1,60 +1,62 @@
-"""How often is the rule wrong? Confusion tables, what they say, and error rates.
+"""Confusion tables, error rates and measures of agreement of a classification rule, with intervals.
 
-With shares pi_k of the classes and c_kj the cost of calling a row of class k a j (one where they differ,
-unless costs are given), the rate is R = sum_k pi_k r_k with r_k the mean cost of the rows of class k.
+The verbs and results of all models use these functions. They work on class codes and arrays.
 
-*Counting.* Where the shares are those of the rows, rows are draws from the mixture and the number of
-errors is binomial: Clopper & Pearson's exact interval (1934, Biometrika 26, 404-413). Where they are
-given, the rate is that of a stratified sample, with variance sum pi_k^2 var_k / n_k. Its limits are as far
-from it as those of the classes, (l_k, u_k), are from their rates in a sum of squares: sum pi_k^2 (r_k -
-l_k)^2 below and sum pi_k^2 (u_k - r_k)^2 above (Zou & Donner, 2008, Statistics in Medicine 27, 1693-1702),
-so that a class of few rows, none of them wrong, has its part in them too. Mean costs have a log-normal
-interval, whose upper limit is no less than the mean plus the highest cost times the largest share of rows
-that may be of a kind of which none was seen, 1 - tail^(1/n) of n rows.
+With class proportions pi_k and c_kj the cost of assigning a row of class k to class j (by default 0 if k = j
+and 1 otherwise), the rate is R = sum_k pi_k r_k with r_k the mean cost of the rows of class k.
 
-*Posteriors.* In place of counting, the posteriors themselves say how sure the rule is (Glick, 1978,
-Pattern Recognition 10, 211-222): with R_t the rows assigned to t and q the prior, SAS's two estimates are
+*Counting.* If the proportions are estimated from the rows, rows are draws from the mixture and the number of
+errors is binomial: Clopper & Pearson's exact interval (1934, Biometrika 26, 404-413). If the proportions are
+fixed, the rate is an estimate from a stratified sample, with variance sum pi_k^2 var_k / n_k. Its limits
+combine the limits (l_k, u_k) of the classes: their squared distances from the rate are sum pi_k^2 (r_k -
+l_k)^2 below and sum pi_k^2 (u_k - r_k)^2 above (Zou & Donner, 2008, Statistics in Medicine 27, 1693-1702).
+A class with few rows and no error therefore contributes as well. Mean costs have a log-normal interval. Its
+upper limit is at least the mean plus the highest cost times the largest proportion of rows of an unobserved
+type, 1 - tail^(1/n) for n rows.
+
+*Posteriors.* The error rate can also be estimated from the posterior probabilities (Glick, 1978, Pattern
+Recognition 10, 211-222): with R_t the rows assigned to t and q the prior, the two estimates of SAS are
 
     unstratified  e_t = 1 - sum_{x in R_t} p(t|x) / (n q_t),
     stratified    e_t = 1 - (1/q_t) sum_u (q_u/n_u) sum_{x in R_t of class u} p(t|x).
 
-They are smoother than counts and trust the model. They have no standard error and no interval: the rows that
-are averaged have made the posteriors, which vary with them more than they vary among the rows, and are too
-sure by an amount of the order of that variation, which the rows do not show.
+They are smoother than counts and rely on the model. Standard errors and intervals are not available: the
+averaged rows have also determined the posteriors, whose sampling variation exceeds the variation among the
+rows, and which are too confident by an amount of the same order.
 
 *Bootstrap.* The .632+ estimate (Efron & Tibshirani, 1997, JASA 92, 548-560) of the apparent error a, the
-error e of rows outside bootstrap samples and that g where class and label are independent is
+error e of rows outside bootstrap samples and the no-information error g (class and label independent) is
 
     (1 - w) a + w min(e, g),    w = .632 / (1 - .368 R),    R = (min(e, g) - a) / (g - a).
 
-Its standard error is theirs by the delta method after bootstrap (their section 5), here with samples drawn
-within classes, and of the whole. To first order a row i of weight w_i moves e by
+Its standard error is their delta method after bootstrap (section 5), here with samples drawn within classes,
+and for the complete estimate. To first order a row i of weight w_i changes e by
 
     D_i = w_i e_i + sum_j w_j cov(N_i, Q_j),
 
-e_i its mean loss where it is outside, N_i the times it is drawn, and the covariance over the samples without
-row j of N_i and the loss Q_j of row j; it moves a by its own loss, and g by that of its label. The slopes of
-the estimate weigh the three, and the variance is that of their sum: sums of squares within classes, and
-between them where the shares are those of the rows. What finitely many samples add to the squares of
-covariances is taken off (Wager, Hastie & Efron, 2014, JMLR 15, 1625-1651). The rule's own move leaves a
-where it is, to first order, as at a least error. The interval is normal on the logit scale, and its upper
-limit no less than the exact one of as many rows without an error: few errors, in few samples, would else have
-a shorter interval than none.
+with e_i the mean loss of row i in samples without it, N_i the number of times it is drawn, and the covariance
+taken over the samples without row j between N_i and the loss Q_j of row j. Row i changes a by its own loss
+and g by the expected loss of its label. The three changes are weighted by the derivatives of the estimate,
+and the variance is the variance of their sum: within classes, and also between classes if the proportions are
+estimated from the rows. The bias of the squared covariances due to a finite number of samples is subtracted
+(Wager, Hastie & Efron, 2014, JMLR 15, 1625-1651). The change of the rule does not change a to first order,
+because a is at a minimum. The interval is normal on the logit scale. Its upper limit is at least the exact
+limit for as many rows without an error; otherwise few errors could have a shorter interval than none.
 
 *Agreement and single classes.* With n_kj rows of class k that are called j, q_kj = n_kj / n_k and joint
-shares p_kj = pi_k q_kj, kappa is (p_o - p_e) / (1 - p_e) with p_o = sum p_kk and p_e = sum r_k c_k, r and c
+proportions p_kj = pi_k q_kj, kappa is (p_o - p_e) / (1 - p_e) with p_o = sum p_kk and p_e = sum r_k c_k, r, c
 the row and column sums (Cohen, 1960, Educational and Psychological Measurement 20, 37-46). Its standard error
-is by the delta method, for draws from the mixture that of Fleiss, Cohen & Everitt (1969, Psychological
-Bulletin 72, 323-327). The interval is normal on the scale of Fisher's z, artanh kappa, with the standard
-error se / (1 - kappa^2), and so stays between -1 and 1. Where no row is called wrongly, kappa is 1 with a
-standard error of zero: its lower limit is that of Clopper & Pearson for p_o, with p_e as it is.
+is by the delta method; for draws from the mixture it equals the formula of Fleiss, Cohen & Everitt (1969,
+Psychological Bulletin 72, 323-327). The interval is normal on the scale of Fisher's z, artanh kappa, with the
+standard error se / (1 - kappa^2), and therefore lies between -1 and 1. If no row is misclassified, kappa is 1
+with a standard error of zero; its lower limit uses the Clopper-Pearson limit of p_o and the estimated p_e.
 
-Predictive values under a given prior are Bayes' theorem with estimated q: the positive one of class k is
+Predictive values for a fixed prior use Bayes' theorem with estimated q. The positive one of class k is
 a / (a + b) with a = pi_k q_kk and b = sum over j /= k of pi_j q_jk. Its logit is ln a - ln b with the
 variance var(a)/a^2 + var(b)/b^2, as classes are sampled independently (Mercaldo, Lau & Zhou, 2007, Statistics
-in Medicine 26, 2170-2183); the interval is normal on that scale. Where a or b is zero, the limit on the other
-side is that of shares to which z^2 rows are added, half of them as called so, z the normal quantile, as they
-advise for shares near 0 and 1.
+in Medicine 26, 2170-2183); the interval is normal on that scale. If a or b is zero, the limit on the other
+side is computed after adding z^2 rows to each class, half of them with the call in question, z the normal
+quantile, as the authors recommend for proportions near 0 and 1.
 """
 
 from __future__ import annotations
@@ -74,9 +76,16 @@ from discrim.errors import DataError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rates:
-    """One estimate of the error rate, with the rates (K,) by class, missing where the method has none.
+    """An estimate of the error rate with its interval.
 
-    A method that counts also has the rows that are wrong, and all rows.
+    Attributes
+    ----------
+    by_class : (K,) float
+        Error rates of the classes.
+    estimate, se, low, high : float
+        Overall rate, standard error and limits; NaN if the method does not provide them.
+    wrong, total : float
+        Sums of the weights of misclassified rows and of all rows, for methods that count.
     """
 
     by_class: Floats
@@ -89,7 +98,21 @@ class Rates:
 
 
 def counts_of(actual: Codes, predicted: Codes, k: int, weights: Floats | None = None) -> NDArray[np.generic]:
-    """Counts (K, K), or sums of weights, of actual by predicted; rows without a class are left out."""
+    """Count actual by predicted classes.
+
+    Parameters
+    ----------
+    actual, predicted : (n,) int
+        Class codes. Rows with a negative code, or a prediction of k or more, are left out.
+    k : int
+        Number of classes.
+    weights : (n,) float, optional
+
+    Returns
+    -------
+    (K, K) int or float
+        Counts, or sums of weights.
+    """
     refuse_beyond_memory(
         2.0 * k**2,
         f"A table of {k:,} by {k:,} classes",
@@ -103,16 +126,44 @@ def counts_of(actual: Codes, predicted: Codes, k: int, weights: Floats | None = 
 def confusion_table(
     actual: Codes, predicted: Codes, classes: pd.Index, weights: Floats | None = None
 ) -> pd.DataFrame:
-    """Counts of actual (rows) by predicted classes (columns), of codes (n,); negative ones are left out."""
+    """Return a table of counts of actual (rows) by predicted (columns) classes.
+
+    Parameters
+    ----------
+    actual, predicted : (n,) int
+        Class codes; rows with a negative code are left out.
+    classes : pandas.Index
+        Labels of the K classes.
+    weights : (n,) float, optional
+
+    Returns
+    -------
+    pandas.DataFrame
+        K by K counts, or sums of weights.
+    """
     counts = counts_of(actual, predicted, len(classes), weights)
     return pd.DataFrame(counts, index=classes.rename("actual"), columns=classes.rename("predicted"))
 
 
 def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, *, sampled: bool) -> Rates:
-    """Error rate of a confusion table (K, K), actual by predicted; without costs (K, K) errors are counted.
+    """Error rate or mean cost of a confusion table.
 
-    A class without rows has no part in the shares (K,), which are prior probabilities. `sampled` says that
-    they are those of the rows, so that the errors are binomial.
+    Parameters
+    ----------
+    counts : (K, K) float
+        Actual by predicted classes.
+    shares : (K,) float
+        Prior probabilities; classes without rows are excluded.
+    costs : (K, K) float or None
+        Costs of assigning class k to class j; None to count errors.
+    level : float
+        Confidence level.
+    sampled : bool
+        Whether class proportions are estimated from the rows, which makes the errors binomial.
+
+    Returns
+    -------
+    Rates
     """
     check_level(level)
     rows = counts.sum(axis=1)
@@ -128,10 +179,10 @@ def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, 
 
 
 def wrong_of(counts: Floats) -> tuple[float, float]:
-    """Sums of a confusion table (K, K): of wrong rows, and of all.
+    """Sum of the misclassified rows, and of all rows, of a confusion table (K, K).
 
-    All are the sum of right and wrong ones, so that weights with fractions make no share of more than one, or
-    of nearly one, by the order in which they are added.
+    The total is the sum of correct and wrong counts. Otherwise the order of additions could make a proportion
+    of fractional weights exceed one.
     """
     wrong = float((counts - np.diag(np.diag(counts))).sum())
     return wrong, wrong + float(np.trace(counts))
@@ -146,9 +197,23 @@ def counted_labels(
     *,
     sampled: bool,
 ) -> Rates:
-    """Error rate of codes (n,), as `counted` has it of their confusion table, which is not made.
+    """Error rate of predicted classes, as `counted` but without forming the confusion table.
 
-    A row with a negative code is left out.
+    Parameters
+    ----------
+    actual, predicted : (n,) int
+        Class codes; rows with a negative code are left out.
+    shares : (K,) float
+        Prior probabilities.
+    weights : (n,) float or None
+    level : float
+        Confidence level.
+    sampled : bool
+        Whether class proportions are estimated from the rows.
+
+    Returns
+    -------
+    Rates
     """
     check_level(level)
     k = len(shares)
@@ -174,16 +239,33 @@ def _of_classes(
     *,
     sampled: bool,
 ) -> Rates:
-    """The rate of rows, mean cost and its variance by class (K,), how much is wrong, and all.
+    """Combine the rates of the classes into an overall rate with its interval.
 
-    `most` is the highest cost, None where errors are counted.
+    Parameters
+    ----------
+    sums : tuple
+        Number of rows (K,), mean cost (K,) and its variance (K,) by class; sums of the weights of
+        misclassified rows and of all rows.
+    shares : (K,) float
+        Prior probabilities.
+    level : float
+        Confidence level.
+    most : float or None
+        Highest cost; None if errors are counted.
+    sampled : bool
+        Whether class proportions are estimated from the rows.
+
+    Returns
+    -------
+    Rates
+        NaN if there are no rows, or only rows of classes with zero prior probability.
     """
     rows, by_class, variance, wrong, total = sums
     if not total:
         return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
     pi = rows / total if sampled else np.where(rows > 0, shares, 0.0)
     if not pi.sum():
-        # All of the prior is of classes that have no row.
+        # Only classes without rows have a positive prior.
         return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
     pi = pi / pi.sum()
     there = pi > 0
@@ -209,9 +291,23 @@ def _of_classes(
 def posterior_based(
     posteriors: Floats, actual: Codes, shares: Floats, weights: Floats | None, *, stratified: bool
 ) -> Rates:
-    """Error rate by the posteriors (n, K) of rows of known class, without an interval; q are the shares.
+    """Estimate the error rate from posterior probabilities; without an interval.
 
-    A row without posteriors is left out, as is one without a class.
+    Parameters
+    ----------
+    posteriors : (n, K) float
+        Rows with a missing posterior are left out.
+    actual : (n,) int
+        Class codes; rows with a negative code are left out.
+    shares : (K,) float
+        Prior probabilities q.
+    weights : (n,) float or None
+    stratified : bool
+        Whether rows are weighted to the prior probabilities (see the module docstring).
+
+    Returns
+    -------
+    Rates
     """
     known = (actual >= 0) & ~np.isnan(posteriors[:, 0])
     p = posteriors[known]
@@ -230,7 +326,21 @@ def posterior_based(
 
 
 def no_information(counts: Floats, shares: Floats, costs: Floats | None) -> float:
-    """Error rate where class and prediction are independent: sum_kj pi_k q_j c_kj, q from counts (K, K)."""
+    """Error rate if class and prediction were independent, sum_kj pi_k q_j c_kj.
+
+    Parameters
+    ----------
+    counts : (K, K) float
+        Actual by predicted classes; they determine q.
+    shares : (K,) float
+        Prior probabilities pi.
+    costs : (K, K) float or None
+        None to count errors.
+
+    Returns
+    -------
+    float
+    """
     unit = 1.0 - np.eye(len(counts)) if costs is None else costs
     rows = counts.sum(axis=1)
     share = np.divide(counts, rows[:, None], out=np.zeros(counts.shape), where=rows[:, None] > 0)
@@ -239,11 +349,19 @@ def no_information(counts: Floats, shares: Floats, costs: Floats | None) -> floa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampled:
-    """Rows, and what rules of bootstrap samples drawn within classes call those that they did not see.
+    """Predictions for rows outside bootstrap samples drawn within classes.
 
-    `actual` and `predicted` (n,) are the class of each row, and what the rule of all rows calls it, negative
-    for none. `drawn` (B, n) are the times that each row is in each sample. `called` (B, n) is what the rule
-    of the sample calls it, negative where the row is in the sample or has no label.
+    Attributes
+    ----------
+    actual : (n,) int
+        Class of each row.
+    predicted : (n,) int
+        Class assigned by the rule fitted to all rows; negative if there is none.
+    drawn : (B, n) int
+        Number of times that each row is in each sample.
+    called : (B, n) int
+        Class assigned by the rule fitted to the sample; negative if the row is in the sample or has no
+        prediction.
     """
 
     actual: Codes
@@ -255,10 +373,27 @@ class Resampled:
 def point_six_three_two(
     rows: Resampled, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
 ) -> Rates:
-    """The .632+ estimate, with the delta-method standard error of the whole of it; as `counted`.
+    """Compute the .632+ bootstrap estimate of the error rate.
 
-    The interval is normal on the logit scale, of mean costs on the log scale. Standard error and limits are
-    missing where the samples are so few that their own noise is all that is seen of the variance.
+    The interval is normal on the logit scale, or on the log scale for mean costs.
+
+    Parameters
+    ----------
+    rows : Resampled
+    prior : (K,) float
+        Prior probabilities.
+    costs : (K, K) float or None
+        None to count errors.
+    level : float
+        Confidence level.
+    sampled : bool
+        Whether class proportions are estimated from the rows.
+
+    Returns
+    -------
+    Rates
+        Standard error and limits are NaN if there are too few samples to separate the variance from
+        Monte Carlo noise.
     """
     k = len(prior)
     unit = 1.0 - np.eye(k) if costs is None else costs
@@ -296,10 +431,27 @@ def point_six_three_two(
 def _left_outside(
     rows: Resampled, weight: Floats, times: NDArray[np.integer], unit: Floats
 ) -> tuple[Floats, Floats, float]:
-    """Mean loss (n,) of each row outside samples, what each row's being drawn does to the whole, and noise.
+    """Losses of rows outside the samples, and the influence of each row on their mean.
 
-    The second is the covariance over samples of the times that a row is drawn and of the losses of the
-    others; the last is the variance, summed over rows, that it has because samples are finitely many.
+    Parameters
+    ----------
+    rows : Resampled
+    weight : (n,) float
+        Weights of the rows; they sum to one.
+    times : (n,) int
+        Number of samples that do not contain each row.
+    unit : (K, K) float
+        Costs.
+
+    Returns
+    -------
+    losses : (n,) float
+        Mean loss of each row in the samples without it.
+    pulls : (n,) float
+        Covariance over samples between the number of times a row is drawn and the weighted losses of the
+        other rows.
+    noise : float
+        Monte Carlo variance of the pulls, summed over rows.
     """
     n_samples, n = rows.called.shape
     sums = np.zeros(n)
@@ -320,7 +472,19 @@ def _left_outside(
 
 
 def _weighed(apparent: float, outside: float, gamma: float) -> tuple[float, Floats]:
-    """The .632+ estimate of its three parts, and its slopes (3,) in them."""
+    """Compute the .632+ estimate and its gradient.
+
+    Parameters
+    ----------
+    apparent, outside, gamma : float
+        Apparent error, error of rows outside the samples, and no-information error.
+
+    Returns
+    -------
+    rate : float
+    slopes : (3,) float
+        Derivatives with respect to the three errors.
+    """
     bounded = min(outside, gamma)
     if not (bounded > apparent and gamma > apparent):
         rate = 0.368 * apparent + 0.632 * bounded
@@ -339,7 +503,21 @@ def _weighed(apparent: float, outside: float, gamma: float) -> tuple[float, Floa
 
 
 def _within_classes(moved: Floats, codes: Codes, k: int) -> float:
-    """Variance of a sum over rows of what each moves it by (n,), of rows drawn within classes."""
+    """Variance of a sum of row contributions under sampling within classes.
+
+    Parameters
+    ----------
+    moved : (n,) float
+        Contributions.
+    codes : (n,) int
+        Class of each row.
+    k : int
+        Number of classes.
+
+    Returns
+    -------
+    float
+    """
     rows = np.bincount(codes, minlength=k)
     mean = np.bincount(codes, moved, k) / np.maximum(rows, 1)
     squares = np.bincount(codes, (moved - mean[codes]) ** 2, k)
@@ -349,8 +527,24 @@ def _within_classes(moved: Floats, codes: Codes, k: int) -> float:
 def _spread_of(
     rate: float, variance: float, weight: Floats, costs: Floats | None, level: float
 ) -> tuple[float, float, float]:
-    """Standard error and limits of a bootstrapped rate."""
-    # The largest rate of which so many rows may show nothing.
+    """Standard error and limits of a bootstrap error rate.
+
+    Parameters
+    ----------
+    rate, variance : float
+    weight : (n,) float
+        Weights of the rows; they sum to one.
+    costs : (K, K) float or None
+        None if errors are counted.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    error, low, high : float
+        NaN if the variance estimate is not positive and the rate is not zero.
+    """
+    # Upper limit of the rate if no error is observed in as many rows.
     most = 1.0 if costs is None else float(costs.max())
     unseen = most * exact_interval(0.0, 1 / float(weight @ weight), level)[1]
     if rate == 0 and not variance > 0:
@@ -366,7 +560,7 @@ def _spread_of(
 
 
 def logit_interval(rate: float, error: float, level: float) -> tuple[float, float]:
-    """Normal interval on the logit scale; nothing is said about a rate of zero or of one and more."""
+    """Normal interval on the logit scale; NaN if the rate is not strictly between 0 and 1."""
     if not 0 < rate < 1:
         return np.nan, np.nan
     half = check_level(level) * error / (rate * (1 - rate))
@@ -376,14 +570,14 @@ def logit_interval(rate: float, error: float, level: float) -> tuple[float, floa
 
 
 def rates_table(rates: Sequence[tuple[str, Rates]]) -> pd.DataFrame:
-    """Method -> estimate, se, low, high, wrong, total."""
+    """Table of estimates, standard errors, limits and counts, one row for each method."""
     columns = ["estimate", "se", "low", "high", "wrong", "total"]
     rows = {name: [getattr(rate, column) for column in columns] for name, rate in rates}
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("method")
 
 
 def log_interval(rate: float, variance: float, level: float) -> tuple[float, float]:
-    """Normal interval of a positive mean on the log scale."""
+    """Normal interval of a positive mean on the log scale; NaN for a mean of zero."""
     if not rate > 0:
         return np.nan, np.nan
     half = check_level(level) * np.sqrt(variance) / rate
@@ -391,7 +585,7 @@ def log_interval(rate: float, variance: float, level: float) -> tuple[float, flo
 
 
 def exact_interval(wrong: float, total: float, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a proportion."""
+    """Clopper-Pearson interval of the proportion `wrong` / `total`."""
     # The same as statsmodels' proportion_confint(method="beta"), which is thirty times slower, and whose
     # import loads 200 modules. Tests compare the two.
     tail = (1 - level) / 2
@@ -403,28 +597,44 @@ def exact_interval(wrong: float, total: float, level: float) -> tuple[float, flo
 def effective_interval(
     rate: float, variance: float, rows: float, units: float, level: float
 ) -> tuple[float, float]:
-    """Return the exact interval of a proportion of rows that are dependent, or judged several times.
+    """Exact interval of a proportion of dependent rows, or of rows that were classified several times.
 
     Parameters
     ----------
     rate, variance : float
-        The proportion and the estimated variance of it.
+        The proportion and its estimated variance.
     rows, units : float
-        Number of rows, and of the independent units, rows or groups.
+        Number of rows, and number of independent units (rows or groups).
     level : float
+        Confidence level.
 
     Returns
     -------
-    (float, float)
-        Clopper and Pearson's limits of the effective number of rows, rate (1 - rate) / variance (Korn &
-        Graubard, 1998), but no more than there are. Where no variance was seen, it is the number of units.
+    low, high : float
+        Clopper-Pearson limits for the effective number of rows, rate (1 - rate) / variance (Korn &
+        Graubard, 1998), at most `rows`. If the variance is zero, the effective number is `units`.
     """
     total = min(rate * (1 - rate) / variance, rows) if variance > 0 else units
     return exact_interval(rate * total, total, level)
 
 
 def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tuple[float, float]:
-    """Interval of a mixture of shares (K,) of independent samples, from the exact one of each.
+    """Interval of a weighted mean of proportions of independent samples, from their exact intervals.
+
+    Parameters
+    ----------
+    pi : (K,) float
+        Weights.
+    shares : (K,) float
+        Proportions.
+    rows : (K,) float
+        Sample sizes.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : float
 
     Examples
     --------
@@ -436,7 +646,7 @@ def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tu
     below = 0.0
     above = 0.0
     for weight, share, n in zip(pi.tolist(), shares.tolist(), rows.tolist(), strict=True):
-        # Sums of weights leave a rounding error beyond one.
+        # Sums of weights may exceed one by a rounding error.
         low, high = exact_interval(min(share, 1.0) * n, n, level)
         below += (weight * (share - low)) ** 2
         above += (weight * (high - share)) ** 2
@@ -444,7 +654,7 @@ def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tu
 
 
 def check_level(level: float) -> float:
-    """Half-width of a normal interval in standard errors; a DataError refuses a level that is none."""
+    """Validate a confidence level; return the half-width of a normal interval in standard errors."""
     number = isinstance(level, (int, float, np.integer, np.floating))
     if not number or not 0 < level < 1:
         raise DataError(f"level={level!r} is not valid.", hint="Give a share between 0 and 1, such as 0.95.")
@@ -452,14 +662,26 @@ def check_level(level: float) -> float:
 
 
 TIE = 1e-12
-"""Difference of two error rates up to which they are one."""
+"""Difference up to which two error rates count as equal."""
 
 
 def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -> tuple[Floats, Floats]:
-    """Error rates (G,) of rules and their standard errors, as of `counted`, whose interval takes longer.
+    """Error rates of several rules and their standard errors; faster than `counted`, without intervals.
 
-    `wrong` (G, K) are rows of each class, or sums of their weights, that a rule gives to another one; where
-    it is missing, the rate is too. `rows` (K,) are all of them.
+    Parameters
+    ----------
+    wrong : (G, K) float
+        Number of misclassified rows of each class, or sums of weights, for each rule; NaN yields NaN.
+    rows : (K,) float
+        Number of rows of each class.
+    shares : (K,) float
+        Prior probabilities.
+    sampled : bool
+        Whether class proportions are estimated from the rows.
+
+    Returns
+    -------
+    rates, errors : (G,) float
 
     Examples
     --------
@@ -479,7 +701,17 @@ def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -
 
 
 def as_good(errors: Floats, spread: Floats | None = None) -> NDArray[np.bool_]:
-    """Which errors (G,) are as small as the least, or within its standard error where those are given.
+    """Return which errors equal the smallest one, or lie within one standard error of it.
+
+    Parameters
+    ----------
+    errors : (G,) float
+    spread : (G,) float, optional
+        Standard errors; without them only ties are included.
+
+    Returns
+    -------
+    (G,) bool
 
     Examples
     --------
@@ -494,14 +726,14 @@ def as_good(errors: Floats, spread: Floats | None = None) -> NDArray[np.bool_]:
 
 
 MEASURES = ("sensitivity", "specificity", "positive predictive value", "negative predictive value")
-"""What is said of each class against all others."""
+"""Measures of each class against all others."""
 
 ROUNDING = 1e-14
-"""Differences of numbers of about one that are taken for zero."""
+"""Largest value that counts as zero when values of order one are subtracted."""
 
 
 class Estimate(NamedTuple):
-    """An estimate with its standard error and the limits of its interval, missing where there is none."""
+    """An estimate with its standard error and interval; NaN if a value is not available."""
 
     estimate: float
     se: float = np.nan
@@ -513,7 +745,20 @@ NONE = Estimate(np.nan)
 
 
 def shares_of_rows(counts: Floats, shares: Floats | None) -> Floats:
-    """Shares (K,) of the classes that have rows: those given, or else those of the rows of counts (K, K)."""
+    """Class proportions (K,) among the classes with rows.
+
+    Parameters
+    ----------
+    counts : (K, K) float
+        Actual by predicted classes.
+    shares : (K,) float or None
+        Prior probabilities; None for the proportions of the rows.
+
+    Returns
+    -------
+    (K,) float
+        They sum to one; NaN if no class with rows has a positive proportion.
+    """
     rows = counts.sum(axis=1)
     pi = rows if shares is None else np.where(rows > 0, shares, 0.0)
     whole = pi.sum()
@@ -521,9 +766,20 @@ def shares_of_rows(counts: Floats, shares: Floats | None) -> Floats:
 
 
 def accuracy(counts: Floats, shares: Floats | None, level: float) -> Estimate:
-    """Share of the rows that are called by their class, from counts (K, K) of actual by predicted classes.
+    """Proportion of correctly classified rows.
 
-    Classes are weighted by a prior, the shares; None has them as the rows do.
+    Parameters
+    ----------
+    counts : (K, K) float
+        Actual by predicted classes.
+    shares : (K,) float or None
+        Prior probabilities that weight the classes; None for the proportions of the rows.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Estimate
 
     Examples
     --------
@@ -538,15 +794,29 @@ def accuracy(counts: Floats, shares: Floats | None, level: float) -> Estimate:
 
 
 def balanced_accuracy(counts: Floats, level: float) -> Estimate:
-    """Mean of the sensitivities of the classes that have rows."""
+    """Mean of the sensitivities of the classes that have rows, from counts (K, K)."""
     return accuracy(counts, np.full(len(counts), 1 / len(counts)), level)
 
 
 def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
-    """Cohen's kappa, the agreement of actual and predicted classes beyond that of chance; as `accuracy`.
+    """Cohen's kappa, the chance-corrected agreement of actual and predicted classes.
 
-    Its interval is normal on the scale of Fisher's z; missing where the standard error is zero, unless kappa
-    is 1. All is missing where chance alone agrees always.
+    The interval is normal on the scale of Fisher's z.
+
+    Parameters
+    ----------
+    counts : (K, K) float
+        Actual by predicted classes.
+    shares : (K,) float or None
+        Prior probabilities that weight the classes; None for the proportions of the rows.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Estimate
+        All values are NaN if chance agreement is 1; the limits are NaN if the standard error is zero and
+        kappa is not 1.
 
     Examples
     --------
@@ -572,7 +842,7 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
         mean_of = (within * slope).sum(axis=1)
         spread = (within * (slope - mean_of[:, None]) ** 2).sum(axis=1)
         variance = float(pi**2 @ np.divide(spread, rows, out=np.zeros(len(rows)), where=rows > 0))
-    # Where calls say nothing of the class the differences above are rounding errors of zero.
+    # If predictions are independent of the class, the differences above are zero up to rounding.
     rounding = ROUNDING * float(np.abs(slope).max()) / float(np.sqrt(rows.sum()))
     error = float(np.sqrt(variance)) if variance > rounding**2 else 0.0
     if not error > 0:
@@ -580,7 +850,7 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
             return Estimate(estimate, error)
         effective = 1 / float(np.divide(pi**2, rows, out=np.zeros(len(rows)), where=rows > 0).sum())
         low = exact_interval(effective, effective, level)[0]
-        # With chance as it is, a low agreement of classes of unlike shares may lie beyond what kappa can be.
+        # With p_e fixed, a low agreement of classes of unequal proportions may yield a value below -1.
         return Estimate(estimate, error, max((low - chance) / (1 - chance), -1.0), 1.0)
     centre = np.arctanh(estimate)
     half = check_level(level) * error / (1 - estimate**2)
@@ -588,9 +858,24 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
 
 
 def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[tuple[Estimate, ...]]:
-    """The `MEASURES` of each class against all others; as `accuracy`.
+    """Compute the `MEASURES` of each class against all others.
 
-    A class without rows has no sensitivity, one that is never called no positive predictive value.
+    A class without rows has a missing sensitivity, a class that is never predicted a missing positive
+    predictive value.
+
+    Parameters
+    ----------
+    counts : (K, K) float
+        Actual by predicted classes.
+    shares : (K,) float or None
+        Prior probabilities that weight the classes; None for the proportions of the rows.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    list of tuple of Estimate
+        One tuple for each class, in the order of `MEASURES`.
     """
     rows = counts.sum(axis=1)
     called = counts.sum(axis=0)
@@ -599,7 +884,7 @@ def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[
     if shares is None:
         others = total - rows
         left = total - called
-        # Rows of other classes that are called another one.
+        # Rows of other classes that are not assigned to the class.
         refused = others - called + right
         parts = ((right, rows), (refused, others), (right, called), (refused, left))
         return [
@@ -629,10 +914,10 @@ def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[
 
 
 def _binomial(hits: float, rows: float, level: float) -> Estimate:
-    """A share of rows with its exact interval."""
+    """Proportion hits / rows with its exact interval."""
     if not rows > 0:
         return NONE
-    # Sums of weights leave a rounding error where there is no row.
+    # Differences of sums of weights may be off by a rounding error.
     share = min(max(hits / rows, 0.0), 1.0)
     return Estimate(
         share, float(np.sqrt(share * (1 - share) / rows)), *exact_interval(share * rows, rows, level)
@@ -640,7 +925,23 @@ def _binomial(hits: float, rows: float, level: float) -> Estimate:
 
 
 def _stratified(pi: Floats, shares: Floats, variances: Floats, rows: Floats, level: float) -> Estimate:
-    """A share of classes mixed in the proportions pi (K,), which need not sum to one."""
+    """Weighted mean of the proportions of classes, with its interval.
+
+    Parameters
+    ----------
+    pi : (K,) float
+        Weights, which need not sum to one.
+    shares, variances : (K,) float
+        Proportions and their variances.
+    rows : (K,) float
+        Number of rows of each class.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Estimate
+    """
     whole = float(pi.sum())
     if not whole > 0:
         return NONE
@@ -655,9 +956,22 @@ def _stratified(pi: Floats, shares: Floats, variances: Floats, rows: Floats, lev
 def _predictive(
     true: Floats, false: Floats, called: Floats, variances: Floats, rows: Floats, level: float
 ) -> Estimate:
-    """Share of the rows called so that are rightly called so, by Bayes' theorem.
+    """Predictive value by Bayes' theorem: the probability that a row with a given prediction belongs to it.
 
-    `true` and `false` (K,) are the prior, where the call is right and where it is wrong.
+    Parameters
+    ----------
+    true, false : (K,) float
+        Prior probabilities of the classes for which the prediction is right, and for which it is wrong.
+    called, variances : (K,) float
+        Proportion of each class with the prediction, and its variance.
+    rows : (K,) float
+        Number of rows of each class.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Estimate
     """
     a = float(true @ called)
     b = float(false @ called)
