@@ -1,1 +1,1 @@
-"""A known law of class and row: its densities, integrals, and least risk."""
+"""Known distributions of class and observation: densities, integrals and the Bayes risk."""

@@ -1,18 +1,20 @@
-"""A known law of class and x, its best rule, and what any other rule loses under it.
+"""Bayes risk of a known distribution of class and x, and the excess risk of another rule.
 
-With priors pi_k, densities f_k and costs c_kj of calling class k class j, the best rule calls x the class
-j that makes sum_k c_kj pi_k f_k(x) least; the integral of that least value is the Bayes error (with costs
-of 0 and 1). What another rule d loses is the integral of sum_k c_k,d(x) pi_k f_k(x) less the least value:
-both are integrated as one function, so that a small excess keeps its digits. A discrete law is summed, one on
-a line integrated by quadrature, and any other by a mean over random points of the classes, each with a bound
-on its error.
+The model of known distributions uses `least_risk`, `excess` and the pairwise bounds below.
+
+With priors pi_k, densities f_k and costs c_kj of assigning class k to class j, the Bayes rule assigns x to
+the class j that minimizes sum_k c_kj pi_k f_k(x); the integral of the minimum is the Bayes risk, with 0/1
+costs the Bayes error. The excess risk of another rule d is the integral of sum_k c_k,d(x) pi_k f_k(x) minus
+the minimum; the difference is integrated as one function, which keeps a small excess accurate. Discrete
+distributions are summed, distributions on a line are integrated by quadrature, and others are averaged over
+random points of the classes. Each result has an error bound.
 
 *Bounds on the Bayes error* (Fukunaga, 1990, Introduction to Statistical Pattern Recognition, section 3.4).
-min(a, b) <= a^s b^(1-s) for s in [0, 1], so that two classes err by at most pi_0^s pi_1^(1-s) times the
-integral of f_0^s f_1^(1-s). Chernoff's bound takes the best s, Bhattacharyya's s = 1/2; with rho its
-integral, 1/2 gives a lower bound as well, by the inequality of Cauchy and Schwarz: (m - sqrt(m^2 - 4 pi_0
-pi_1 rho^2))/2, m = pi_0 + pi_1. Of more than two classes, the error is at most the sum over pairs of theirs,
-and at least the largest of them.
+min(a, b) <= a^s b^(1-s) for s in [0, 1], hence the error of two classes is at most pi_0^s pi_1^(1-s) times
+the integral of f_0^s f_1^(1-s). Chernoff's bound uses the best s, Bhattacharyya's s = 1/2. With rho the
+integral for s = 1/2, the Cauchy-Schwarz inequality yields a lower bound as well: (m - sqrt(m^2 - 4 pi_0 pi_1
+rho^2))/2, m = pi_0 + pi_1. For more than two classes, the error is at most the sum and at least the maximum
+over the pairs.
 """
 
 from __future__ import annotations
@@ -39,20 +41,20 @@ from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules import rules
 
 REPLICATES = 16
-"""Independent randomizations of a quasi-random sequence, whose spread tells the error."""
+"""Number of independent randomizations of a quasi-random sequence; their variation estimates the error."""
 
 AT_ONCE = 2**14
-"""Points at which the function is asked for its values together."""
+"""Number of points at which the function is evaluated at once."""
 
 CONFIDENCE = 0.99
-"""Of the interval whose half width is the bound on the error of a mean over random points."""
+"""Level of the interval whose half-width is the error bound of a mean over random points."""
 
 FEW_POINTS = 30
-"""Points that a mean may rest on, below which its spread says too little of its error."""
+"""Effective number of points below which the variation of a mean does not estimate its error reliably."""
 
 
 class Amount(NamedTuple):
-    """A number with a bound on its error, and how it was computed."""
+    """A computed value with an error bound and the method of computation."""
 
     value: float
     bound: float
@@ -69,12 +71,30 @@ def mean_over_points(
     seed: int | None,
     progress: Callable[[int], None] = lambda more: None,
 ) -> Amount:
-    """The mean of a function from x (m, p) to values (m,) from 0 to `most`, with half of its 99 % interval.
+    """Mean of a function over random points of the classes, with half the width of its 99 % interval.
 
-    Of each class so many points are drawn in all, in `REPLICATES` parts, each of which is told. Where the sum
-    rests on a few of the points, their spread cannot be trusted. What happens with probability q escapes n
-    points with probability (1 - q)^n, at least 1 - 0.99 for q up to ln(100)/n: the bound is then `most` times
-    this at least.
+    If few points dominate the mean, its variation is not reliable. An event of probability q is missed by n
+    points with probability (1 - q)^n, which is at least 1 - 0.99 for q up to ln(100)/n; the bound is then at
+    least `most` times this q.
+
+    Parameters
+    ----------
+    densities : sequence of Density
+        Densities of the K classes.
+    prior : (K,) float
+    of : callable
+        Maps x (m, p) to values (m,) between 0 and `most`.
+    most : float
+        Maximum of the function.
+    draws : int
+        Number of points of each class.
+    seed : int or None
+    progress : callable, optional
+        Called with 1 after each of the `REPLICATES` parts of a class.
+
+    Returns
+    -------
+    Amount
     """
     from scipy.special import stdtrit
 
@@ -102,19 +122,31 @@ def mean_over_points(
         second = second + float(share @ share)
     error = float(means.std(ddof=1)) / np.sqrt(REPLICATES)
     half = float(stdtrit(REPLICATES - 1, 0.5 + CONFIDENCE / 2)) * error
-    # The number of equal values that would have this sum and this sum of squares.
+    # Compare with the effective number of points, (sum)^2 / sum of squares.
     if not first**2 > FEW_POINTS * second:
         half = max(half, most * float(-np.log1p(-CONFIDENCE)) / (REPLICATES * size))
     return Amount(float(means.mean()), half, "quasi-Monte Carlo" if quasi else "Monte Carlo", is_sampled=True)
 
 
 def quasi_normal(density: Density) -> bool:
-    """Whether points that fill a cube evenly can be bent into a sample of a density."""
+    """Return whether quasi-random points can be transformed to a sample of the density."""
     return density.normal is not None or (isinstance(density, RowDensity) and density.student is not None)
 
 
 def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floats:
-    """Points (size, p) of a normal or t distribution, from a scrambled Sobol sequence."""
+    """Draw points of a normal or t distribution from a scrambled Sobol sequence.
+
+    Parameters
+    ----------
+    density : Density
+    size : int
+        Number of points; rounded up to a power of two.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (size, p) float
+    """
     from scipy.special import chdtri, ndtri
     from scipy.stats import qmc
 
@@ -125,10 +157,10 @@ def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floa
     p = len(normal.mean)
     sobol = qmc.Sobol(p + 1, scramble=True, seed=rng)
     cube = sobol.random_base2(max(int(np.ceil(np.log2(size))), 1))
-    # A scrambled point may be zero.
+    # A scrambled point may be exactly zero.
     cube = np.clip(cube, 2.0**-53, 1 - 2.0**-53)
     values, vectors = np.linalg.eigh(normal.cov)
-    # The first coordinates of a Sobol sequence are the most even: they go to the longest axes.
+    # The first coordinates of a Sobol sequence are the most uniform; use them for the longest axes.
     root = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
     z = ndtri(cube[:, :p]) @ root.T
     if np.isfinite(df):
@@ -141,29 +173,38 @@ Decide = Callable[[Floats], Codes]
 
 CLOSE = 1e-11
 LOOSE = 1e-9
-"""Wanted errors of a panel over the integral, of what is asked for and of the densities."""
+"""Tolerance of a panel relative to the integral, for the integrand of interest (CLOSE) and the densities
+(LOOSE).
+"""
 
 MOST_VALUES = 1_000_000
-"""Values of a discrete variable that are summed over."""
+"""Maximum number of values of a discrete variable that are summed."""
 
 BEYOND = np.array([-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 2.0, 4.0, 8.0, 16.0, 32.0])
-"""Logarithms to base 2 of steps into the tails, over the distance of the outer quantiles."""
+"""Base-2 logarithms of steps into the tails, in units of the distance between the outer quantiles."""
 
 CELLS = 2**19
-"""Numbers of points by classes that are in memory at once."""
+"""Maximum number of elements of a point-by-class array in memory."""
 
 RULE_POINTS = 2**16
-"""Points of a line, at least, at which a rule is asked."""
+"""Minimum number of points of a line at which a rule is evaluated."""
 
 MOST_UNLISTED = 1e-5
-"""Probability that sums may leave out; random points do better than that."""
+"""Maximum probability that a sum may leave out; above it random points are more accurate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MassLaw:
-    """Probabilities `mass` (K, V) of listed values in each class, and `unlisted` (K,) of all others.
+    """Discrete distribution of class and x as a table of probabilities.
 
-    The points (V, p) are the values, where they are numbers; else their positions (V, 1).
+    Attributes
+    ----------
+    mass : (K, V) float
+        Probabilities of the listed values in each class.
+    points : (V, p) float
+        The values if they are numeric, otherwise their positions (V, 1).
+    unlisted : (K,) float
+        Probability of all other values in each class.
     """
 
     mass: Floats
@@ -172,34 +213,39 @@ class MassLaw:
 
     @property
     def n_classes(self) -> int:
-        """K."""
+        """Number of classes, K."""
         return len(self.mass)
 
 
 @dataclass(frozen=True, slots=True)
 class DensityLaw:
-    """Densities of the classes, of one dimension; all of them have a density, or all are discrete."""
+    """Class densities of one dimension; all are continuous or all are discrete.
+
+    Attributes
+    ----------
+    densities : tuple of Density
+    """
 
     densities: tuple[Density, ...]
 
     @property
     def n_classes(self) -> int:
-        """K."""
+        """Number of classes, K."""
         return len(self.densities)
 
     @property
     def dim(self) -> int:
-        """Columns of x."""
+        """Number of columns of x."""
         return self.densities[0].dim
 
     @property
     def discrete(self) -> bool:
-        """Whether x has probabilities, not densities."""
+        """Whether x is discrete."""
         return self.densities[0].discrete
 
     @property
     def on_line(self) -> bool:
-        """Whether x is one number with a density that quadrature can follow."""
+        """Whether x is univariate and continuous, and quadrature applies."""
         return not self.discrete and not any(isinstance(each, RowDensity) for each in self.densities)
 
     def log_densities(self, x: Floats) -> Floats:
@@ -210,12 +256,12 @@ class DensityLaw:
         return on_smallest(logs, np.array([density.rank for density in self.densities]))
 
     def normals(self) -> list[Normal] | None:
-        """Parameters of the classes, where all are normal."""
+        """Parameters of the classes; None unless all are normal."""
         known = [density.normal for density in self.densities if density.normal is not None]
         return known if len(known) == self.n_classes else None
 
     def enumerated(self) -> MassLaw | None:
-        """Its probabilities value by value, where x is one discrete number with not too many values."""
+        """Table of probabilities if x is univariate and discrete with few enough values; otherwise None."""
         densities = [each for each in self.densities if isinstance(each, ScipyDensity)]
         if not self.discrete or len(densities) < self.n_classes:
             return None
@@ -225,7 +271,7 @@ class DensityLaw:
             return None
         mass = np.exp(self.log_densities(points)).T
         unlisted = np.array([density.outside(points[0, 0], points[-1, 0]) for density in densities])
-        # Values between those of the lattice, or probabilities that are no better.
+        # Probability of values between lattice points, or inaccurate probabilities.
         lack = np.abs(1 - mass.sum(axis=1))
         unlisted = np.where(lack > unlisted + LOOSE, lack, unlisted)
         return None if unlisted.max() > MOST_UNLISTED else MassLaw(mass, points, unlisted)
@@ -233,17 +279,24 @@ class DensityLaw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionIntervals:
-    """Intervals of a line by decision: edges (r + 1,), and codes (r,), -1 where no class has a density."""
+    """Intervals of a line with constant decision.
+
+    Attributes
+    ----------
+    edges : (r + 1,) float
+    codes : (r,) int
+        Class assigned in each interval; -1 if all densities are zero.
+    """
 
     edges: Floats
     codes: Codes
 
     def at(self, x: Floats) -> Codes:
-        """Codes (m,) of points (m,)."""
+        """Codes (m,) at points (m,)."""
         return np.asarray(self.codes[np.searchsorted(self.edges[1:-1], x, side="right")])
 
 
-# ---- the least risk
+# ---- Bayes risk
 
 
 def least_risk(
@@ -254,9 +307,24 @@ def least_risk(
     seed: int | None,
     progress: Callable[[int], None] = lambda more: None,
 ) -> Amount:
-    """The risk of the best rule, under costs (K, K) of calling a class (row) another (column).
+    """Bayes risk of a distribution.
 
-    Where there is nothing better it is a `mean_over_points`.
+    Computed exactly, by summation or by quadrature if possible, otherwise by `mean_over_points`.
+
+    Parameters
+    ----------
+    law : MassLaw or DensityLaw
+    prior : (K,) float
+    costs : (K, K) float
+        Cost of assigning a class (row) to a class (column).
+    draws : int
+        Number of random points of each class.
+    seed : int or None
+    progress : callable, optional
+
+    Returns
+    -------
+    Amount
     """
     if isinstance(law, MassLaw):
         losses = (law.mass * prior[:, None]).T @ costs
@@ -290,10 +358,20 @@ def least_risk(
 
 
 def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
-    """The risk of two normals of one covariance; None of any other law.
+    """Bayes risk of two normal classes with equal covariance; None for any other distribution.
 
-    With a_k what an error on class k costs in the mean, and D the Mahalanobis distance of the two, it is
-    a_0 Phi(-D/2 + ln(a_1/a_0)/D) + a_1 Phi(-D/2 - ln(a_1/a_0)/D).
+    With a_k the prior times the cost of an error on class k and D the Mahalanobis distance of the means, it
+    is a_0 Phi(-D/2 + ln(a_1/a_0)/D) + a_1 Phi(-D/2 - ln(a_1/a_0)/D), plus the costs of correct decisions.
+
+    Parameters
+    ----------
+    law : DensityLaw
+    prior : (2,) float
+    costs : (2, 2) float
+
+    Returns
+    -------
+    float or None
     """
     normals = law.normals()
     if normals is None or len(normals) != 2 or not np.array_equal(normals[0].cov, normals[1].cov):
@@ -313,6 +391,7 @@ def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
 
 
 def _posteriors(law: DensityLaw, x: Floats, prior: Floats) -> Floats:
+    """Posterior probabilities (m, K) of rows x (m, p)."""
     return np.exp(rules.log_posteriors(rules.joint_scores(law.log_densities(x), prior)))
 
 
@@ -326,18 +405,32 @@ def _on_line(
     breaks: list[Floats],
     most: Callable[[Floats], float],
 ) -> Amount:
-    """The integral of a function of x (m,) and of prior times density (m, K), with what it may have missed.
+    """Integrate a function over a line, with a bound that includes missed probability mass.
 
-    Of its values (m, q) the first is wanted, and the integrals of the others are added to the bound; `most`
-    says what the first can add up to over a set where the classes have given probabilities (K,). The
-    densities are integrated along with it. What they lack to one was seen by no panel (a tail beyond 1e308, a
-    spike between two points, a pole nearer than two numbers), or their values are no better.
+    The densities are integrated together with the function. If they do not integrate to one, a panel missed
+    mass (a tail above 1e308, a spike between two points, a pole) or their values are inaccurate.
+
+    Parameters
+    ----------
+    law : DensityLaw
+    prior : (K,) float
+    of : callable
+        Maps x (m,) and prior times density (m, K) to values (m, q). The integral of the first column is
+        returned; integrals of the others are added to the bound.
+    breaks : list of (b,) float
+        Points between which the integrand is smooth.
+    most : callable
+        Maps class probabilities (K,) of a set to the maximum of the function's integral over the set.
+
+    Returns
+    -------
+    Amount
     """
     used = np.flatnonzero(prior > 0)
 
     def values(x: Floats) -> Floats:
         joint = np.exp(rules.joint_scores(law.log_densities(x[:, None]), prior))
-        # A pole has no mass of its own, and beyond 1e308 there is none that a number could have.
+        # A pole is a single point without mass, and points above 1e308 cannot be represented.
         joint[~(np.isfinite(joint) & np.isfinite(x)[:, None])] = 0.0
         return np.column_stack([joint[:, used], of(x, joint)])
 
@@ -356,9 +449,18 @@ def _on_line(
 
 
 def line_regions(law: DensityLaw, decide: Decide) -> DecisionIntervals:
-    """Intervals of a rule's decisions on a line: changes between the points of a grid, by bisection.
+    """Find the intervals of constant decision on a line by a grid and bisection.
 
-    The grid has 32 points between two quantiles.
+    Parameters
+    ----------
+    law : DensityLaw
+        The grid has 32 points between each two of its quantiles.
+    decide : callable
+        Maps points (m,) to codes (m,).
+
+    Returns
+    -------
+    DecisionIntervals
     """
     step = max(CELLS // law.n_classes, 1)
     grid = _grid(law, 0)
@@ -370,6 +472,7 @@ def line_regions(law: DensityLaw, decide: Decide) -> DecisionIntervals:
 
 
 def _grid(law: DensityLaw, points: int) -> Floats:
+    """Grid of at least `points` points, dense between quantiles and geometric in the tails."""
     low, high = _ends(law)
     outer = np.concatenate([density.landmarks[[0, -1]] for density in _line(law)])
     marks = np.unique(np.concatenate([_marks(density) for density in _line(law)]))
@@ -377,16 +480,16 @@ def _grid(law: DensityLaw, points: int) -> Floats:
     width = float(marks[-1] - marks[0]) or 1.0
     steps = np.linspace(0.0, 1.0, max(33, points // len(marks)))[:-1]
     inner = (marks[:-1, None] + np.diff(marks)[:, None] * steps).ravel()
-    # Tails cross far out, each at a scale of its own.
+    # Densities may cross far out in the tails, on different scales.
     far = width * 2.0 ** np.arange(-4, 40)
     grid = np.concatenate([marks[0] - far[::-1], inner, marks[-1:], marks[-1] + far])
     return np.unique(grid[(grid > low) & (grid < high)])
 
 
 def _marks(density: ScipyDensity | FunctionDensity) -> Floats:
-    """Quantiles, and points in the tails beyond them.
+    """Quantiles of a density and points in its tails.
 
-    What is left of a narrow class lies near its last quantile, where a wide one has none.
+    The remaining mass of a narrow class may lie near its last quantile, between quantiles of a wide class.
     """
     marks = density.landmarks
     far = (marks[-1] - marks[0]) * 2.0**BEYOND
@@ -394,6 +497,21 @@ def _marks(density: ScipyDensity | FunctionDensity) -> Floats:
 
 
 def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide) -> DecisionIntervals:
+    """Intervals of constant decision from decisions on a grid; bisection locates the changes.
+
+    Parameters
+    ----------
+    ends : (float, float)
+        Ends of the line.
+    grid : (g,) float
+    codes : (g,) int
+        Decisions at the grid points.
+    decide : callable
+
+    Returns
+    -------
+    DecisionIntervals
+    """
     change = np.flatnonzero(codes[1:] != codes[:-1])
     left = grid[change]
     right = grid[change + 1]
@@ -409,15 +527,19 @@ def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Deci
 
 
 def _line(law: DensityLaw) -> list[ScipyDensity | FunctionDensity]:
+    """Univariate densities of the classes."""
     return [density for density in law.densities if not isinstance(density, RowDensity)]
 
 
 def _ends(law: DensityLaw) -> tuple[float, float]:
+    """Smallest and largest point of the supports."""
     supports = [density.support for density in _line(law)]
     return min(low for low, _ in supports), max(high for _, high in supports)
 
 
 def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> DecisionIntervals:
+    """Decision intervals of the Bayes rule."""
+
     def best(x: Floats) -> Codes:
         return rules.least_cost_codes(rules.joint_scores(law.log_densities(x[:, None]), prior), costs)
 
@@ -425,7 +547,7 @@ def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> DecisionInte
 
 
 def line_breaks(law: DensityLaw) -> Floats:
-    """Quantiles of the classes, ends of their supports, and where a density ends that tells no support."""
+    """Quantiles, ends of supports, and points at which densities become zero within their supports."""
     low, high = _ends(law)
     inner = [np.array([end for end in density.support if np.isfinite(end)]) for density in _line(law)]
     parts = [_marks(density) for density in _line(law)]
@@ -450,9 +572,24 @@ def excess(
     seed: int | None,
     progress: Callable[[int], None] = lambda more: None,
 ) -> Amount:
-    """What a rule loses beyond the best; the other arguments are those of `least_risk`.
+    """Excess risk of a rule over the Bayes risk.
 
-    It decides from x (m, p), of a `MassLaw` from its points, on the codes (m,) of the classes called.
+    Parameters
+    ----------
+    law : MassLaw or DensityLaw
+    prior : (K,) float
+    costs : (K, K) float
+        Cost of assigning a class (row) to a class (column).
+    decide : callable
+        The rule: maps x (m, p), for a `MassLaw` its points, to class codes (m,).
+    draws : int
+        Number of random points of each class.
+    seed : int or None
+    progress : callable, optional
+
+    Returns
+    -------
+    Amount
     """
     if isinstance(law, MassLaw):
         seen = (law.mass > 0).any(axis=0)
@@ -474,15 +611,30 @@ def excess(
 
 
 def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decide) -> Amount:
+    """Excess risk of a rule for univariate continuous x, by quadrature.
+
+    Parameters
+    ----------
+    law : DensityLaw
+    prior : (K,) float
+    costs : (K, K) float
+    decide : callable
+        Maps x (m, 1) to class codes (m,).
+
+    Returns
+    -------
+    Amount
+    """
+
     def where_seen(x: Floats) -> Codes:
-        # A rule is not asked where nothing falls: its formula may overflow there.
+        # Do not evaluate the rule at points of zero density, at which its formula may overflow.
         joint = np.exp(rules.joint_scores(law.log_densities(x[:, None]), prior))
         codes = np.full(len(x), -1)
         seen = (joint > 0).any(axis=1)
         codes[seen] = decide(x[seen, None])
         return codes
 
-    # A rule may change where no point of a grid is: what half of the points would miss tells how much.
+    # Decisions may change between grid points. A grid with half the points shows by how much.
     ends = _ends(law)
     grid = _grid(law, RULE_POINTS)
     codes = where_seen(grid)
@@ -501,6 +653,7 @@ def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decid
 
 
 def _beyond_least(losses: Floats, codes: Codes) -> Floats:
+    """Excess of the losses (m, K) at codes (m,) over their minimum."""
     return np.asarray(losses[np.arange(len(losses)), codes] - losses.min(axis=1))
 
 
@@ -508,9 +661,18 @@ Affinity = Callable[[float], float]
 
 
 class PairBound(NamedTuple):
-    """Bounds on what two classes add to the error: Chernoff's and Bhattacharyya's from above, one from below.
+    """Bounds on the contribution of two classes to the Bayes error.
 
-    The exponent is Chernoff's s, of the first of the two, and the distance Bhattacharyya's, -ln rho.
+    Attributes
+    ----------
+    exponent : float
+        Chernoff's s, the exponent of the first class.
+    chernoff, bhattacharyya : float
+        Upper bounds.
+    lower : float
+        Lower bound.
+    distance : float
+        Bhattacharyya distance, -ln rho.
     """
 
     exponent: float
@@ -521,10 +683,20 @@ class PairBound(NamedTuple):
 
 
 def pair_bound(affinity: Affinity, first: float, second: float, log_least: float | None = None) -> PairBound:
-    """The bounds of two classes of priors first and second.
+    """Compute the bounds for two classes.
 
-    The affinity leads from s to the logarithm of the integral of f_0^s f_1^(1-s), which is convex in s;
-    `log_least` is less than that at s = 1/2 by the error of the integral.
+    Parameters
+    ----------
+    affinity : callable
+        Maps s to the logarithm of the integral of f_0^s f_1^(1-s), a convex function.
+    first, second : float
+        Prior probabilities.
+    log_least : float, optional
+        Lower bound of the log affinity at s = 1/2 that allows for the error of the integral.
+
+    Returns
+    -------
+    PairBound
     """
     from scipy.optimize import minimize_scalar
 
@@ -541,7 +713,7 @@ def pair_bound(affinity: Affinity, first: float, second: float, log_least: float
     bounds = {float(least.x): float(least.fun)} | {s: log_bound(s) for s in (0.0, 0.5, 1.0)}
     best = min(bounds, key=lambda s: bounds[s])
     both = first + second
-    # As a difference of square roots it would have no digits where the affinity is small.
+    # A difference of square roots would be inaccurate for a small affinity.
     least_rho = rho if log_least is None else float(np.exp(log_least))
     product = 4 * first * second * least_rho**2
     lower = 0.5 * product / (both + np.sqrt(max(both**2 - product, 0.0)))
@@ -550,10 +722,10 @@ def pair_bound(affinity: Affinity, first: float, second: float, log_least: float
 
 
 def normal_affinity(first: Normal, second: Normal) -> Affinity:
-    """Log affinity of two normals, in closed form.
+    """Log affinity of two normal distributions in closed form.
 
-    -s(1-s)/2 d'C^-1 d - (ln|C| - (1-s) ln|A| - s ln|B|)/2, C = (1-s) A + s B the mixed covariance, d the
-    difference of the means.
+    -s(1-s)/2 d'C^-1 d - (ln|C| - (1-s) ln|A| - s ln|B|)/2, with C = (1-s) A + s B the mixed covariance and d
+    the difference of the means.
     """
     d = second.mean - first.mean
     logs = [float(np.linalg.slogdet(normal.cov)[1]) for normal in (first, second)]
@@ -570,7 +742,23 @@ def normal_affinity(first: Normal, second: Normal) -> Affinity:
 def log_affinity(
     law: MassLaw | DensityLaw, i: int, j: int, draws: int, seed: int | None
 ) -> tuple[Affinity, float | None]:
-    """Log affinity of classes i and j as a function of s, and less than that of 1/2 by its error if known."""
+    """Log affinity of two classes as a function of s.
+
+    Parameters
+    ----------
+    law : MassLaw or DensityLaw
+    i, j : int
+        Positions of the classes.
+    draws : int
+        Number of random points of each class.
+    seed : int or None
+
+    Returns
+    -------
+    affinity : callable
+    log_least : float or None
+        Lower bound at s = 1/2 that allows for the quadrature error; None if there is no quadrature.
+    """
     if isinstance(law, MassLaw):
         with np.errstate(divide="ignore"):
             logs = np.log(law.mass[[i, j]])
@@ -584,7 +772,7 @@ def log_affinity(
         return log_affinity(listed, i, j, draws, seed)
     if law.on_line:
         return _line_affinity(pair)
-    # Points of the even mixture h: the mean of f_0^s f_1^(1-s)/h is bounded.
+    # Sample from the mixture h with equal weights, for which f_0^s f_1^(1-s)/h is bounded.
     rng = np.random.default_rng(seed)
     x = np.concatenate([density.draw(draws, rng) for density in pair.densities])
     shares = rules.log_posteriors(pair.log_densities(x)) + np.log(2.0)
@@ -592,12 +780,12 @@ def log_affinity(
 
 
 def is_of_full_rank(cov: Floats) -> bool:
-    """Whether a covariance (p, p) has a density on all of the space: it is of full rank."""
+    """Return whether a covariance (p, p) has full rank, which a density requires."""
     return rank_of(cov) == len(cov)
 
 
 def _powers(first: Floats, second: Floats, s: float) -> Floats:
-    """f_0^s f_1^(1-s) of logarithms, zero where either is; a pole has no mass of its own."""
+    """f_0^s f_1^(1-s) from log densities; zero if either is zero or infinite."""
     finite = np.isfinite(first) & np.isfinite(second)
     out = np.zeros(np.shape(first))
     with np.errstate(over="ignore"):
@@ -606,13 +794,21 @@ def _powers(first: Floats, second: Floats, s: float) -> Floats:
 
 
 def _log(value: float) -> float:
+    """Logarithm; minus infinity for zero."""
     return float(np.log(value)) if value > 0 else -np.inf
 
 
 def _line_affinity(pair: DensityLaw) -> tuple[Affinity, float]:
-    """By quadrature, and more than the integral by its error, so that an upper bound remains one.
+    """Log affinity by quadrature, increased by its error bound to keep upper bounds valid.
 
-    Of probabilities d_0 and d_1 that no panel saw it may miss d_0^s d_1^(1-s), by Hoelder's inequality.
+    Probabilities d_0 and d_1 that the panels missed contribute at most d_0^s d_1^(1-s), by Hoelder's
+    inequality.
+
+    Returns
+    -------
+    affinity : callable
+    log_least : float
+        Lower bound at s = 1/2.
     """
     breaks = line_breaks(pair)
 

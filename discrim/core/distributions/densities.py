@@ -1,17 +1,18 @@
-"""Densities of a class: what scipy.stats and plain functions give, as one thing on rows (m, p).
+"""Class densities: a common interface to distributions of scipy.stats and to density functions of the user.
 
-Densities and draws may be the user's own code: what they give is checked.
+`density_of` converts either of them to a `Density` with log densities of rows (m, p), draws and quantiles.
+Values from code of the user are validated.
 
-*Singular covariances.* A normal distribution of rank r has a density on its plane of r dimensions alone, and
-none beside it. A class of more dimensions never hits the plane: a row on it is of the class of fewer
-dimensions, whatever numbers the two densities have there, for they are densities of different measures
-(Khatri, 1968, Sankhya A 30, 267-280).
+*Singular covariances.* A normal distribution of rank r has a density only on a plane of r dimensions. A class
+with more dimensions has probability zero there. A row on the plane therefore belongs to the class with fewer
+dimensions, irrespective of the density values, which refer to different measures (Khatri, 1968, Sankhya A 30,
+267-280).
 
-*Integrals over a line* are adaptive, all panels of a pass at once. A panel's integral by ten Gauss-Legendre
-nodes is compared with that of its two halves; halves of panels that differ by too much are cut again. The
-bound on the error adds up the last differences, each times what its fall from level to level leaves to come,
-and no less than a share of the difference before: two sums may agree by chance on the two sides of a jump. It
-is far above the true error where the integrand is smooth.
+*Integrals over a line* are adaptive, and all panels of a pass are evaluated at once. The integral over a
+panel by ten Gauss-Legendre nodes is compared with the integrals over its halves; if they differ by too much,
+the halves are split again. The error bound adds up the last differences, extrapolated by their rate of
+decrease. It is at least a fraction of the previous difference, because two sums may agree by chance on the
+two sides of a jump. For smooth integrands the bound is far above the true error.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from discrim.errors import DiscrimError
 
 
 def refuse_negative(values: Floats, x: Floats) -> None:
-    """Raise a DataError that names the first point (m,) where a density (m,) is negative or not known."""
+    """Raise an error that names the first point (m,) at which a density (m,) is negative or NaN."""
     bad = ~(values >= 0) & np.isfinite(x)
     if bad.any():
         raise CoreDataError("negative_density", value=values[bad][0], x=x[bad][0])
@@ -38,9 +39,32 @@ def refuse_negative(values: Floats, x: Floats) -> None:
 def values_of(
     whose: Any, function: Callable[..., Any], *arguments: Any, points: int, dim: int = 0, **options: Any
 ) -> Floats:
-    """Numbers (points,), or (points, dim), that a function of the user's gives; a single one is that of all.
+    """Call a function of the user and return its values as float64.
 
-    A DataError where it raised an error, or gave something else.
+    A single value is repeated for all points.
+
+    Parameters
+    ----------
+    whose : object
+        The distribution, for messages.
+    function : callable
+    *arguments
+        Arguments of the function.
+    points : int
+        Number of points.
+    dim : int
+        Number of columns of the values; 0 for a 1-d array.
+    **options
+        Keyword arguments of the function.
+
+    Returns
+    -------
+    (points,) or (points, dim) float
+
+    Raises
+    ------
+    CoreDataError
+        If the function raises an error or returns something else.
     """
     try:
         given = function(*arguments, **options)
@@ -70,7 +94,7 @@ def values_of(
 
 
 def short(given: Any) -> str:
-    """What stands for an object in a message."""
+    """Return the repr of an object, shortened for a message."""
     text = repr(given)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -78,20 +102,30 @@ def short(given: Any) -> str:
 EPS = float(np.finfo(np.float64).eps)
 
 EMPTY = 1e6 * EPS
-"""Variance along an axis, over the largest, that is none; as in scipy."""
+"""Variance along an axis, relative to the largest one, that counts as zero (as in scipy)."""
 
 BESIDE = 1e-7
-"""Distance from a plane, over the largest standard deviation in it, at which a row lies beside it: random
-rows are off by the root of a rounding."""
+"""Distance from a plane, relative to the largest standard deviation in it, above which a row is not on the
+plane. Random rows are off by the root of a rounding error.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalPlace:
-    """Where a normal distribution lies, in columns of unit variance: over their standard deviations, or one.
+    """Subspace on which a possibly singular normal distribution has its density, in scaled columns.
 
-    The orthogonal axes (p, r) span its plane, with the standard deviations sd (r,) along them, and those
-    across (p, p - r) leave it; `log_volume` is half the logarithm of the product of the positive eigenvalues
-    of the covariance.
+    Attributes
+    ----------
+    unit : (p,) float
+        Standard deviations of the columns; one for a constant column.
+    axes : (p, r) float
+        Orthonormal axes of the subspace.
+    sd : (r,) float
+        Standard deviations along the axes.
+    across : (p, p - r) float
+        Orthonormal basis of the orthogonal complement.
+    log_volume : float
+        Half the logarithm of the product of the positive eigenvalues of the covariance.
     """
 
     unit: Floats
@@ -101,23 +135,35 @@ class NormalPlace:
     log_volume: float
 
     def holds(self, gaps: Floats, size: Floats) -> Mask:
-        """Whether rows less the mean (m, p) lie on it, where the columns have numbers of some size (p,)."""
+        """Return whether rows lie on the plane.
+
+        Parameters
+        ----------
+        gaps : (m, p) float
+            Rows minus the mean.
+        size : (p,) float
+            Magnitude of the columns, which determines the rounding error.
+
+        Returns
+        -------
+        (m,) bool
+        """
         away = np.sqrt(((gaps / self.unit @ self.across) ** 2).sum(axis=-1))
         return np.asarray(away <= BESIDE * self.sd.max(initial=0.0) + 64 * EPS * (size / self.unit).max())
 
     def distances(self, gaps: Floats) -> Floats:
-        """Mahalanobis distances (m,) of rows less the mean (m, p), within the plane."""
+        """Mahalanobis distances (m,) within the plane of rows minus the mean (m, p)."""
         return np.asarray(np.sqrt(((gaps / self.unit @ self.axes / self.sd) ** 2).sum(axis=-1)))
 
     def log_density(self, x: Floats, mean: Floats) -> Floats:
-        """Log density (m,) on the plane of rows x (m, p); minus infinity beside it."""
+        """Log density (m,) on the plane of rows x (m, p); minus infinity outside the plane."""
         gaps = x - mean
         logs = -0.5 * (self.distances(gaps) ** 2 + len(self.sd) * np.log(2 * np.pi)) - self.log_volume
         return np.where(self.holds(gaps, np.abs(mean)), logs, -np.inf)
 
 
 def plane_of(cov: Floats) -> NormalPlace:
-    """The plane of a covariance (p, p), which is all of the space where it has full rank."""
+    """Return the subspace of a covariance (p, p), the whole space if it has full rank."""
     sd = np.sqrt(np.diagonal(cov))
     unit = np.where(sd > 0, sd, 1.0)
     values, vectors = np.linalg.eigh(cov / unit / unit[:, None])
@@ -130,12 +176,12 @@ def plane_of(cov: Floats) -> NormalPlace:
 
 
 def rank_of(cov: Floats) -> int:
-    """Dimensions in which a covariance (p, p) spreads."""
+    """Rank of a covariance (p, p)."""
     return len(plane_of(cov).sd)
 
 
 def distance_of(cov: Floats, first: Floats, second: Floats) -> float:
-    """Mahalanobis distance of two means (p,): infinite where their planes lie side by side."""
+    """Mahalanobis distance of two means (p,); infinite if the difference is outside the subspace."""
     gap = second - first
     plane = plane_of(cov)
     if len(plane.sd) == len(cov):
@@ -146,7 +192,19 @@ def distance_of(cov: Floats, first: Floats, second: Floats) -> float:
 
 
 def on_smallest(logs: Floats, ranks: Codes) -> Floats:
-    """Log densities (m, K) of classes of ranks (K,), but minus infinity beside one of fewer dimensions."""
+    """Set log densities to minus infinity at points on the subspace of a class of smaller rank.
+
+    Parameters
+    ----------
+    logs : (m, K) float
+        Log densities.
+    ranks : (K,) int
+        Ranks of the classes.
+
+    Returns
+    -------
+    (m, K) float
+    """
     if (ranks == ranks[0]).all():
         return logs
     here = np.where(np.isneginf(logs), ranks.max() + 1, ranks)
@@ -156,31 +214,42 @@ def on_smallest(logs: Floats, ranks: Codes) -> Floats:
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 PANELS = 256
-"""Panels whose points are looked at together."""
+"""Number of panels that are evaluated together."""
 
 MOST_LEVELS = 200
-"""How often a panel is cut in two: a jump is enclosed to the last bit, a pole at zero to the 60th decimal."""
+"""Maximum number of bisections: enough to enclose a jump to the last bit, or a pole at zero to 60 decimals.
+"""
 
 SLOWEST = 0.98
-"""Ratio of successive changes of a panel beyond which they are taken for this one."""
+"""Upper limit of the ratio of successive changes of a panel that is used for extrapolation."""
 
 DOUBT = 0.25
-"""Share of a panel's change before last that its error is taken to be at least."""
+"""Minimum error of a panel as a fraction of its previous change."""
 
 Panel = Callable[[Codes, Floats, Floats], Floats]
 
 MOST_PANELS = 20_000
-"""Panels of one level; more are left as they are, and the bound says so."""
+"""Maximum number of panels of one level. More are not refined, and the error bound includes them."""
 
 
 def integrate(
     f: Callable[[Floats], Floats], breaks: Floats, rtol: float | Floats = 1e-11
 ) -> tuple[Floats, Floats]:
-    """Integrals (q,) over a line of functions from points (m,) to values (m, q), and a bound on each error.
+    """Integrate functions over a line, with a bound on each error.
 
-    Breaks ascend; the first and the last are the ends of the line, and may be infinite. One between them at
-    least is finite. Kinks, jumps and the heights of the mass belong there: what no panel sees is not found.
-    The wanted error, one or (q,), is that of a panel over the integral.
+    Parameters
+    ----------
+    f : callable
+        Maps points (m,) to values (m, q).
+    breaks : (b,) float
+        Ascending; the first and the last are the ends of the line and may be infinite, and at least one
+        is finite. They should include kinks, jumps and peaks; a peak between the nodes is missed.
+    rtol : float or (q,) float
+        Error tolerance of a panel relative to the integral.
+
+    Returns
+    -------
+    value, bound : (q,) float
 
     Examples
     --------
@@ -192,7 +261,7 @@ def integrate(
     scale = float(finite[-1] - finite[0]) or 1.0
     kind = np.zeros(len(breaks) - 1, dtype=np.intp)
     low, high = breaks[:-1].copy(), breaks[1:].copy()
-    # A tail is the image of [0, 1) under anchor +- scale t/(1-t).
+    # Map [0, 1) to a tail by anchor +- scale t/(1-t).
     for end, sign in ((0, -1), (-1, 1)):
         if np.isinf(breaks[end]):
             kind[end] = sign
@@ -200,7 +269,7 @@ def integrate(
             high[end] = 1.0
 
     def panel(kind: Codes, low: Floats, high: Floats) -> Floats:
-        # In parts, as many functions at the points of many panels fill the memory.
+        # In chunks, because the values of many functions on many panels need much memory.
         parts = slices(len(kind), PANELS)
         return np.concatenate([some(kind[part], low[part], high[part]) for part in parts])
 
@@ -213,7 +282,7 @@ def integrate(
             x = np.where(tail, anchor + kind[:, None] * scale * t / (1 - t), t)
             slope = half[:, None] * np.where(tail, scale / (1 - t) ** 2, 1.0)
             values = f(x.ravel()).reshape(*x.shape, -1)
-        # Beyond 1e308 there is no mass that could be seen.
+        # Points above 1e308 cannot be represented.
         values = np.where(np.isfinite(x)[..., None], values, 0.0)
         return np.asarray(np.einsum("ijq,ij,j->iq", values, slope, WEIGHTS))
 
@@ -223,6 +292,22 @@ def integrate(
 def _refined(
     panel: Panel, kind: Codes, low: Floats, high: Floats, rtol: float | Floats
 ) -> tuple[Floats, Floats]:
+    """Bisect panels until the error is below the tolerance.
+
+    Parameters
+    ----------
+    panel : callable
+        Integrals (n, q) of panels.
+    kind : (n,) int
+        0 for a panel between finite ends, -1 and 1 for the lower and upper tail.
+    low, high : (n,) float
+        Ends of the panels.
+    rtol : float or (q,) float
+
+    Returns
+    -------
+    value, bound : (q,) float
+    """
     coarse = panel(kind, low, high)
     before = np.full(coarse.shape, np.inf)
     value = np.zeros(coarse.shape[1])
@@ -231,14 +316,14 @@ def _refined(
         middle = 0.5 * (low + high)
         left, right = panel(kind, low, middle), panel(kind, middle, high)
         change = np.abs(left + right - coarse)
-        # The first panels have no change before.
+        # The first panels have no previous change.
         doubt = DOUBT * before if level else change
-        # At a pole, changes fall by a constant ratio r, and all that follow add up to r/(1 - r) of the last.
+        # At a pole, changes decrease by a constant ratio r; the next ones add up to r/(1 - r) times the last.
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = np.where(change > 0, np.minimum(change / before, SLOWEST), 0.0)
         remaining = change * np.maximum(1.1 * ratio / (1 - ratio), 1.0)
         error = np.maximum(remaining, doubt)
-        # Between neighbouring numbers nothing is known of the integrand.
+        # The integrand cannot be evaluated between adjacent floating-point numbers.
         point = (middle == low) | (middle == high)
         error[point] = np.maximum(error[point], np.abs(left + right)[point])
         total = np.abs(value + (left + right).sum(axis=0))
@@ -253,14 +338,26 @@ def _refined(
         before = np.tile(change[cut], (2, 1))
         kind = np.tile(kind[cut], 2)
         low, high = np.concatenate([low[cut], middle[cut]]), np.concatenate([middle[cut], high[cut]])
-    # Rounding of sums of positive numbers.
+    # Rounding error of sums of positive numbers.
     return value, bound + 64 * np.finfo(float).eps * np.abs(value)
 
 
 def masses(f: Callable[[Floats], Floats], breaks: Floats, most: float) -> tuple[Floats, Floats]:
-    """Points (c,) of a line, and the integral of a function from the first of them to each.
+    """Cumulative integral of a function at points of a line.
 
-    Panels between the breaks, finite and ascending, are halved until each has an integral of `most` or less.
+    Parameters
+    ----------
+    f : callable
+        Maps points (m,) to values (m,).
+    breaks : (b,) float
+        Finite and ascending. Panels between them are bisected.
+    most : float
+        Maximum integral of a panel.
+
+    Returns
+    -------
+    points, integrals : (c,) float
+        The integrals start at zero.
     """
     low, high = breaks[:-1], breaks[1:]
     done: list[tuple[Floats, Floats]] = []
@@ -281,27 +378,27 @@ def masses(f: Callable[[Floats], Floats], breaks: Floats, most: float) -> tuple[
 
 
 SLACK = 1e-6
-"""How far from one the integral of a density may be, beyond the error of the quadrature."""
+"""Tolerated difference between the integral of a density and one, in addition to the quadrature error."""
 
 LEVELS = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5])
-"""Probabilities, in both tails, of the quantiles that show where the mass is."""
+"""Tail probabilities of the quantiles that locate the mass."""
 
 TINY = float(np.finfo(float).tiny)
 
 UNLISTED = 1e-30
-"""Probability of the values of a discrete variable that need not be listed."""
+"""Probability of values of a discrete variable that may be left out."""
 
 VAGUE = 0.01
-"""Error of a density's integral, over the integral, from which on it is not known."""
+"""Relative error of a density's integral above which the integral counts as infinite."""
 
 SIMPLEX = 1e-9
-"""How far from one the sum of a row may be where a distribution is one of shares, as in scipy."""
+"""Tolerance for the sum of the proportions of a row, as in scipy."""
 
 POWERS = np.concatenate([-np.geomspace(1e8, 1e-8, 321), [0.0], np.geomspace(1e-8, 1e8, 321)])
-"""Where a function is looked at, with ten points between each two."""
+"""Grid on which a density function is evaluated, with ten points between adjacent values."""
 
 SMALL_SHARE = 1 / 4096
-"""Most of a function's mass between two points of its distribution function."""
+"""Maximum mass between two points of a tabulated distribution function."""
 
 
 class Normal(NamedTuple):
@@ -312,7 +409,7 @@ class Normal(NamedTuple):
 
 
 class Bell(NamedTuple):
-    """A t distribution, normal where `df` is infinite, and its log density at the centre."""
+    """Location-scale t distribution, normal if `df` is infinite, with its log density at the centre."""
 
     centre: float
     scale: float
@@ -329,7 +426,14 @@ class Bell(NamedTuple):
 
 @dataclass(frozen=True)
 class ScipyDensity:
-    """A distribution of one variable, of either of the two kinds in scipy.stats."""
+    """A univariate distribution of scipy.stats, of the old or the new interface.
+
+    Attributes
+    ----------
+    frozen : object
+        The distribution.
+    discrete : bool
+    """
 
     frozen: Any
     discrete: bool
@@ -337,7 +441,7 @@ class ScipyDensity:
     dim = rank = 1
 
     def log_density(self, x: Floats) -> Floats:
-        """Log density, or log probability where it is discrete, (m,) of rows x (m, 1)."""
+        """Log density, or log probability if discrete, (m,) of rows x (m, 1)."""
         log = self.frozen.logpmf if self.discrete else self.frozen.logpdf
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self._bell is not None:
@@ -347,8 +451,8 @@ class ScipyDensity:
 
     @cached_property
     def _bell(self) -> Bell | None:
-        """Its parameters where it is a normal or a t distribution of scipy's."""
-        # A call of scipy's takes many times as long as the density itself.
+        """Parameters of a normal or t distribution of scipy; None for other distributions."""
+        # The overhead of a scipy call is many times the cost of the density itself.
         dist = getattr(self.frozen, "dist", None)
         name = getattr(dist, "name", None)
         if name not in ("norm", "t") or not is_scipys(self.frozen):
@@ -362,11 +466,11 @@ class ScipyDensity:
 
     @property
     def _circular(self) -> bool:
-        """Whether its density goes on beyond the circle on which it integrates to one."""
+        """Whether the density continues outside the circle on which it integrates to one."""
         return getattr(getattr(self.frozen, "dist", None), "name", None) == "vonmises"
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """A sample (n, 1)."""
+        """Draw a sample (n, 1)."""
         if hasattr(self.frozen, "rvs"):
             sample = self.frozen.rvs(size=n, random_state=rng)
         else:
@@ -375,13 +479,13 @@ class ScipyDensity:
 
     @property
     def support(self) -> tuple[float, float]:
-        """Its ends."""
+        """Lower and upper end of the support."""
         low, high = (-np.pi, np.pi) if self._circular else self.frozen.support()
         return float(low), float(high)
 
     @property
     def landmarks(self) -> Floats:
-        """Finite points, ascending, between which the mass lies."""
+        """Ascending finite quantiles and ends of the support, between which the mass lies."""
         names = ("ppf", "isf") if hasattr(self.frozen, "ppf") else ("icdf", "iccdf")
         with np.errstate(all="ignore"):
             tails = [np.asarray(getattr(self.frozen, name)(LEVELS), dtype=np.float64) for name in names]
@@ -390,9 +494,10 @@ class ScipyDensity:
         return np.asarray(points[np.isfinite(points) & (points >= low) & (points <= high)])
 
     def lattice(self, most: int) -> Floats:
-        """Values of a discrete distribution about its median, until nothing is left outside, or too many.
+        """Values of a discrete distribution around its median, at most about `most`.
 
-        Empty where there is no median, or whole numbers about it are not told apart.
+        The range is extended until the remaining probability is negligible. Empty if there is no median or
+        whole numbers near it are not distinct in float64.
         """
         listed = getattr(getattr(self.frozen, "dist", None), "xk", None)
         if listed is not None:
@@ -403,20 +508,20 @@ class ScipyDensity:
         reach = 64.0
         if not abs(centre) < 2.0**52:
             return np.zeros(0)
-        # Quantiles far out are found step by step, which takes forever in a heavy tail.
+        # scipy searches extreme quantiles step by step, which is too slow for a heavy tail.
         while 4 * reach < most and self.outside(centre - reach, centre + reach) > UNLISTED:
             reach *= 2
         low, high = max(centre - reach, self.support[0]), min(centre + reach, self.support[1])
         return np.asarray(low + np.arange(round(high - low) + 1.0))
 
     def outside(self, low: float, high: float) -> float:
-        """Probability below low or above high."""
+        """Probability of values less than `low` or greater than `high`."""
         above = self.frozen.sf if hasattr(self.frozen, "sf") else self.frozen.ccdf
         return float(self.frozen.cdf(low - 0.5) + above(high))
 
     @property
     def normal(self) -> Normal | None:
-        """Its parameters where it is normal."""
+        """Parameters if the distribution is normal; otherwise None."""
         name = getattr(getattr(self.frozen, "dist", None), "name", type(self.frozen).__name__)
         if name not in ("norm", "Normal") or not is_scipys(self.frozen):
             return None
@@ -429,19 +534,29 @@ class ScipyDensity:
 
 
 def _moment(method: Any, frozen: Any = None) -> float:
+    """Call a method for a moment, or `standard_deviation` of the distribution if it is missing."""
     return float(frozen.standard_deviation() if method is None else method())
 
 
 @dataclass(frozen=True)
 class RowDensity:
-    """A distribution of rows, frozen in scipy.stats."""
+    """A frozen multivariate distribution of scipy.stats.
+
+    Attributes
+    ----------
+    frozen : object
+        The distribution.
+    dim : int
+        Number of columns.
+    discrete : bool
+    """
 
     frozen: Any
     dim: int
     discrete: bool
 
     def log_density(self, x: Floats) -> Floats:
-        """Log density, or log probability where it is discrete, (m,) of rows x (m, p)."""
+        """Log density, or log probability if discrete, (m,) of rows x (m, p)."""
         if self._plane is not None and self.normal is not None:
             return self._plane.log_density(x, self.normal.mean)
         if self.discrete:
@@ -449,7 +564,7 @@ class RowDensity:
             log = self.frozen.logpmf
             rows = x[possible].astype(np.int64)
         elif type(self.frozen).__name__ == "dirichlet_frozen":
-            # Of rows beside the simplex, where the density is zero, scipy makes an error.
+            # scipy raises an error for rows outside the simplex, at which the density is zero.
             possible = (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) < SIMPLEX)
             log = self.frozen.logpdf
             rows = x[possible].T
@@ -464,34 +579,34 @@ class RowDensity:
         return out
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """A sample (n, p)."""
+        """Draw a sample (n, p)."""
         return values_of(self.frozen, self.frozen.rvs, size=n, random_state=rng, points=n, dim=self.dim)
 
     @property
     def normal(self) -> Normal | None:
-        """Its parameters where it is normal."""
+        """Parameters if the distribution is normal; otherwise None."""
         if type(self.frozen).__name__ != "multivariate_normal_frozen":
             return None
         return Normal(np.atleast_1d(self.frozen.mean), np.atleast_2d(self.frozen.cov))
 
     @cached_property
     def _plane(self) -> NormalPlace | None:
-        """Where it lies, if it is normal and scipy takes its covariance for singular."""
+        """Subspace of a normal distribution with a singular covariance; otherwise None."""
         if (normal := self.normal) is None:
             return None
-        # As scipy does where columns differ much in unit.
+        # The criterion of scipy for columns with very different units.
         values = np.linalg.eigvalsh(normal.cov)
         return plane_of(normal.cov) if values[0] <= EMPTY * values[-1] else None
 
     @cached_property
     def rank(self) -> int:
-        """Dimensions in which it spreads."""
+        """Rank of the covariance; the number of columns for other distributions."""
         law = self.normal if self.student is None else self.student[0]
         return self.dim if law is None else rank_of(law.cov)
 
     @property
     def student(self) -> tuple[Normal, float] | None:
-        """Location and shape, and degrees of freedom, where it is a multivariate t."""
+        """Location and shape, and degrees of freedom, of a multivariate t; otherwise None."""
         if type(self.frozen).__name__ != "multivariate_t_frozen":
             return None
         return Normal(np.atleast_1d(self.frozen.loc), np.atleast_2d(self.frozen.shape)), float(self.frozen.df)
@@ -499,7 +614,7 @@ class RowDensity:
 
 @dataclass(frozen=True, eq=False)
 class FunctionDensity:
-    """A density of one variable that a function of the user's gives, from points (m,) to densities (m,)."""
+    """A univariate density function of the user that maps points (m,) to densities (m,)."""
 
     function: Callable[[Floats], Any]
 
@@ -509,7 +624,7 @@ class FunctionDensity:
     normal: Normal | None = None
 
     def values(self, x: Floats) -> Floats:
-        """Densities (m,) of points (m,)."""
+        """Densities (m,) at points (m,); validated."""
         values = values_of(self.function, self.function, x, points=len(x))
         refuse_negative(values, x)
         return values
@@ -521,13 +636,13 @@ class FunctionDensity:
 
     @cached_property
     def _cumulative(self) -> tuple[Floats, Floats]:
-        """Points and the distribution function there."""
+        """Tabulated distribution function: points and cumulative probabilities."""
         at, shares = masses(self.values, POWERS, SMALL_SHARE)
         return at, shares / shares[-1]
 
     @property
     def landmarks(self) -> Floats:
-        """Finite points, ascending, between which the mass lies."""
+        """Ascending finite quantiles between which the mass lies."""
         at, shares = self._cumulative
         inside = (shares > LEVELS[0]) & (shares < 1 - LEVELS[0])
         levels = np.concatenate([LEVELS, 1 - LEVELS])
@@ -535,7 +650,7 @@ class FunctionDensity:
         return np.unique(np.concatenate([np.interp(levels, shares[inside], at[inside]), at[heavy]]))
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """A sample (n, 1), by inverting the distribution function between points of small mass."""
+        """Draw a sample (n, 1) by inverting the tabulated distribution function."""
         at, shares = self._cumulative
         return np.interp(rng.random(n), shares, at)[:, None]
 
@@ -544,9 +659,14 @@ Density = ScipyDensity | RowDensity | FunctionDensity
 
 
 def density_of(given: Any) -> Density:
-    """The density that an object stands for; a NotSupportedError of matrices, or of rows on a surface.
+    """Convert a distribution or a density function of the user to a `Density`.
 
-    A DataError says that it is no distribution, does not integrate to one, or is negative somewhere.
+    Raises
+    ------
+    CoreDataError
+        If the object is not a distribution, does not integrate to one, or is negative at some point.
+    CoreNotSupportedError
+        If the distribution is not frozen, or its values are matrices or rows on a surface.
     """
     if hasattr(given, "logpdf") or hasattr(given, "logpmf"):
         return _of_scipy(given)
@@ -558,11 +678,12 @@ def density_of(given: Any) -> Density:
 
 
 def is_scipys(frozen: Any) -> bool:
-    """Whether a distribution is one of scipy's own, and so a density that integrates to one."""
+    """Return whether a distribution is defined by scipy; its density needs no check of its integral."""
     return type(getattr(frozen, "dist", frozen)).__module__.startswith("scipy.")
 
 
 def _of_scipy(given: Any) -> Density:
+    """Convert a distribution of scipy.stats, and check its parameters."""
     kinds = {kind.__name__ for kind in type(given).__mro__}
     old = {"rv_frozen", "rv_continuous", "rv_discrete"} & kinds
     new = {"UnivariateDistribution", "_ProbabilityDistribution"} & kinds
@@ -605,7 +726,7 @@ def _of_scipy(given: Any) -> Density:
 
 
 def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
-    """Raise a DataError where a density of one variable is negative or does not integrate to one."""
+    """Raise an error if a univariate density is negative or does not integrate to one."""
     low, high = density.support
     breaks = np.concatenate([[low], POWERS, [high]])
     breaks = np.unique(breaks[(breaks >= low) & (breaks <= high)])
