@@ -1,4 +1,7 @@
-"""The optimal separating hyperplane of two classes, exactly.
+"""Optimal (maximal margin) separating hyperplane of two classes, computed to machine precision.
+
+The verb `hyperplane` calls `fit_hyperplane`; the perceptron and the check of separability use
+`largest_margin` and `nearest_point`.
 
 Theory (Vapnik, 1996, The Nature of Statistical Learning Theory; Hastie, Tibshirani & Friedman, 2009, The
 Elements of Statistical Learning, sec. 4.5.2). Among the planes between two classes the optimal one is
@@ -13,9 +16,9 @@ class and a row of the other.
 Programming 11, 128-149). The nearest point w of the convex hull of points P is the one with w'p >= w'w for
 every p. A *corral* is an affinely independent set of points with the nearest point of its affine hull inside
 its convex hull. The point of P lowest along w is added to the corral, points whose weight would turn negative
-leave it, and |w| falls each time: no corral returns, so the search ends, with the exact answer. Only the
-lowest point along w is ever needed, one product with the rows, so that the points may be as many as the pairs
-of rows of two classes.
+leave it, and |w| decreases each time. Therefore no corral recurs, and the search ends with the exact
+solution. Only the lowest point along w is needed, one product with the rows; P may have one point for each
+pair of rows of the two classes.
 """
 
 from __future__ import annotations
@@ -35,16 +38,23 @@ from discrim.core.numerics.progress import refresh_progress
 from discrim.core.rules.rules import LinearRule
 
 NO_DESCENT = 64 * EPS
-"""Relative to the points, what rounding may hide of a descent."""
+"""Decrease, relative to the points, that counts as zero."""
 
 MOST_ROUNDS = 100_000
-"""Points taken in before the search is given up."""
+"""Maximum number of points that are added."""
 
 
 class NearestPoint(NamedTuple):
-    """The nearest point (p,), zero to rounding where the hull has the origin in it, and its corral.
+    """Point of a convex hull that is nearest to the origin.
 
-    The points of the corral have names, and positive weights (s,) of sum one.
+    Attributes
+    ----------
+    point : (p,) float
+        Zero up to rounding if the hull contains the origin.
+    keys : list
+        Names of the points of the corral.
+    weights : (s,) float
+        Positive weights of these points; they sum to one.
     """
 
     point: Floats
@@ -53,10 +63,24 @@ class NearestPoint(NamedTuple):
 
 
 def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Floats) -> NearestPoint:
-    """Nearest point to the origin of a convex hull; a NotSupportedError where the search does not end.
+    """Find the point of a convex hull that is nearest to the origin, by Wolfe's algorithm.
 
-    From a direction w, the first of which is the start (p,), the oracle leads to the name and the coordinates
-    (p,) of a point p with the smallest w'p.
+    Parameters
+    ----------
+    lowest : callable
+        Maps a direction w (p,) to the name and the coordinates (p,) of a point p of the hull with the
+        smallest w'p.
+    start : (p,) float
+        First direction.
+
+    Returns
+    -------
+    NearestPoint
+
+    Raises
+    ------
+    CoreNotSupportedError
+        If the search does not end.
 
     Examples
     --------
@@ -77,13 +101,13 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
         key, point = lowest(w)
         reach = float(np.sqrt(max((corral.points**2).sum(axis=0).max(), point @ point)))
         square = float(w @ w)
-        # Without a descent beyond rounding w is the nearest; a w that is rounding itself is zero.
+        # If no point is lower than w by more than rounding, w is the nearest point; a tiny w counts as zero.
         length = float(np.sqrt(square))
         ended = length <= NO_DESCENT * reach or square - w @ point <= NO_DESCENT * reach * length
         if ended or key in corral.keys:
             return NearestPoint(w, corral.keys, corral.weights)
         corral, w = _enlarged(corral, key, point)
-        # |w| falls but for rounding, by which a corral may return; then no other is nearer beyond it.
+        # |w| decreases up to rounding. If a corral recurs, no other point is nearer by more than rounding.
         if frozenset(corral.keys) in seen:
             return NearestPoint(w, corral.keys, corral.weights)
         seen.add(frozenset(corral.keys))
@@ -91,7 +115,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
 
 
 class _Corral(NamedTuple):
-    """Names (s,), points (p, s) and their weights (s,) in the nearest point."""
+    """Names, points (p, s) and weights (s,) of the points that span the nearest point."""
 
     keys: list[Hashable]
     points: Floats
@@ -99,7 +123,20 @@ class _Corral(NamedTuple):
 
 
 def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, Floats]:
-    """The corral with one point more, those left out whose weight falls to zero on the way; its nearest."""
+    """Add a point to the corral, and remove points whose weight becomes zero.
+
+    Parameters
+    ----------
+    corral : _Corral
+    key : Hashable
+        Name of the new point.
+    point : (p,) float
+
+    Returns
+    -------
+    corral : _Corral
+    nearest : (p,) float
+    """
     keys = [*corral.keys, key]
     points = np.column_stack([corral.points, point])
     weights = np.append(corral.weights, 0.0)
@@ -107,7 +144,7 @@ def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, F
         goal, nearest = _affine_nearest(points)
         if (goal > 0).all():
             return _Corral(keys, points, goal), nearest
-        # A point without a weight that gets none does not fall.
+        # A weight that is zero and stays zero does not decrease.
         falling = (goal <= 0) & (weights > goal)
         ratios = np.divide(weights, weights - goal, out=np.full(len(goal), np.inf), where=falling)
         share = float(ratios.min())
@@ -117,7 +154,7 @@ def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, F
             kept = weights > 0
             kept[int(np.argmin(ratios))] = False
         if not kept.any():
-            # All weights fell to zero but for rounding: the new point brings the corral no nearer.
+            # All weights became zero up to rounding: the new point does not reduce the distance.
             return corral, np.asarray(corral.points @ corral.weights)
         keys = [key for key, keep in zip(keys, kept, strict=True) if keep]
         points = points[:, kept]
@@ -125,8 +162,19 @@ def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, F
 
 
 def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
-    """Nearest point (p,) of the affine hull of points (p, s), and weights (s,) of sum one that give it."""
-    # From the point nearest to the origin the edges are shortest, and least cancels.
+    """Point of the affine hull of points (p, s) that is nearest to the origin.
+
+    Parameters
+    ----------
+    points : (p, s) float
+
+    Returns
+    -------
+    weights : (s,) float
+        Weights of the points; they sum to one.
+    nearest : (p,) float
+    """
+    # Use the point nearest to the origin as base, which minimizes cancellation.
     base = int(np.argmin((points**2).sum(axis=0)))
     start = points[:, base]
     if points.shape[1] == 1:
@@ -137,7 +185,7 @@ def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
     rank = int((size > len(size) * EPS * size[0]).sum())
     q, along = q[:, :rank], q[:, :rank].T @ start
     nearest = start - q @ along
-    # Once more: what must vanish on the edges is then rounding of the nearest point, not of the start.
+    # Project twice: the remaining component is then a rounding error of the nearest point, not of the start.
     nearest = nearest - q @ (q.T @ nearest)
     inner = np.zeros(len(order))
     inner[order[:rank]] = solve_triangular(r[:rank, :rank], -along, check_finite=False)
@@ -145,14 +193,23 @@ def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
 
 
 def positive_rows(codes: Codes, n_classes: int) -> list[Mask]:
-    """The positive rows (n,) of each plane: of the second class of two, else of each class in turn."""
+    """Positive rows (n,) of each plane: the second of two classes, or each of several classes in turn."""
     return [codes == k for k in ([1] if n_classes == 2 else range(n_classes))]
 
 
 def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
-    """Scores by planes: 0 and x'b + c for two classes, else that of each class's plane.
+    """Rule with scores 0 and x'b + c for two classes, or the value of each class's plane.
 
-    Coefficients are (p, 1) or (p, K), intercepts the values at the origin.
+    Parameters
+    ----------
+    origin : (p,) float
+    coef : (p, 1) or (p, K) float
+    intercept : (1,) or (K,) float
+        Values at the origin.
+
+    Returns
+    -------
+    LinearRule
     """
     if len(intercept) == 1:
         coef = np.column_stack([np.zeros(len(coef)), coef])
@@ -161,17 +218,24 @@ def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
 
 
 TOUCHING = 1e-13
-"""Distance of the hulls, relative to the spread of the rows, below which they touch."""
+"""Distance of the hulls, relative to the size of the rows, below which they count as touching."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OptimalPlane:
-    """The optimal plane x'coef + intercept = 0, scaled so that support points have values 1 and -1.
+    """The optimal plane x'coef + intercept = 0, scaled to values 1 and -1 at the support points.
 
-    Multipliers (s,) are the a_i of the rows at the positions of the support (s,), ascending, where these are
-    positive: coef = sum y_i a_i x_i, and sum y_i a_i = 0. The residual is the largest violation of the
-    conditions of Karush, Kuhn and Tucker: of stationarity relative to |coef|, of complementarity relative to
-    the multipliers' sum, of feasibility relative to one.
+    Attributes
+    ----------
+    coef : (p,) float
+    intercept : float
+    support : (s,) int
+        Positions of the support points, ascending.
+    multipliers : (s,) float
+        Positive multipliers a_i with coef = sum y_i a_i x_i and sum y_i a_i = 0.
+    residual : float
+        Largest violation of the Karush-Kuhn-Tucker conditions: stationarity relative to |coef|,
+        complementarity relative to the sum of multipliers, feasibility relative to one.
     """
 
     coef: Floats
@@ -199,7 +263,7 @@ class OptimalPlane:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HyperplaneFit:
-    """The optimal plane of the rows less an origin (p,); its rule makes no use of the prior (2,)."""
+    """Optimal plane of rows minus an origin (p,); its rule does not use the prior (2,)."""
 
     moments: ClassMoments
     prior: Floats
@@ -210,12 +274,12 @@ class HyperplaneFit:
     estimated_prior = True
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """Scores 0 and x'b + b_0: the side of the plane."""
+        """Rule with scores 0 and x'b + b_0."""
         return plane_rule(self.origin, self.plane.coef[:, None], np.array([self.plane.intercept]))
 
     def refit(self, x: Floats, codes: Codes) -> HyperplaneFit | None:
-        """The same model of other rows; None where the hulls touch."""
-        # Any origin close to the rows serves, and that of other columns is none.
+        """Refit to other rows; None if the hulls touch."""
+        # Any origin close to the rows is suitable, unless the number of columns differs.
         origin = self.origin if x.shape[1] == len(self.origin) else x.mean(axis=0)
         plane = optimal_plane(x - origin, codes == 1)
         return replace(self, origin=origin, plane=plane) if isinstance(plane, OptimalPlane) else None
@@ -223,9 +287,14 @@ class HyperplaneFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommonPoint:
-    """A point of both hulls: why no plane separates.
+    """A point in both convex hulls, which proves that no plane separates the classes.
 
-    The weights (s,) of the rows at positions (s,) sum to one in either class, and give the two one mean.
+    Attributes
+    ----------
+    rows : (s,) int
+        Positions of the rows.
+    weights : (s,) float
+        Weights that sum to one in each class and yield the same mean for both.
     """
 
     rows: Codes
@@ -235,34 +304,58 @@ class CommonPoint:
 def fit_hyperplane(
     x: Floats, codes: Codes, moments: ClassMoments, prior: Floats
 ) -> HyperplaneFit | CommonPoint:
-    """The optimal plane between two classes of rows (n, p), or a point that is in the hulls of both."""
+    """Fit the optimal plane between two classes.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+        Class of each row, 0 or 1.
+    moments : ClassMoments
+    prior : (2,) float
+
+    Returns
+    -------
+    HyperplaneFit or CommonPoint
+        A common point if the hulls of the classes touch.
+    """
     origin = x.mean(axis=0)
     plane = optimal_plane(x - origin, codes == 1)
     return plane if isinstance(plane, CommonPoint) else HyperplaneFit(moments, prior, origin, plane)
 
 
 def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
-    """The optimal plane between rows, or a point in common where the hulls of the two classes touch.
+    """Compute the optimal plane between the positive and the other rows.
 
-    Rows x (n, p) are about an origin close to them, and some, but not all, positive (n,).
+    Parameters
+    ----------
+    x : (n, p) float
+        Rows minus an origin close to them.
+    positive : (n,) bool
+        Both kinds of rows are present.
+
+    Returns
+    -------
+    OptimalPlane or CommonPoint
+        A common point if the hulls touch.
     """
-    # A power of two takes no digit, and keeps squares of rows in any units from under- and overflow.
+    # Scaling by a power of two is exact and prevents underflow and overflow of squares.
     largest = float(np.abs(x).max())
     unit = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
-    # Where columns are more than rows, on orthonormal axes that span the rows distances are the same.
+    # With more columns than rows, use orthonormal axes that span the rows, which preserve distances.
     axes = None if x.shape[1] <= len(x) else qr(x.T, mode="economic", check_finite=False)[0]
     plane = _optimal(x / unit if axes is None else (x / unit) @ axes, positive)
     if isinstance(plane, CommonPoint):
         return plane
     coef = plane.coef if axes is None else axes @ plane.coef
     with np.errstate(over="ignore", under="ignore"):
-        # In such units the plane itself is a double, and may be where these are none.
+        # The plane may be representable in float64 even if the multipliers overflow.
         multipliers = plane.multipliers / unit / unit
     return replace(plane, coef=coef / unit, multipliers=multipliers)
 
 
 def _optimal(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
-    """The same for rows about as large as one, and columns no more than rows."""
+    """Compute the optimal plane for rows of size about one with at most as many columns as rows."""
     rows = (np.flatnonzero(positive), np.flatnonzero(~positive))
     upper, lower = (np.ascontiguousarray(x[at]) for at in rows)
 
@@ -286,7 +379,20 @@ def _optimal(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
 
 
 def _polished(x: Floats, y: Floats, support: Codes) -> OptimalPlane | None:
-    """The shortest b with y (x'b + b_0) = 1 on the support, from differences of its rows; or None."""
+    """Solve for the shortest b with y (x'b + b_0) = 1 on the support.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    y : (n,) float
+        1 or -1.
+    support : (s,) int
+
+    Returns
+    -------
+    OptimalPlane or None
+        None if a multiplier is not positive.
+    """
     base = support[0]
     edges = x[support[1:]] - x[base]
     coef = np.linalg.lstsq(edges, y[support[1:]] - y[base], rcond=None)[0]
@@ -300,7 +406,22 @@ def _polished(x: Floats, y: Floats, support: Codes) -> OptimalPlane | None:
 def _checked(
     x: Floats, y: Floats, coef: Floats, intercept: float, support: Codes, multipliers: Floats
 ) -> OptimalPlane:
-    """The plane with the largest violation of the optimality conditions."""
+    """Return the plane with its largest violation of the optimality conditions.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    y : (n,) float
+        1 or -1.
+    coef : (p,) float
+    intercept : float
+    support : (s,) int
+    multipliers : (s,) float
+
+    Returns
+    -------
+    OptimalPlane
+    """
     values = y * (x @ coef + intercept)
     slack = values[support] - 1
     violations = [
@@ -313,7 +434,7 @@ def _checked(
 
 
 def _by_row(nearest: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[Codes, Floats]:
-    """Rows of the corral's pairs, ascending, and their weights."""
+    """Rows of the corral's pairs, ascending, and their total weights."""
     pairs: Any = nearest.keys
     total: dict[int, float] = {}
     for (i, j), weight in zip(pairs, nearest.weights.tolist(), strict=True):
@@ -324,7 +445,15 @@ def _by_row(nearest: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[Codes, Fl
 
 
 def largest_margin(signed: Floats) -> float:
-    """Largest m with signed'b >= m for all rows (n, p) and some b of length one; zero where there is none.
+    """Largest m with signed'b >= m for all rows and some unit vector b; zero if there is none.
+
+    Parameters
+    ----------
+    signed : (n, p) float
+
+    Returns
+    -------
+    float
 
     Examples
     --------

@@ -1,23 +1,25 @@
-"""Rosenblatt's perceptron, its bound, and the pocket.
+"""Rosenblatt's perceptron, the bound on its number of updates, and the pocket algorithm.
+
+The verb `perceptron` calls `fit_perceptron`, and its plots call `first_moves`.
 
 Theory (Rosenblatt, 1958, Psychological Review 65, 386-408). Rows z = (1, x) of the two classes carry y = 1
-and -1. From b = b0, rows are visited in turn, and one on the wrong side, y z'b <= 0, moves b by step * y z.
-Where some b of length one has y z'b >= m > 0 for all rows, and R is the length of the longest, there are at
-most (R/m)^2 + 2 |b0| / (step m) moves, for every order: t moves make u'b at least t m step - |b0|, and |b|^2
-at most |b0|^2 + t R^2 step^2 (Novikoff, 1962, Proc. Symposium on the Mathematical Theory of Automata 12,
-615-622, with b0 = 0, where the step only scales b). Where there is no such b the rule runs for ever.
+and -1. Starting at b = b0, rows are visited in turn, and a row on the wrong side, y z'b <= 0, changes b by
+step * y z. If some unit vector u has y z'u >= m > 0 for all rows, and R is the length of the longest row,
+there are at most (R/m)^2 + 2 |b0| / (step m) updates for any order: after t updates u'b is at least t m step
+- |b0|, and |b|^2 at most |b0|^2 + t R^2 step^2 (Novikoff, 1962, Proc. Symposium on the Mathematical Theory of
+Automata 12, 615-622, with b0 = 0, for which the step only scales b). If there is no such u, the rule does not
+terminate.
 
-The *pocket* then keeps the b of fewest errors (Gallant, 1990, IEEE Transactions on Neural Networks 1,
-179-191). Up to `COUNTED` rows the errors of each b on the way are counted. Of more rows that would cost far
-more than the rule itself, and the pocket works with Gallant's ratchet: a b whose run of right rows is longer
-than the run of the one kept is counted, and takes its place if it has fewer errors. So are those at the ends
-of passes.
+The *pocket* then stores the b with the fewest errors (Gallant, 1990, IEEE Transactions on Neural Networks 1,
+179-191). For up to `COUNTED` rows the errors of each b are counted. For more rows this would cost far more
+than the rule itself, and the pocket uses Gallant's ratchet: the errors of b are counted if its run of
+correctly classified rows is longer than the run of the stored b, and at the ends of passes.
 
-*Rows left out.* The rule runs over the table without each of its rows, all of these runs side by side. A run
-without row i visits the others in the order of a table that never had it: what stands at position q
-of that order is row q for i > q and row q + 1 for the others. So at each step of a pass all runs look at one
-of two rows, whether the order is that of the table or is drawn anew for n - 1 rows in each pass. Moves,
-records and pockets are those of the rule without the row.
+*Leave-one-out.* The rule is run without each of the rows, all runs in parallel. A run without row i visits
+the other rows in the order of a table without it: position q of this order is row q for i > q and row q + 1
+otherwise. At each step of a pass all runs therefore visit one of two rows, for the order of the table as well
+as for a random order of n - 1 rows in each pass. Updates, runs and pockets equal those of a table without the
+row.
 """
 
 from __future__ import annotations
@@ -46,10 +48,26 @@ def left_out_planes(
     every: bool,
     seen: Callable[[], object] = lambda: None,
 ) -> Floats:
-    """Coefficients (n, p + 1) of the plane without each row: of the last pass, or of the pocket.
+    """Coefficients of the plane without each row, from the last pass or from the pocket.
 
-    Rows y (1, x) are of a size whose products are doubles, and every run begins at the same coefficients (p +
-    1,). The pocket counts the errors of every plane on the way, or else those that the ratchet lets by.
+    Parameters
+    ----------
+    signed : (n, p + 1) float
+        Rows y (1, x), scaled to prevent overflow of products.
+    begin : (p + 1,) float
+        Coefficients at the start of every run.
+    passes : int
+        Maximum number of passes.
+    seed : int or None
+        Seed of the order of the rows in each pass; None for the order of the table.
+    every : bool
+        Whether the pocket counts the errors of all coefficients; otherwise it uses the ratchet.
+    seen : callable, optional
+        Called after each pass.
+
+    Returns
+    -------
+    (n, p + 1) float
 
     Examples
     --------
@@ -73,15 +91,26 @@ def left_out_planes(
 
 
 class _Runs:
-    """Coefficients under way of m runs, the rows (m,) that they are without, and the best of each."""
+    """State of m runs that each leave out one row.
+
+    Parameters
+    ----------
+    signed : (n, p + 1) float
+        Rows y (1, x).
+    begin : (p + 1,) float
+        Coefficients at the start.
+    every : bool
+        Whether the pocket counts the errors of all coefficients.
+    """
 
     def __init__(self, signed: Floats, begin: Floats, every: bool) -> None:
+        """Start one run for each row; see the class for the parameters."""
         n = len(signed)
         self.signed = signed
         self.step = 0
         self.every = every
         self.without = np.arange(n)
-        # A row on the plane is of the first class by the rule, which is right only if it is of this one.
+        # A row on the plane is assigned to the first class, which is an error for the other class only.
         order = np.argsort(signed[:, 0] < 0, kind="stable")
         self.sorted, self.second = signed[order], int((signed[:, 0] > 0).sum())
         self.place = np.argsort(order)
@@ -91,7 +120,7 @@ class _Runs:
         """The step after the last move."""
 
     def visit(self, order: Codes) -> Mask:
-        """One pass; which of the runs (m,) moved nothing in it."""
+        """Visit the rows in an order; return which runs (m,) had no update."""
         signed = self.signed
         at_rest = np.ones(len(self.coef), dtype=bool)
         values = np.empty(len(self.coef))
@@ -108,14 +137,14 @@ class _Runs:
         return at_rest
 
     def keep_only(self, which: Mask) -> None:
-        """Go on with some of the runs (m,)."""
+        """Continue with a subset of the runs (m,)."""
         for name in ("without", "coef", "pocket", "fewest", "longest", "since"):
             setattr(self, name, getattr(self, name)[which])
 
     def _move(self, wrong: Codes, q: int, split: int) -> None:
-        """Move runs that row q + 1, or from a split on row q, is on the wrong side of."""
+        """Update the runs `wrong`: those before `split` by row q + 1, the others by row q."""
         right = self.step - self.since[wrong]
-        # Runs of no row have no record to beat, and yet any coefficients are better than none.
+        # If the pocket is empty, any coefficients enter, even after a run of length zero.
         record = (right > self.longest[wrong]) | (self.fewest[wrong] == len(self.signed) - 1) | self.every
         if record.any():
             self._keep(wrong[record])
@@ -124,7 +153,7 @@ class _Runs:
         self.since[wrong] = self.step + 1
 
     def _keep(self, at: Codes) -> None:
-        """Put coefficients of runs into their pockets where none have had so few errors."""
+        """Store the coefficients of runs in their pockets if they have fewer errors."""
         coef = self.coef[at]
         values = coef @ self.sorted.T
         rows = np.arange(len(at))
@@ -139,32 +168,34 @@ class _Runs:
 
 
 PASSES = {True: 1000, False: 100}
-"""Passes, unless it is told otherwise, where the classes can be separated, and where they cannot."""
+"""Default maximum number of passes for separable and for non-separable classes."""
 
 COUNTED = 500
-"""Rows up to which the errors of every plane on the way are counted."""
+"""Number of rows up to which the errors of all coefficients are counted."""
 
 PIECES = (32, 8192)
-"""Rows looked at at once: after a move few, for the next may be near; then ever more."""
+"""Numbers of rows that are processed at once: few after an update, then increasingly more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perceptron:
-    """Where the rule ended.
+    """Result of the perceptron rule for one plane.
 
     Attributes
     ----------
     coef : (p + 1,) float
-        The intercept first: of the last pass where it converged, else of the pocket.
+        Intercept first. From the last pass if the rule converged, otherwise from the pocket.
+    converged : bool
     history : (passes, 2) int
-        Moves in each pass, and rows that the plane at its end calls wrong; one on it is of the first class.
+        Number of updates in each pass, and errors at its end; a row on the plane is assigned to the first
+        class.
     losses : (passes,) float
-        Sums of -y z'b over the rows on the wrong side at the end of each pass.
+        Sum of -y z'b over the rows on the wrong side at the end of each pass.
     errors, margin : int, float
-        Of the plane kept: rows that it calls wrong, and its least distance from a row, negative where one is
-        on the wrong side; zero without a plane, where no column has a coefficient.
+        Number of errors of the stored plane, and its smallest distance from a row, negative for a row on the
+        wrong side; zero if all slopes are zero.
     kept : int
-        The pass, from 1, that found the plane that is kept.
+        The pass, numbered from 1, in which the stored plane was found.
     """
 
     coef: Floats
@@ -186,16 +217,27 @@ def perceptron(
     start: Floats | None = None,
     seen: Callable[[], object] = lambda: None,
 ) -> Perceptron:
-    """Rosenblatt's rule for rows x (n, p), some positive (n,), pass after pass until one moves nothing.
+    """Run the perceptron rule until a pass has no update.
 
     Parameters
     ----------
+    x : (n, p) float
+    positive : (n,) bool
+        Rows of the positive class.
+    step : float
+        Factor of the updates.
     passes : int
-        After which the rule is stopped; `seen` is called after each.
+        Maximum number of passes.
     seed : int or None
-        Of the order of the rows, new in each pass; None for the order they have.
+        Seed of the order of the rows in each pass; None for the order of the table.
     start : (p + 1,) float, optional
-        Coefficients to begin with, the intercept first; by default zeros.
+        Starting coefficients, intercept first; by default zeros.
+    seen : callable, optional
+        Called after each pass.
+
+    Returns
+    -------
+    Perceptron
 
     Examples
     --------
@@ -222,7 +264,7 @@ def perceptron(
     coef, errors = (run.coef, 0) if converged else (run.pocket, run.fewest)
     length = float(np.linalg.norm(coef[1:]))
     margin = unit * float((signed @ coef).min()) / length if length > 0 else 0.0
-    # The last pass of a rule that has converged moves nothing: it finds the plane of the pass before.
+    # The last pass of a converged rule has no update; its plane was found in the previous pass.
     kept = max(len(history) - 1, 1) if converged else run.kept
     with np.errstate(over="ignore"):
         loss = step * unit * (unit * np.array(losses))
@@ -240,9 +282,26 @@ def first_moves(
     most: int,
     start: Floats | None = None,
 ) -> tuple[Codes, Floats]:
-    """The first moves of the rule, as of `perceptron`: rows (u,) and coefficients (u, p + 1) after each.
+    """Return the first updates of the rule.
 
-    There are `most` moves, or fewer where the rule comes to rest.
+    Parameters
+    ----------
+    x : (n, p) float
+    positive : (n,) bool
+        Rows of the positive class.
+    step : float
+    seed : int or None
+    most : int
+        Maximum number of updates.
+    start : (p + 1,) float, optional
+        Starting coefficients, intercept first; by default zeros.
+
+    Returns
+    -------
+    rows : (u,) int
+        Row of each update.
+    coef : (u, p + 1) float
+        Coefficients after each update.
 
     Examples
     --------
@@ -280,10 +339,20 @@ def first_moves(
 
 
 def _signed(x: Floats, positive: Mask) -> tuple[Floats, float]:
-    """Rows y (1, x) over a unit, and this unit.
+    """Rows y (1, x) divided by a power of two, and this unit.
 
-    Coefficients are counted in steps and in a power of two as the unit of rows: moves do not depend on how a
-    step rounds, and squares of rows do not overflow.
+    Coefficients are counted in steps and in this unit: updates do not depend on the rounding of the step, and
+    squares of rows do not overflow.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    positive : (n,) bool
+
+    Returns
+    -------
+    signed : (n, p + 1) float
+    unit : float
     """
     signed = np.column_stack([np.ones(len(x)), x])
     signed[~positive] *= -1
@@ -293,12 +362,20 @@ def _signed(x: Floats, positive: Mask) -> tuple[Floats, float]:
 
 
 def _begin(start: Floats | None, step: float, unit: float, size: int) -> Floats:
-    """The first coefficients (size,), in steps and in the unit of rows."""
+    """Starting coefficients (size,), in steps and in the unit of the rows."""
     return np.zeros(size) if start is None else start / step / unit
 
 
 class _Run:
-    """Coefficients under way, and the best of them."""
+    """State of a run, and the best coefficients so far.
+
+    Parameters
+    ----------
+    signed : (n, p + 1) float
+        Rows y (1, x).
+    begin : (p + 1,) float
+        Coefficients at the start.
+    """
 
     def __init__(self, signed: Floats, begin: Floats) -> None:
         self.signed = signed
@@ -309,7 +386,7 @@ class _Run:
         self.number = self.kept = 1
 
     def visit(self, rows: Floats) -> int:
-        """One pass over rows in their order: the number of moves."""
+        """Visit rows in their order; return the number of updates."""
         at = 0
         moves = 0
         piece = PIECES[0]
@@ -324,7 +401,7 @@ class _Run:
                 piece = min(2 * piece, PIECES[1])
                 continue
             self.right += first
-            # Runs of no row have no record to beat, and yet any coefficients are better than none.
+            # If the pocket is empty, any coefficients enter, even after a run of length zero.
             if n <= COUNTED or self.right > self.longest or self.fewest == n:
                 self.keep()
             self.coef = coef = coef + rows[at + first]
@@ -335,9 +412,9 @@ class _Run:
         return moves
 
     def keep(self) -> int:
-        """Errors of the coefficients, which go into the pocket if they are some and none have had so few."""
+        """Count the errors of the coefficients, and store them in the pocket if there are fewer."""
         values = self.signed @ self.coef
-        # A row on the plane moves it, though the rule calls it of the first class and is right if it is.
+        # A row on the plane causes an update, but it is an error for the positive class only.
         errors = int((values < 0).sum()) + int((values[self.signed[:, 0] > 0] == 0).sum())
         if errors < self.fewest and self.coef.any():
             self.pocket = self.coef
@@ -347,32 +424,32 @@ class _Run:
         return errors
 
     def loss(self) -> float:
-        """Rosenblatt's criterion: what the values of rows on the wrong side lack to zero, summed."""
+        """Perceptron criterion: sum of -y z'b over the rows on the wrong side."""
         return float(np.maximum(-(self.signed @ self.coef), 0.0).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerceptronFit:
-    """A perceptron for two classes, or one for each of more against the rest.
+    """Perceptron for two classes, or one plane for each of several classes against the rest.
 
-    The rule makes no use of the prior (K,), the class proportions.
+    The rule does not use the prior (K,), the class proportions.
 
     Attributes
     ----------
-    passes : tuple of int, by plane
-        After which each would have been stopped.
+    passes : tuple of int
+        Maximum number of passes of each plane.
     coef : (p + 1, P) float
-        By plane, the intercepts first.
+        Coefficients of each plane, intercepts first.
     planes : (P, 7) float
-        By plane: whether the classes can be separated, whether the rule converged, passes, moves, errors,
-        margin, and the bound on the moves to the power of -1/2 (from zero the largest margin of all relative
-        to the longest row, m/R), zero where there is none.
-    history, losses : (., 4) float, (.,) float
-        Plane, pass, moves, errors; and Rosenblatt's criterion at the end of each pass.
+        For each plane: whether the classes are separable, whether the rule converged, passes, updates,
+        errors, margin, and the bound on the number of updates to the power of -1/2 (m/R if starting at
+        zero, with m the largest margin), zero if there is no bound.
+    history, losses : (h, 4) float, (h,) float
+        Plane, pass, updates and errors; and the perceptron criterion at the end of each pass.
     start : (p + 1, P) float or None
-        Coefficients at the beginning; None for zeros.
-    kept : tuple of int, by plane
-        The pass that found the plane kept; empty of a fit from a file, which does not say.
+        Starting coefficients; None for zeros.
+    kept : tuple of int
+        Pass in which each stored plane was found; empty for a fit that was read from a file.
     """
 
     moments: ClassMoments
@@ -407,11 +484,11 @@ class PerceptronFit:
             raise InvalidStateError("its start is out of reach of its steps")
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """The side of the plane, or the class whose plane is farthest below the row."""
+        """Assign a row by the side of the plane, or to the class whose plane has the largest value."""
         return plane_rule(np.zeros(len(self.coef) - 1), self.coef[1:], self.coef[0])
 
     def of_classes(self, keep: Codes) -> PerceptronFit:
-        """The options of some classes (C,), two or more; of two there is one plane."""
+        """Options for two or more of the classes (C,); two classes have one plane."""
         passes = self.passes
         start = self.start
         if len(passes) > 1:
@@ -420,12 +497,25 @@ class PerceptronFit:
         return replace(self, passes=passes, start=start)
 
     def refit(self, x: Floats, codes: Codes) -> PerceptronFit:
-        """The same rule run over other rows, without a certificate."""
+        """Run the rule on other rows, without checking separability."""
         runs = _runs(x, codes, self.moments.n_classes, self.step, self.passes, self.seed, self.start)
         return replace(self, coef=np.column_stack([run.coef for run in runs]))
 
     def left_out(self, x: Floats, codes: Codes, seen: Callable[[], object] = lambda: None) -> Floats:
-        """Scores (n, K) of the rows of the fit, each under the same rule run over the others."""
+        """Scores (n, K) of the rows of the fit, each from the rule without the row.
+
+        Parameters
+        ----------
+        x : (n, p) float
+        codes : (n,) int
+            Class of each row.
+        seen : callable, optional
+            Called after each pass.
+
+        Returns
+        -------
+        (n, K) float
+        """
         scores = np.zeros((len(x), self.moments.n_classes))
         starts = _starts(self.start, len(self.passes))
         planes = zip(positive_rows(codes, self.moments.n_classes), self.passes, starts, strict=True)
@@ -450,10 +540,28 @@ def fit_perceptron(
     seed: int | None,
     start: Floats | None = None,
 ) -> PerceptronFit:
-    """Rosenblatt's rule for two classes, or for each of more against the rest.
+    """Fit a perceptron for two classes, or one plane for each of several classes against the rest.
 
-    Options are those of `perceptron`, with `PASSES` where passes are None, and a start (p + 1, P) for the
-    planes.
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+        Class of each row.
+    moments : ClassMoments
+    prior : (K,) float
+        Class proportions.
+    step : float
+        Factor of the updates.
+    passes : int or None
+        Maximum number of passes; None for `PASSES`.
+    seed : int or None
+        Seed of the order of the rows; None for the order of the table.
+    start : (p + 1, P) float, optional
+        Starting coefficients of each plane, intercepts first.
+
+    Returns
+    -------
+    PerceptronFit
     """
     columns = standard(x).columns
     k = moments.n_classes
@@ -492,6 +600,23 @@ def _runs(
     seed: int | None,
     start: Floats | None,
 ) -> list[Perceptron]:
+    """Run the rule for each plane.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    n_classes : int
+    step : float
+    passes : tuple of int
+        Maximum number of passes of each plane.
+    seed : int or None
+    start : (p + 1, P) float or None
+
+    Returns
+    -------
+    list of Perceptron
+    """
     runs = []
     planes = zip(positive_rows(codes, n_classes), passes, _starts(start, len(passes)), strict=True)
     with Progress(sum(passes), "passes over the rows, at most") as progress:
@@ -505,12 +630,24 @@ def _runs(
 
 
 def _starts(start: Floats | None, planes: int) -> list[Floats | None]:
-    """By plane."""
+    """Starting coefficients of each plane; None for zeros."""
     return [None] * planes if start is None else list(start.T)
 
 
 def _ease(x: Floats, positive: Mask, begin: Floats | None) -> float:
-    """The bound on the moves from coefficients (p + 1,) in steps, by default zeros, to the power of -1/2."""
+    """Bound on the number of updates to the power of -1/2.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    positive : (n,) bool
+    begin : (p + 1,) float or None
+        Starting coefficients in steps; None for zeros.
+
+    Returns
+    -------
+    float
+    """
     signed = np.column_stack([np.ones(len(x)), x])
     unit = float(np.abs(signed).max())
     signed /= unit
@@ -518,5 +655,5 @@ def _ease(x: Floats, positive: Mask, begin: Floats | None) -> float:
     signed[~positive] *= -1
     ease = largest_margin(signed) / longest
     far = 0.0 if begin is None else float(np.linalg.norm(begin / unit)) / longest
-    # (e^-2 + 2 far / e)^(-1/2), which is e where the start is zero.
+    # (e^-2 + 2 far / e)^(-1/2), which is e if the start is zero.
     return ease / float(np.sqrt(1.0 + 2.0 * far * ease))

@@ -1,46 +1,49 @@
-"""Is there a hyperplane between the classes? One certificate for all linear rules.
+"""Linear separability of classes, decided with a certificate that is valid for all linear rules.
 
-Theory (Albert & Anderson, 1984, Biometrika 71, 1-10). Classes are *completely separated* where linear
-functions eta_k of the row exist with eta_y > eta_k for each row of class y and each other class k,
-*quasi-separated* where they exist with >= and are not all equal; else they *overlap*, and only then does
-the multinomial likelihood have a maximum. A linear program decides (Konis, 2007, DPhil thesis, Oxford):
-maximize the sum of all differences eta_y - eta_k over coefficients within [-1, 1], none of them negative.
-Its optimum is zero exactly where the classes overlap, and then its multipliers plus one are weights u of
-the differences, all positive, under which they cancel: sum u (z_y - z_k) = 0. No function can be >= on all
-rows and > on one, for the weighted sum of its differences is zero. The margin, the largest t with eta_y -
-eta_k >= t, tells complete from quasi-separation; one too narrow for the program's tolerance is found as the
-length of the shortest vector in the hull of the differences (`nearest_point`).
+`separation` is used by the perceptron and the maximal margin hyperplane, and by logistic regression if its
+likelihood has no maximum.
 
-Few differences decide. The program starts with the smallest under a guess, as the coefficients at which a
-search ran away, or without one with some rows of each class; and those that its answer violates most are
-added until there is none: then the answer is that of all rows.
+Theory (Albert & Anderson, 1984, Biometrika 71, 1-10). Classes are *completely separated* if linear functions
+eta_k of the row exist with eta_y > eta_k for each row of class y and each other class k. They are
+*quasi-separated* if such functions exist with >= and are not all equal. Otherwise they *overlap*, and only
+then the multinomial likelihood has a maximum. A linear program decides (Konis, 2007, DPhil thesis, Oxford):
+maximize the sum of all differences eta_y - eta_k over coefficients within [-1, 1], subject to nonnegative
+differences. Its optimum is zero if and only if the classes overlap; its multipliers plus one are positive
+weights u of the differences under which they cancel: sum u (z_y - z_k) = 0. A function cannot be >= on all
+rows and > on one, because the weighted sum of its differences is zero. The margin, the largest t with eta_y -
+eta_k >= t, distinguishes complete from quasi-separation. If it is below the tolerance of the program, it is
+computed as the length of the shortest vector in the hull of the differences (`nearest_point`).
 
-A program of hundreds of coefficients can take minutes, where most vertices are degenerate hours. There the
-way in which the likelihood runs away is followed first, which ends with the same certificates; a program is
-solved where that leaves the question open, and is given a limited time.
+Few differences decide. The program starts with the smallest differences at a guess, for example the
+coefficients at which a likelihood search diverged, or otherwise with some rows of each class. The most
+violated differences are added until all are satisfied: then the answer is valid for all rows.
 
-*The way in which a likelihood runs away.* Where classes are separated, wholly or in part, the likelihood
-rises for ever along directions of recession, in which no difference eta_y - eta_k of a row falls; the *level*
-differences, those that are zero in all of them, have a likelihood of their own, and that has a maximum
-(Geyer, 2009, Electronic Journal of Statistics 3, 259-289). Newton's method finds both: the level differences
-settle, the others grow by about one each step. So those that have grown are guessed to be gone, and the
-coefficients are taken to the nearest that leave the others level. A direction found like this is seen to
-separate by the differences of all rows; what was guessed wrongly is put back. Then the search goes on over
-the level ones alone, until
+A program with hundreds of coefficients can take minutes, and hours if most vertices are degenerate. In this
+case the directions in which the likelihood diverges are computed first, which yields the same certificates. A
+program with a time limit is solved only if they leave the question open.
 
-*they overlap*. Let v be a direction in which no level difference falls, g >= 0 its differences, p their
-probabilities, A = sum d d' over the level differences d, and H the information. As each g^2 <= v'Av, the
-score s and the decrement s'H^-1 s have, as in `discrim.core.regression.newton`,
+*Divergence of the likelihood.* If classes are separated, completely or in part, the likelihood increases
+without end along directions of recession, in which no difference eta_y - eta_k of a row decreases. The
+*level* differences, which are zero in all these directions, have their own likelihood, and it has a maximum
+(Geyer, 2009, Electronic Journal of Statistics 3, 259-289). In Newton's method the level differences converge,
+and the others grow by about one in each step. Differences that have grown are therefore assumed to diverge,
+and the coefficients are projected on those that leave the others level. The result is checked with the
+differences of all rows, and wrong assumptions are revised. The search continues with the level differences
+until they are proven to overlap.
+
+*Proof of overlap.* Let v be a direction in which no level difference decreases, g >= 0 its differences, p
+their probabilities, A = sum d d' over the level differences d, and H the information. As each g^2 <= v'Av,
+the score s and the decrement s'H^-1 s satisfy, similar to `discrim.core.regression.newton`,
 
     s'H^-1 s >= (sum p g)^2 / sum p g^2 >= sum p g^2 / max g^2 >= v'Hv / v'Av.
 
-A decrement whose square is below a number c, with H - cA positive on the span of the differences, is thus
-the proof that there is no such v but one that leaves all of them level.
+If the squared decrement is below a number c for which H - cA is positive definite on the span of the
+differences, then every such v leaves all differences level.
 
-*Rows on one scale* suit a program: a linear function has the same sign on every multiple of a row. A row that
-lies 1e12 standard deviations of the others away leaves all of them within the tolerance of a
-program whose columns have unit variance, as if they lay on its plane. The columns are put in units of the
-middle of the rows instead, each row (1, x) is divided by its largest number, and columns are made orthogonal.
+*Scaling of rows.* A linear function has the same sign on every positive multiple of a row. With columns of
+unit variance, one row at a distance of 1e12 standard deviations of the others would leave all others within
+the tolerance of the program. Columns are therefore scaled by the median and the median absolute deviation,
+each row (1, x) is divided by its largest element, and the columns are orthogonalized.
 """
 
 from __future__ import annotations
@@ -61,10 +64,15 @@ from discrim.core.regression.newton import Information
 
 
 class Differences:
-    """The differences eta_y - eta_k (K, n) of rows of class y from each other class k, by linear functions.
+    """Differences eta_y - eta_k (K, n) between the own class y of each row and each other class k.
 
-    The columns (p + 1, n) begin with a row of ones. A class would differ from itself at the places `at`; the
-    others (K, n) are all but these.
+    Parameters
+    ----------
+    columns : (p + 1, n) float
+        The first row is constant.
+    codes : (n,) int
+        Class of each row.
+    n_classes : int
     """
 
     def __init__(self, columns: Floats, codes: Codes, n_classes: int) -> None:
@@ -76,59 +84,67 @@ class Differences:
         self.others[self.at] = False
 
     def gaps(self, coef: Floats) -> Floats:
-        """All differences (K, n), zero for the class itself, at coefficients (p + 1, K)."""
+        """All differences (K, n) at coefficients (p + 1, K); zero for the own class."""
         eta = coef.T @ self.columns
         return np.asarray(eta[self.at] - eta)
 
     def leads(self, coef: Floats) -> Floats:
-        """The same, infinite for the class itself."""
+        """All differences (K, n) at coefficients (p + 1, K); infinite for the own class."""
         gaps = self.gaps(coef)
         gaps[self.at] = np.inf
         return gaps
 
     def wide(self, values: Floats) -> Floats:
-        """Coefficients (p + 1, K) of those (K - 1)(p + 1) of the classes but the first."""
+        """Coefficients (p + 1, K) from a vector of (K - 1)(p + 1); those of the first class are zero."""
         p1 = len(self.columns)
         return np.column_stack([np.zeros(p1), values.reshape(self.n_classes - 1, p1).T])
 
 
 MOST_STEPS = 80
-"""Steps of Newton's method after which the question is left open."""
+"""Maximum number of Newton steps; after it the question is left open."""
 
 SLACK = 1e-7
-"""What a difference may miss zero by, in columns of unit variance and coefficients up to one."""
+"""Deviation of a difference from zero that is tolerated, for unit-variance columns and coefficients up to
+one.
+"""
 
 CLEAR = 1e3 * SLACK
-"""What a difference is lifted by that is no rounding of the program's."""
+"""Increase of a difference that is certainly not a rounding error of the program."""
 
 AHEAD = 5.0
 GROWS = 0.25
-"""Log odds that a difference has won, and what it wins in a step, if it is gone."""
+"""A difference counts as diverging if it exceeds AHEAD log odds and grows by GROWS in a step."""
 
 CERTAIN = 34.0
-"""Log odds beyond which a difference is gone whatever it wins."""
+"""Log odds above which a difference counts as diverging regardless of its growth."""
 
 RIDGE = 1e-11
-"""Share of the mean information that is added to it, without which rounding makes it singular."""
+"""Ridge, relative to the mean of the information's diagonal, that keeps the information nonsingular."""
 
 PROJECTIONS = 12
 REPAIRS = 6
-"""Solutions for the nearest level coefficients, and times that wrong guesses are put back."""
+"""PROJECTIONS is the maximum number of solutions for the nearest level coefficients, REPAIRS of revisions."""
 
 POLISHES = 4
-"""Steps from a proof of overlap to the maximum, each of which squares the distance."""
+"""Number of Newton steps from a proof of overlap to the maximum; each squares the distance."""
 
 PIECE = 2**18
 FEWEST = 256
-"""Numbers worked on at once, and fewest rows: a product of fewer costs what writing its result does."""
+"""Number of elements that are processed at once (PIECE), and minimum number of rows of a chunk (FEWEST)."""
 
 
 class Recession(NamedTuple):
-    """Where a likelihood runs to: a direction (p + 1, K) up to one in size, zeros where there is none.
+    """Direction in which a likelihood diverges.
 
-    In the direction no difference falls, and those (K, n) that are level stay so. Where these have been
-    proven to overlap, so that no other direction raises any of them, the shares (K, n) are weights of theirs,
-    all positive, under which they cancel.
+    Attributes
+    ----------
+    coef : (p + 1, K) float
+        Direction with entries up to one; zeros if the likelihood does not diverge. No difference decreases.
+    level : (K, n) bool
+        Differences that are constant along the direction.
+    shares : (K, n) float or None
+        Positive weights of the level differences under which they cancel, if these were proven to overlap:
+        no other direction increases any of them.
     """
 
     coef: Floats
@@ -139,9 +155,20 @@ class Recession(NamedTuple):
 def recede(
     columns: Floats, codes: Codes, n_classes: int, progress: Callable[[], object] = lambda: None
 ) -> Recession:
-    """Where the likelihood runs to from coefficients of zero, reporting progress after each step.
+    """Compute the direction in which the likelihood diverges, starting from zero coefficients.
 
-    The columns (p + 1, n) are a row of ones over columns of mean zero and unit variance.
+    Parameters
+    ----------
+    columns : (p + 1, n) float
+        A constant row and columns of mean zero and unit variance.
+    codes : (n,) int
+    n_classes : int
+    progress : callable, optional
+        Called in each step.
+
+    Returns
+    -------
+    Recession
     """
     rows = _Runaway(columns, codes, n_classes)
     level = rows.others.copy()
@@ -179,19 +206,19 @@ def recede(
 
 
 class _Runaway(Differences):
-    """Sums over the differences, by the coefficients of all classes but the first."""
+    """Likelihood of the level differences, as a function of the coefficients without the first class."""
 
     def __init__(self, columns: Floats, codes: Codes, n_classes: int) -> None:
         super().__init__(columns, codes, n_classes)
         self.shape = len(columns), n_classes
 
     def sweep(self, coef: Floats, level: Mask) -> tuple[float, Floats, Floats]:
-        """Log-likelihood of the level differences alone, score (p + 1, K - 1) and information."""
+        """Log-likelihood of the level differences, score (p + 1, K - 1) and information."""
         llf, shares, score = self._shares(coef, level)
         return llf, score, self._curvature(shares)
 
     def _shares(self, coef: Floats, level: Mask) -> tuple[float, Floats, Floats]:
-        """Log-likelihood, probabilities (K, n) and score."""
+        """Log-likelihood, probabilities (K, n) and score (p + 1, K - 1)."""
         lead = np.where(level, -self.gaps(coef), -np.inf)
         lead[self.at] = 0.0
         peak = lead.max(axis=0)
@@ -199,12 +226,12 @@ class _Runaway(Differences):
         total = shares.sum(axis=0)
         shares /= total
         residual = -shares
-        # A residual that is all but zero is the sum of the others' shares, without what cancels in one less.
+        # A small residual is the sum of the other probabilities, which avoids cancellation.
         residual[self.at] = np.where(level, shares, 0.0).sum(axis=0)
         return float(-(peak + np.log(total)).sum()), shares, self.columns @ residual[1:].T
 
     def cancelling(self, coef: Floats, level: Mask) -> Floats:
-        """Weights of level differences that cancel: the probabilities at the maximum, from close to it."""
+        """Weights (K, n) of the level differences that cancel: the probabilities at the maximum."""
         for _ in range(POLISHES):
             shares, score = self._shares(coef, level)[1:]
             coef = coef + self.solved(self._curvature(shares), score)
@@ -213,7 +240,7 @@ class _Runaway(Differences):
         return shares
 
     def _curvature(self, shares: Floats) -> Floats:
-        """Sum of (diag(p) - pp') x zz' over the rows, without the first class."""
+        """Information of the coefficients without the first class, from probabilities (K, n)."""
         p1 = len(self.columns)
         q = self.n_classes - 1
         piece = max(PIECE // (q * p1), FEWEST)
@@ -221,7 +248,7 @@ class _Runaway(Differences):
         for at in slices(len(self.codes), piece):
             z = self.columns[:, at]
             p = shares[:, at]
-            # p(1 - p) without what cancels where p is all but one.
+            # p(1 - p) without cancellation for p close to one.
             less = 1 - p
             for sure in np.flatnonzero(p.max(axis=1) > 0.5):
                 others = np.delete(p, sure, axis=0).sum(axis=0)
@@ -231,7 +258,7 @@ class _Runaway(Differences):
         return information.whole()
 
     def gram(self, level: Mask) -> Floats:
-        """Sum of dd' over level differences."""
+        """Sum of dd' over the level differences d."""
         p1, k = self.shape
         out = np.zeros((k, p1, k, p1))
         for a in range(k):
@@ -248,7 +275,7 @@ class _Runaway(Differences):
         return np.ascontiguousarray(out[1:, :, 1:]).reshape(size, size)
 
     def solved(self, information: Floats, score: Floats) -> Floats:
-        """Newton's step (p + 1, K), with a trace of a ridge."""
+        """Newton's step (p + 1, K), with a small ridge."""
         ridge = RIDGE * float(np.trace(information)) / len(information)
         at = np.arange(len(information))
         while True:
@@ -260,10 +287,23 @@ class _Runaway(Differences):
                 ridge *= 10
 
     def overlap(self, information: Floats, decrement: float, level: Mask, *, whole: bool) -> bool:
-        """Whether the decrement proves that the level differences, or the whole of them, overlap."""
+        """Return whether the decrement proves that the level differences overlap.
+
+        Parameters
+        ----------
+        information : (q (p + 1), q (p + 1)) float
+        decrement : float
+        level : (K, n) bool
+        whole : bool
+            Whether the level differences span the whole space.
+
+        Returns
+        -------
+        bool
+        """
         excess = information - 2 * decrement**2 * self.gram(level)
         if not whole:
-            # Off the span of the differences both are zero, to rounding.
+            # Outside the span of the differences both matrices are zero up to rounding.
             at = np.arange(len(excess))
             excess[at, at] += 1e-13 * float(np.trace(information))
         try:
@@ -273,7 +313,19 @@ class _Runaway(Differences):
         return True
 
     def direction(self, coef: Floats, step: Floats, level: Mask) -> Floats | None:
-        """Coefficients up to one that raise some level difference and let none fall; None if none is seen."""
+        """Find a direction that increases some level difference and decreases none.
+
+        Parameters
+        ----------
+        coef, step : (p + 1, K) float
+            Current coefficients and Newton's step.
+        level : (K, n) bool
+
+        Returns
+        -------
+        (p + 1, K) float or None
+            Entries up to one; None if no direction is found.
+        """
         for seen in (coef, step):
             whole = seen / (np.abs(seen).max() or 1.0)
             if self.raises(whole, level, strictly=True):
@@ -299,12 +351,12 @@ class _Runaway(Differences):
         return None
 
     def raises(self, unit: Floats, level: Mask, *, strictly: bool = False) -> bool:
-        """Whether no level difference falls and some rises, or all of them."""
+        """Return whether some level difference increases and none decreases; with `strictly` all increase."""
         gaps = self.gaps(unit)[level]
         return bool(gaps.min() > SLACK if strictly else gaps.min() >= -SLACK and gaps.max() > 1e3 * SLACK)
 
     def nearest_level(self, coef: Floats, square: Floats) -> Floats | None:
-        """The nearest coefficients that leave differences of a Gram matrix level, up to one in size."""
+        """Nearest coefficients under which differences with Gram matrix `square` are zero, scaled to one."""
         size = len(square)
         ridge = 1e-9 * float(np.trace(square)) / size or 1.0
         try:
@@ -324,7 +376,18 @@ class _Runaway(Differences):
         return self.wide(values / largest)
 
     def combined(self, recession: Floats, direction: Floats, level: Mask) -> Floats | None:
-        """A direction and as much of a further one as takes nothing back; None if that is little."""
+        """Add a direction to the current one as far as no earlier increase is lost.
+
+        Parameters
+        ----------
+        recession, direction : (p + 1, K) float
+        level : (K, n) bool
+
+        Returns
+        -------
+        (p + 1, K) float or None
+            None if the sum does not increase a level difference by enough.
+        """
         if not recession.any():
             return direction
         lifted = self.gaps(recession)
@@ -340,13 +403,18 @@ class _Runaway(Differences):
 
 
 COLLINEAR = 1e-10
-"""Relative size at which what a column adds to others is rounding."""
+"""Relative residual norm of a column below which it counts as collinear."""
 
 
 class EvenedRows(NamedTuple):
-    """Rows (1, z) over their sizes (n,), one at least, with z in units of the middle of the rows.
+    """Rows (1, z), divided by their largest elements, in orthonormal coordinates.
 
-    The columns (r, n) are orthonormal ones times sqrt(n) that span those of a constant and the rows.
+    Attributes
+    ----------
+    columns : (r, n) float
+        Orthonormal columns times sqrt(n) that span the constant and the rows.
+    size : (n,) float
+        Divisors of the rows, at least one.
     """
 
     columns: Floats
@@ -354,7 +422,15 @@ class EvenedRows(NamedTuple):
 
 
 def evened_rows(x: Floats) -> EvenedRows:
-    """Rows x (n, p) on one scale.
+    """Scale rows to a common size; see the module docstring.
+
+    Parameters
+    ----------
+    x : (n, p) float
+
+    Returns
+    -------
+    EvenedRows
 
     Examples
     --------
@@ -362,7 +438,7 @@ def evened_rows(x: Floats) -> EvenedRows:
     [1.5, 1.0, 1.0, 999999999997.5]
     """
     n = len(x)
-    # By a sort: NumPy's partition, which np.median calls, ended Python in a thread.
+    # Median by sorting: NumPy's partition, which np.median calls, crashed Python in a thread.
     middle = np.sort(x, axis=0)[[(n - 1) // 2, n // 2]].mean(axis=0)
     gaps = np.abs(x - middle)
     spread = np.sort(gaps, axis=0)[[(n - 1) // 2, n // 2]].mean(axis=0)
@@ -378,38 +454,38 @@ def evened_rows(x: Floats) -> EvenedRows:
 
 
 NO_MARGIN = 1e-13
-"""Margin, relative to the lengths of coefficients and rows, that is rounding."""
+"""Margin, relative to the norms of coefficients and rows, that counts as zero."""
 
 ROWS_A_COEFFICIENT = 10
-"""Rows that the program starts with, and takes in at a time, for each coefficient."""
+"""Number of rows per coefficient with which the program starts, and that are added at a time."""
 
 MANY = 200
-"""Coefficients beyond which a program takes long enough to try something else before."""
+"""Number of coefficients above which another method is tried before a program."""
 
 FEW_SECONDS = 4.0
 SECONDS = 30.0
-"""Limits of one program, before and after something else was tried."""
+"""Time limits of a program: FEW_SECONDS before another method, SECONDS after it."""
 
 GUESSED_A_COEFFICIENT = 4
-"""Differences that it starts with for each coefficient where a guess says which."""
+"""Number of differences per coefficient with which the program starts if there is a guess."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Separation:
-    """The certificate, for columns of mean zero and unit variance.
+    """Certificate of separation or overlap, for columns of mean zero and unit variance.
 
     Attributes
     ----------
     kind : {"complete", "quasi", "overlap"}
     coef : (p + 1, K) float
-        Linear functions that separate, in the coordinates of the rows given; zeros where classes overlap.
+        Separating linear functions in the coordinates of the rows; zeros if classes overlap.
     margin : float
-        Smallest difference eta_y - eta_k of any row, zero unless the separation is complete.
+        Smallest difference eta_y - eta_k of a row; zero unless the separation is complete.
     on_plane : (m,) int
-        Positions of the rows for which every difference is zero.
+        Positions of the rows whose differences are all zero.
     weights : (n, K) float or None
-        Where classes overlap, weights of each row's difference from each other class under which the
-        differences cancel: at least one, zero for the class itself.
+        If classes overlap, weights of the differences of each row from each other class under which the
+        differences cancel: at least one; zero for the own class.
     """
 
     kind: Literal["complete", "quasi", "overlap"]
@@ -426,11 +502,28 @@ def separation(
     guess: Floats | None = None,
     progress: Callable[[], object] = lambda: None,
 ) -> Separation:
-    """Decide between complete separation, quasi-separation and overlap, reporting progress after each step.
+    """Decide between complete separation, quasi-separation and overlap.
 
-    The columns (p + 1, n) are a row of ones over columns of mean zero and unit variance. The program begins
-    with the guess (p + 1, K), linear functions close to some that separate. A NotSupportedError says that it
-    ended without an answer, or found none in its time.
+    Parameters
+    ----------
+    columns : (p + 1, n) float
+        A constant row and columns of mean zero and unit variance.
+    codes : (n,) int
+        Class of each row.
+    n_classes : int
+    guess : (p + 1, K) float, optional
+        Linear functions that nearly separate; the program starts with their smallest differences.
+    progress : callable, optional
+        Called in each step.
+
+    Returns
+    -------
+    Separation
+
+    Raises
+    ------
+    CoreNotSupportedError
+        If the program fails or exceeds its time limit.
 
     Examples
     --------
@@ -462,7 +555,7 @@ def separation(
 
 
 def _by_programs(whole: _Program) -> Separation:
-    """The certificate by linear programming alone."""
+    """Compute the certificate by linear programming."""
     complete = whole.margin()
     if complete is None:
         coef, level, weights = whole.total()
@@ -475,15 +568,27 @@ def _by_programs(whole: _Program) -> Separation:
 
 
 class _OutOfTime(Exception):
-    """A program was not solved in its time."""
+    """A linear program exceeded its time limit."""
 
 
 class _Program(Differences):
-    """The linear programs over the differences of some (row, other class), which grow as they are solved."""
+    """Linear programs over a growing subset of the differences.
+
+    Parameters
+    ----------
+    columns : (p + 1, n) float
+    codes : (n,) int
+    n_classes : int
+    guess : (p + 1, K) float or None
+        Its smallest differences are used first.
+    seconds : float
+        Time limit of one program.
+    """
 
     def __init__(
         self, columns: Floats, codes: Codes, n_classes: int, guess: Floats | None, seconds: float
     ) -> None:
+        """Choose the first differences; see the class for the parameters."""
         super().__init__(columns, codes, n_classes)
         self.seconds = seconds
         self.size = len(columns) * (n_classes - 1)
@@ -502,7 +607,7 @@ class _Program(Differences):
 
     @property
     def differences(self) -> Floats:
-        """Those eta_y - eta_k that are used, by the coefficients, (m, (K - 1)(p + 1)); class 0 has none."""
+        """Differences eta_y - eta_k in use, as functions of the coefficients: (m, (K - 1)(p + 1))."""
         if self._differences is None:
             others, rows = np.nonzero(self.used)
             line = np.zeros((len(rows), self.n_classes, len(self.columns)))
@@ -516,7 +621,7 @@ class _Program(Differences):
         return self.wide(chosen[: self.size])
 
     def _take_in(self, gaps: Floats, least: float) -> bool:
-        """Use the differences farthest below a bound, too; whether there was one."""
+        """Add differences below `least` to those in use, the smallest first; return whether any was added."""
         low = np.where(self.used | ~self.others, np.inf, gaps)
         worst = np.flatnonzero(low.ravel() < least)
         if not len(worst):
@@ -529,11 +634,11 @@ class _Program(Differences):
         return True
 
     def least(self, coef: Floats) -> float:
-        """The smallest difference of a row's own class from another."""
+        """Smallest difference between the own class of a row and another class."""
         return float(self.leads(coef).min())
 
     def margin(self) -> tuple[Floats, float] | None:
-        """Coefficients of the largest margin over all rows, and it; None where it is zero."""
+        """Coefficients with the largest margin over all rows, and the margin; None if it is zero."""
         while True:
             wide = np.hstack([self.differences, np.full((len(self.differences), 1), -1.0)])
             cost = np.zeros(self.size + 1)
@@ -548,7 +653,7 @@ class _Program(Differences):
                 return (coef, least) if least > 0 else None
 
     def narrow_margin(self) -> tuple[Floats, float] | None:
-        """The same where a margin hides below the program's slack: along the shortest of the differences."""
+        """Coefficients and margin from the shortest vector in the hull, for a margin below the tolerance."""
 
         def lowest(chosen: Floats) -> tuple[tuple[int, int], Floats]:
             leads = self.leads(self._coef(chosen))
@@ -567,11 +672,20 @@ class _Program(Differences):
         return (coef, least) if least > NO_MARGIN * size else None
 
     def total(self) -> tuple[Floats, Mask, Floats | None]:
-        """Coefficients under which as many differences as can be are positive, and which are not.
+        """Coefficients under which a maximal set of differences is positive.
 
-        Or zeros, all of them, and the weights. What one program leaves at zero another may lift, and the sum
-        of the two lifts both. Beside others that it lifts clearly, what it lifts by little more than its
-        slack is a rounding of columns that are nearly collinear.
+        Programs are repeated and their solutions added, because one may increase differences that another
+        leaves at zero. If some differences increase clearly, small increases of others are rounding errors
+        due to nearly collinear columns.
+
+        Returns
+        -------
+        coef : (p + 1, K) float
+            Zeros if no difference can be positive.
+        level : (K, n) bool
+            Differences that are zero.
+        weights : (n, K) float or None
+            Weights under which the differences cancel, if all are zero.
         """
         level = self.others.copy()
         whole = np.zeros((len(self.columns), self.n_classes))
@@ -591,7 +705,7 @@ class _Program(Differences):
         return whole, level, weights.T
 
     def _lift(self, level: Mask) -> tuple[Floats, Floats]:
-        """Coefficients of the largest sum of some differences (K, n), and the multipliers of the program."""
+        """Coefficients that maximize the sum of the level differences, and the multipliers."""
         share = -level.astype(np.float64)
         share[self.at] += level.sum(axis=0)
         cost = -(share @ self.columns.T)[1:].ravel()
@@ -605,12 +719,26 @@ class _Program(Differences):
 def _solve(
     cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]], seconds: float
 ) -> tuple[Floats, Floats]:
-    """Minimize cost'b within bounds with rows b >= 0: b, and the multipliers of the rows."""
+    """Minimize cost'b within bounds, subject to rows b >= 0.
+
+    Parameters
+    ----------
+    cost : (m,) float
+    rows : (r, m) float
+    bounds : list of (float, float or None)
+    seconds : float
+        Time limit.
+
+    Returns
+    -------
+    b : (m,) float
+    multipliers : (r,) float
+    """
     zeros = np.zeros(len(rows))
     options = {"time_limit": seconds}
 
-    # In this thread: the solver's scheduler is not safe where several threads have called it. An interrupt is
-    # heard when the program ends.
+    # In this thread: the solver's scheduler is not safe after calls from several threads. An interrupt is
+    # handled when the program ends.
     answer = linprog(cost, A_ub=-rows, b_ub=zeros, bounds=bounds, method="highs", options=options)
     if answer.status == 1:
         raise _OutOfTime
@@ -620,17 +748,22 @@ def _solve(
 
 
 class ProgramRows(NamedTuple):
-    """Rows in coordinates that suit the program: ones over orthonormal columns times sqrt(n), (r + 1, n).
+    """Rows in coordinates that suit the linear program.
 
-    From slopes of these `to_unit` (p, r) leads to slopes of columns of unit variance.
+    Attributes
+    ----------
+    columns : (r + 1, n) float
+        A constant row and orthonormal columns times sqrt(n).
+    to_unit : (p, r) float
+        Maps slopes of the coordinates to slopes of columns of unit variance.
     """
 
     columns: Floats
     to_unit: Floats
 
     def to_data(self, x: Floats) -> Floats:
-        """Matrix (p + 1, r + 1) from coefficients of the columns to those of the rows x (n, p)."""
-        # Powers of two take no digit, and keep squares of rows in any units from overflow.
+        """Matrix (p + 1, r + 1) that maps coefficients to coefficients of the rows x (n, p)."""
+        # Scaling by powers of two is exact and prevents overflow of squares.
         unit = np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0))[1] - 1)
         middle = unit * (x / unit).mean(axis=0)
         sd = unit * (x / unit).std(axis=0)
@@ -643,13 +776,13 @@ class ProgramRows(NamedTuple):
 
 
 def standard(x: Floats) -> ProgramRows:
-    """Coordinates of mean zero and unit variance, collinear and constant columns left out, of rows (n, p)."""
+    """Coordinates of rows (n, p) with mean zero and unit variance, without collinear and constant columns."""
     n, p = x.shape
     centred = x - x.mean(axis=0)
     farthest = np.abs(centred).max(axis=0)
-    # What is left of a constant column is the rounding of its mean.
+    # A centred constant column contains only the rounding error of its mean.
     used = np.flatnonzero(farthest > 1e-14 * np.abs(x).max(axis=0))
-    # In units of the farthest row no square under- or overflows.
+    # Divide by the largest absolute value to avoid underflow and overflow of squares.
     z = centred[:, used] / farthest[used]
     z /= np.sqrt((z**2).mean(axis=0))
     q, r, order = qr(z, mode="economic", pivoting=True)
