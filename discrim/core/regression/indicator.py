@@ -1,4 +1,7 @@
-"""Least squares of the indicators of K classes on p columns, from class moments.
+"""Regression of class indicators on the columns, and flexible discriminant analysis, from class moments.
+
+The verbs for linear regression of indicators and for flexible discriminant analysis call `fit_indicator` and
+`fit_flexible`.
 
 Theory (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, sec. 4.2). Let y_k
 be 1 in class k and 0 elsewhere, m the mean of all rows, n_k and m_k the count and mean of class k, W the
@@ -13,28 +16,27 @@ the coefficients and the residual sums of squares of all N rows, and no product 
 Its rows differ in size by as much as classes are apart, so QR takes them the longest first and pivots the
 columns, which keeps each row's own digits (Cox & Higham, 1998, BIT 38, 34-50).
 
-*Leaving a row out* with leverage h changes its fitted values f to y - (y - f) / (1 - w h), where w of its
-weight goes.
+*Leaving out* weight w of a row with leverage h changes its fitted values f to y - (y - f) / (1 - w h).
 
 *Optimal scoring* (Hastie, Tibshirani & Buja, 1994, JASA 89, 1255-1270). Scores of the classes that the
 columns predict best, of mean square one over the rows, are sqrt(N/n_k) u_k with u a right singular vector
 of Q'C diag(n)^-1/2, whose singular value r is a canonical correlation. The regression on such a score,
 divided by sqrt(r^2 (1 - r^2)), is a discriminant variable with unit variance (divisor N) within classes.
 
-*Any other regression* in the place of least squares gives a flexible discriminant analysis (Hastie,
-Tibshirani & Buja, 1994). Start from any K - 1 scores, mutually uncorrelated, in the columns of T0 (K, K-1);
-with Y the scores of the rows' classes and F what the regression fits to them, the optimal scores are T0 v
-with v the eigenvectors of Y'F/N, which for least squares is symmetric (its symmetric part is taken of
-others). An eigenvalue l is the squared canonical correlation, and 1 - l the average squared residual. The
+*Any other regression* instead of least squares results in a flexible discriminant analysis (Hastie,
+Tibshirani & Buja, 1994). Start from any K - 1 uncorrelated scores in the columns of T0 (K, K-1). With Y the
+scores of the rows' classes and F the fitted values of the regression of Y, the optimal scores are T0 v with v
+the eigenvectors of Y'F/N, which is symmetric for least squares (for other regressions its symmetric part is
+used). An eigenvalue l is the squared canonical correlation, and 1 - l the average squared residual. The
 variates
 
     F v / sqrt(l (1 - l))
 
-are those of LDA where the regression is least squares: then the covariance within classes is one, with
-divisor N. Rows go to the class whose mean of the variates is nearest, less twice the log of the prior
-(Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, sec. 12.5). For least squares
-and others that keep the mean the means are T0 v sqrt(l / (1 - l)); an engine without a constant shifts all
-variates, which moves their means along.
+equal the discriminants of LDA for least squares, with unit covariance within classes, divisor N. Rows are
+assigned to the class with the smallest squared distance from the class mean of the variates minus twice the
+log of the prior (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, sec. 12.5). For
+least squares and other regressions that preserve the mean the class means are T0 v sqrt(l / (1 - l)); an
+engine without an intercept shifts all variates and their means alike.
 """
 
 from __future__ import annotations
@@ -58,9 +60,14 @@ from discrim.core.rules.rules import LinearRule
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Coefficients and their standard errors (K, p + 1), of the constant first, in the units of the data.
+    """Coefficients of the regressions and their standard errors, in units of the data.
 
-    Errors are missing where df, N - p - 1, is not positive.
+    Attributes
+    ----------
+    coef, se : (K, p + 1) float
+        Intercepts first. Standard errors are NaN unless `df` is positive.
+    df : float
+        Residual degrees of freedom, N - p - 1.
     """
 
     coef: Floats
@@ -70,10 +77,18 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scoring:
-    """Optimal scores (K, r) of the classes, uncorrelated, of mean zero and mean square one over the rows.
+    """Optimal scores of the classes and their regression on the columns.
 
-    The regression of the scores on the columns has coefficients (p, r) in the units of the data, falling
-    canonical correlations (r,), and average squared residuals (r,), 1 - correlation^2.
+    Attributes
+    ----------
+    scores : (K, r) float
+        Uncorrelated, with mean zero and mean square one over the rows.
+    coef : (p, r) float
+        Coefficients in units of the data.
+    correlations : (r,) float
+        Canonical correlations, decreasing.
+    residuals : (r,) float
+        Average squared residuals, 1 - correlation^2.
     """
 
     scores: Floats
@@ -84,18 +99,22 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndicatorFit:
-    """The numbers of a regression of class indicators, in coordinates z = (x - origin) * scale.
+    """Estimates of a regression of class indicators, in coordinates z = (x - origin) * scale.
 
     Attributes
     ----------
+    moments : ClassMoments
     prior : (K,) float
         Class proportions.
+    origin : (p,) float
+        Overall mean of the rows, rounded.
     centre : (p,) float
-        What the rounding of the origin (p,) leaves of the mean of all rows, in z.
+        Overall mean minus the origin, in z.
+    coef : (p, K) float
     inverse : (p, p) float
-        Its product with its transpose is the inverse of the total scatter.
+        The product of this matrix with its transpose is the inverse of the total scatter.
     explained : (p, K) float
-        Q'C: the columns' sums of squares are those that the regressions explain.
+        Q'C; the sums of squares of its columns are explained by the regressions.
     basis : (K + p, p) float
         Q, an orthonormal basis of the columns of the table.
     """
@@ -114,15 +133,15 @@ class IndicatorFit:
 
     @property
     def residual_df(self) -> float:
-        """N - p - 1."""
+        """Residual degrees of freedom, N - p - 1."""
         return self.moments.total - self.moments.n_columns - 1
 
     def residuals(self) -> Floats:
-        """C - QQ'C (K + p, K): the sums of squares of its columns are the residual ones."""
+        """Residuals C - QQ'C (K + p, K), whose columns have the residual sums of squares."""
         counts = self.moments.counts
         residuals = -self.basis @ self.explained
         residuals[: len(counts)] += np.sqrt(counts)[:, None] * (np.eye(len(counts)) - self.prior)
-        # What rounding left of the columns' span in the residuals is of the size of small residuals.
+        # Project again: the rounding error in the span of the columns may be as large as small residuals.
         residuals -= self.basis @ (self.basis.T @ residuals)
         return np.asarray(residuals)
 
@@ -131,21 +150,21 @@ class IndicatorFit:
         return column_squares(self.residuals())
 
     def explained_squares(self) -> Floats:
-        """Sum of squares (K,) that the columns explain of each indicator."""
+        """Explained sum of squares (K,) of each indicator."""
         return column_squares(self.explained)
 
     def fitted_exactly(self) -> NDArray[np.bool_]:
-        """Whether what is left of each indicator (K,) is rounding, whose errors and tests mean nothing."""
+        """Whether the residuals of each indicator (K,) are rounding errors, which have no valid tests."""
         left = self.residual_squares()
         explained = self.explained_squares()
         return np.asarray(left <= (10 * max(self.basis.shape) * EPS) ** 2 * explained)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """Fitted values; a row belongs to the class of the largest."""
+        """Rule whose scores are the fitted values."""
         return LinearRule(self.origin, self.moments.scale, self.coef, self.prior - self.centre @ self.coef)
 
     def functions(self) -> tuple[Floats, Floats]:
-        """Coefficients (p, K) and constants (K,) in the units of the data."""
+        """Coefficients (p, K) and intercepts (K,) in units of the data."""
         scale = self.moments.scale
         mean = self.origin * scale + self.centre
         return self.coef * scale[:, None], self.prior - mean @ self.coef
@@ -162,12 +181,12 @@ class IndicatorFit:
         return Estimates(np.column_stack([constants, coef.T]), sigma[:, None] * errors, df)
 
     def leverages(self, x: Floats) -> Floats:
-        """Leverage (m,) of rows (m, p) of weight one: the diagonal of the hat matrix."""
+        """Leverages (m,) of rows (m, p) of weight one."""
         z = standard_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
         return np.asarray(1 / self.moments.total + column_squares(self.inverse.T @ z))
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Fitted values of rows under the fit without each of them; missing where that has cost digits."""
+        """Function that computes leave-one-out fitted values; NaN for a leverage too close to one."""
         rule = self.rule(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -181,13 +200,13 @@ class IndicatorFit:
         return scores
 
     def refit(self, moments: ClassMoments) -> IndicatorFit | None:
-        """The same of other moments; None where the columns are collinear over these rows."""
+        """Refit to other moments; None if the columns are collinear over these rows."""
         if moments.rows.sum() <= moments.n_columns or dependencies(moments.as_one()):
             return None
         return fit_indicator(moments)
 
     def scoring(self) -> Scoring:
-        """Optimal scores, and their regressions; the signs are those of the discriminants of LDA."""
+        """Optimal scores and their regressions, with the same signs as the discriminants of LDA."""
         total = self.moments.total
         counts = self.moments.counts
         roots = np.sqrt(np.where(counts > 0, counts, np.inf))
@@ -196,7 +215,7 @@ class IndicatorFit:
         rank = int((lengths[:most] > 10 * max(self.coef.shape) * EPS).sum())
         turned = right[:rank].T / roots[:, None]
         left = self.residuals()
-        # Correlations near one differ by less than their rounding, what is left of the scores does not.
+        # Correlations near one differ by less than rounding; their residuals separate the scores.
         near = int((lengths[:rank] ** 2 > 0.5).sum())
         if near > 1:
             turned[:, :near] = turned[:, :near] @ svd(left @ turned[:, :near])[2][::-1].T
@@ -209,7 +228,7 @@ class IndicatorFit:
 
 
 def fit_indicator(moments: ClassMoments) -> IndicatorFit:
-    """Fit from pooled moments whose columns are not collinear over all rows.
+    """Fit the regressions to pooled moments whose columns are not collinear.
 
     Examples
     --------
@@ -233,7 +252,7 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     turned, triangle, pivots = qr(table[order], mode="economic", pivoting=True, check_finite=False)
     basis = np.empty_like(turned)
     basis[order] = turned
-    # C has sqrt(n) on its diagonal, less a product with sqrt(n), to which Q is orthogonal but for rounding.
+    # C is diag(sqrt(n)) minus a product with sqrt(n), to which Q is orthogonal up to rounding.
     explained = basis[: len(counts)].T * heights[:, 0]
     explained -= np.outer(explained.sum(axis=1), shares)
     inverse = np.empty_like(triangle)
@@ -254,7 +273,7 @@ def indicator_of_moments(moments: ClassMoments, prior: Floats) -> IndicatorFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariateRule:
-    """Scores that are linear in variates, themselves any function of the rows, from (m, p) to (m, r)."""
+    """Scores that are linear in variates (m, r), which are any function of rows (m, p)."""
 
     variates: Callable[[Floats], Floats]
     linear: LinearRule
@@ -266,18 +285,21 @@ class VariateRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlexibleFit:
-    """The numbers of a flexible discriminant analysis.
+    """Estimates of a flexible discriminant analysis.
 
     Attributes
     ----------
+    moments : ClassMoments
+    prior : (K,) float
+    estimated_prior : bool
     regress : callable
-        From rows (m, p) to fitted values (m, K - 1) of the starting scores.
+        Maps rows (m, p) to fitted values (m, K - 1) of the starting scores.
     turn : (K - 1, r) float
-        From these to variates.
+        Maps the fitted values to variates.
     values : (r,) float
-        Squared canonical correlations of the axes kept.
+        Squared canonical correlations of the retained axes.
     every_value : (K - 1,) float
-        Those of all axes.
+        Squared canonical correlations of all axes.
     scores : (K, r) float
         Optimal scores.
     centroids : (K, r) float
@@ -297,11 +319,11 @@ class FlexibleFit:
     has_distances = False
 
     def tied_axes(self) -> tuple[int, int] | None:
-        """Return the axes of equal eigenvalues that are separated by the number of axes kept."""
+        """Return the tied axes of which only some are retained."""
         return tied_axes(self.every_value, len(self.values))
 
     def variates(self, x: Floats) -> Floats:
-        """Variates (m, r) of rows (m, p); of a row with a missing value, missing."""
+        """Variates (m, r) of rows (m, p); NaN for a row with a missing value."""
         known = ~np.isnan(x).any(axis=1)
         out = np.full((len(x), len(self.values)), np.nan)
         if known.any():
@@ -309,14 +331,14 @@ class FlexibleFit:
         return out
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> VariateRule:
-        """The nearest centroid under a prior (K,)."""
+        """Nearest-centroid rule in the space of the variates, under a prior (K,)."""
         r = len(self.values)
         means = Means(self.centroids, np.zeros_like(self.centroids), np.ones(r), np.array, np.array)
         return VariateRule(self.variates, nearest_mean_rule(means, np.zeros(r), log_prior))
 
 
 def starting_scores(counts: Floats) -> Floats:
-    """Scores (K, K - 1) of classes of so many rows (K,): mean zero, mean square one, uncorrelated."""
+    """Uncorrelated scores (K, K - 1) with mean zero and mean square one for class counts (K,)."""
     roots = np.sqrt(counts / counts.sum())
     basis = np.linalg.qr(np.column_stack([roots, np.eye(len(counts))[:, 1:]]))[0]
     return np.asarray(basis[:, 1:] / roots[:, None])
@@ -331,9 +353,23 @@ def fit_flexible(
     ncomp: int | None = None,
     estimated_prior: bool = True,
 ) -> FlexibleFit:
-    """Fit from a regression of the starting scores, and sums (K, K - 1) of its fitted values by class.
+    """Fit from a regression of the starting scores.
 
-    Of the axes the first `ncomp` are kept.
+    Parameters
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    regress : callable
+        Maps rows (m, p) to fitted values (m, K - 1) of the starting scores.
+    sums : (K, K - 1) float
+        Sums of the fitted values by class.
+    ncomp : int, optional
+        Maximum number of axes.
+    estimated_prior : bool
+
+    Returns
+    -------
+    FlexibleFit
     """
     start = starting_scores(moments.counts)
     product = start.T @ sums / moments.counts.sum()

@@ -1,13 +1,15 @@
-"""The numbers of a penalized logistic regression, and the pure functions that fit them.
+"""Penalized logistic regression (ridge, lasso, elastic net): estimates and the functions that fit them.
 
-Minimized is, as by glmnet (Friedman, Hastie & Tibshirani, 2010, Journal of Statistical Software 33(1)),
+`logistic` with a penalty uses `penalized_path` for paths of strengths and `fit_at` for a single one. The
+objective is glmnet's (Friedman, Hastie & Tibshirani, 2010, Journal of Statistical Software 33(1)),
 
     -1/N sum_i w_i log P(y_i | x_i) + lambda ((1 - a)/2 |b|^2 + a |b|_1),
 
-w the weights, N their sum, b the coefficients of columns over their standard deviations (divisor N), all but
-the constants. Of two classes b are the log odds of the second against the first; of more each class has its
-own (the symmetric parametrization): the penalty leaves nothing undetermined but the constants, which are made
-to sum to zero, and by the lasso, of an even number of classes, see `_centred`.
+with weights w, N their sum, and b the coefficients of the standardized columns (divisor N), without the
+intercepts. For two classes b refers to the log odds of the second class against the first; for more classes
+each class has coefficients (the symmetric parametrization). The penalty then determines all coefficients
+except a common constant of the intercepts, which are made to sum to zero, and, for the lasso with an even
+number of classes, the choice in `_centred`.
 """
 
 from __future__ import annotations
@@ -27,22 +29,24 @@ from discrim.core.regression.proximal_newton import Ended, Likelihood, ProximalN
 from discrim.core.rules.rules import LinearRule
 
 PATH_TOLERANCE = 1e-5
-"""Violation of the conditions, in units of lambda, at which a search along a path ends."""
+"""Violation of the optimality conditions, in units of lambda, at which a search along a path ends."""
 
 ON_THE_WAY = 1e-2
-"""The same on the way to a strength that is given."""
+"""Violation at which a search at an intermediate strength ends."""
 
 STEP = 0.4
-"""Ratio of two strengths on the way to one that is given."""
+"""Ratio of successive intermediate strengths."""
 
 EXPLAINED = 0.999
 GAINED = 1e-5
 LATELY = 5
-"""Share of the deviance at which a path of our own ends, or the gain of the last strengths, as glmnet's."""
+"""A path ends if the explained proportion of the deviance exceeds EXPLAINED, or if it increased by less than
+the proportion GAINED over the last LATELY strengths, with the values of glmnet.
+"""
 
 
 class StandardColumns(NamedTuple):
-    """Coordinates of columns (p,) of mean zero and variance one: ((x - centre) scale - mean) / sd."""
+    """Standardization of columns (p,): ((x - centre) scale - mean) / sd."""
 
     centre: Floats
     mean: Floats
@@ -51,7 +55,7 @@ class StandardColumns(NamedTuple):
 
     @classmethod
     def of(cls, moments: ClassMoments) -> StandardColumns:
-        """Those of all rows, divisor N."""
+        """Standardize over all rows, divisor N."""
         means = moments.means
         total = moments.total
         anchor = means[int(np.argmax(moments.counts))]
@@ -60,7 +64,7 @@ class StandardColumns(NamedTuple):
         return cls(moments.origin, mean, moments.scale, np.sqrt(squares / total))
 
     def columns(self, x: Floats, out: Floats) -> None:
-        """Write rows (m, p) as columns (p, m)."""
+        """Write rows (m, p) as standardized columns into `out` (p, m)."""
         out[:] = x.T
         out -= self.centre[:, None]
         out *= self.scale[:, None]
@@ -70,11 +74,25 @@ class StandardColumns(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PenalizedFit:
-    """The numbers of a penalized logistic regression, of a strength lambda and an l1_ratio a.
+    """Estimates of a penalized logistic regression.
 
-    Coefficients (C, p + 1) are of standardized columns, the constants first. They are shown against the
-    reference class, on which the fit does not depend. The loss is the mean negative log-likelihood, and the
-    violation that of the conditions of a minimum, in units of lambda.
+    Attributes
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    estimated_prior : bool
+    reference : int
+        Class against which coefficients are reported; the fit does not depend on it.
+    penalty : {"ridge", "lasso", "elastic_net"}
+    strength, l1_ratio : float
+        The values of lambda and a.
+    beta : (C, p + 1) float
+        Coefficients of the standardized columns, intercepts first.
+    loss : float
+        Mean negative log-likelihood.
+    violation : float
+        Largest violation of the optimality conditions, in units of lambda.
+    steps : int
     """
 
     moments: ClassMoments
@@ -92,7 +110,7 @@ class PenalizedFit:
     has_distances = False
 
     def validate(self) -> None:
-        """Raise InvalidStateError if the share of the lasso is not that of the penalty."""
+        """Raise InvalidStateError if the L1 ratio does not match the penalty."""
         share = self.l1_ratio
         is_valid = {"ridge": share == 0, "lasso": share == 1, "elastic_net": 0 < share < 1}
         if not is_valid.get(self.penalty, False) or not self.strength > 0 or self.steps < 0:
@@ -100,56 +118,69 @@ class PenalizedFit:
 
     @property
     def chosen_penalty(self) -> dict[str, float]:
-        """The strength by its name, which rows may choose."""
+        """The strength by name, which may be selected from the rows."""
         return {"strength": self.strength}
 
     @property
     def others(self) -> list[int]:
-        """The classes but the reference."""
+        """Codes of the classes without the reference."""
         return [k for k in range(self.moments.n_classes) if k != self.reference]
 
     def of_classes(self, keep: Codes) -> PenalizedFit:
-        """The options of some classes (C,), searched for from zero; the first replaces a lost reference."""
+        """Options for the classes `keep` (C,); if the reference is dropped, the first class replaces it."""
         return replace(self, reference=int(np.argmax(keep == self.reference)), beta=self.beta[:, :0])
 
     @property
     def by_class(self) -> Floats:
-        """Coefficients (p + 1, K) of standardized columns; of two classes those of the first are zero."""
+        """Coefficients (p + 1, K) of standardized columns; for two classes, zero for the first class."""
         if len(self.beta) == 1:
             return np.column_stack([np.zeros(self.beta.shape[1]), self.beta[0]])
         return self.beta.T
 
     def class_params(self) -> Floats:
-        """Coefficients (p + 1, K) by class in the units of the data, the constants first."""
+        """Coefficients (p + 1, K) by class in units of the data, intercepts first."""
         standard = StandardColumns.of(self.moments)
         beta = self.by_class
         slopes = beta[1:] / standard.sd[:, None]
         in_data = slopes * standard.scale[:, None]
         constants = beta[0] - standard.mean @ slopes - standard.centre @ in_data
         if len(self.beta) > 1:
-            # Nothing but their differences is determined.
+            # Only differences of intercepts are determined.
             constants -= constants.mean()
         return np.vstack([constants, in_data])
 
     def params(self) -> Floats:
-        """Coefficients (p + 1, K - 1) against the reference, in the units of the data."""
+        """Coefficients (p + 1, K - 1) against the reference, in units of the data."""
         whole = self.class_params()
         return np.asarray(whole[:, self.others] - whole[:, [self.reference]])
 
     def nonzero(self) -> int:
-        """Coefficients that are not zero, without the constants."""
+        """Number of nonzero slopes."""
         return int(np.count_nonzero(self.beta[:, 1:]))
 
     def explained(self) -> float:
-        """Share of the deviance of the class proportions that the fit takes away."""
+        """Proportion of the null deviance that the fit explains."""
         return 1 - self.loss / null_loss(self.moments.counts)
 
     def llnull(self) -> float:
-        """Log-likelihood of the class proportions alone."""
+        """Log-likelihood of the model without slopes."""
         return -null_loss(self.moments.counts) * self.moments.total
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """The decision rule under a prior (K,): the constants move by its log odds against the rows' own."""
+        """Return the decision rule under a prior.
+
+        The intercepts are shifted by the log odds of the prior against the class proportions of the rows.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method, convention
+            Not used.
+
+        Returns
+        -------
+        LinearRule
+        """
         standard = StandardColumns.of(self.moments)
         beta = self.by_class
         coef = beta[1:] / standard.sd[:, None]
@@ -158,20 +189,20 @@ class PenalizedFit:
         return LinearRule(standard.centre, standard.scale, coef, intercept)
 
     def at(self, ended: Ended, strength: float) -> PenalizedFit:
-        """The same fit where the search at a strength ended."""
+        """Return the fit with the result of a search at a strength."""
         beta, loss, violation, steps, _ = ended
         beta = _centred(beta, self.l1_ratio)
         return replace(self, strength=strength, beta=beta, loss=loss, violation=violation, steps=steps)
 
 
 def null_loss(counts: Floats) -> float:
-    """Mean negative log-likelihood of the class proportions alone."""
+    """Mean negative log-likelihood of the model without slopes."""
     shares = counts / counts.sum()
     return float(-(shares @ np.log(shares)))
 
 
 def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
-    """The rows that moments are of, standardized and in memory."""
+    """Read the rows of the moments into memory, standardized; rows of weight zero are dropped."""
     standard = StandardColumns.of(moments)
     n = int(moments.rows.sum())
     z = np.empty((moments.n_columns + 1, n))
@@ -195,25 +226,29 @@ def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
 
 
 class _Spanned(NamedTuple):
-    """A likelihood in coordinates of the space that the rows span, and the way there and back.
+    """A likelihood in coordinates of the row space.
 
-    The basis (p, r) is orthonormal, and None where the columns are as they were.
+    Attributes
+    ----------
+    model : Likelihood
+    basis : (p, r) float or None
+        Orthonormal basis; None if the columns are unchanged.
     """
 
     model: Likelihood
     basis: Floats | None
 
     def back(self, beta: Floats) -> Floats:
-        """Coefficients (C, p + 1) of the columns, from those (C, r + 1) in the coordinates."""
+        """Convert coefficients (C, r + 1) of the coordinates to coefficients (C, p + 1) of the columns."""
         return beta if self.basis is None else np.hstack([beta[:, :1], beta[:, 1:] @ self.basis.T])
 
     def into(self, beta: Floats) -> Floats:
-        """The opposite."""
+        """Convert coefficients (C, p + 1) of the columns to coefficients (C, r + 1) of the coordinates."""
         return beta if self.basis is None else np.hstack([beta[:, :1], beta[:, 1:] @ self.basis])
 
 
 def _spanned(model: Likelihood, l1_ratio: float) -> _Spanned:
-    """The rows in coordinates of their space where they are few: a ridge is the same in all rotations."""
+    """Reduce a ridge problem with more columns than rows to the row space; ridge is rotation invariant."""
     if l1_ratio or len(model.z) - 1 <= len(model.codes):
         return _Spanned(model, None)
     basis, rows = qr(model.z[1:], mode="economic", check_finite=False)
@@ -222,7 +257,7 @@ def _spanned(model: Likelihood, l1_ratio: float) -> _Spanned:
 
 
 def strengths_of(model: Likelihood, l1_ratio: float, count: int) -> Floats:
-    """Strengths (L,) from the least that leaves no coefficient, evenly spaced in logarithms, as glmnet's."""
+    """Log-spaced path of `count` strengths, from the smallest without nonzero slopes, following glmnet."""
     top = ProximalNewton(model, l1_ratio, PATH_TOLERANCE, 0).largest()
     least = 1e-4 if len(model.codes) >= len(model.z) - 1 else 1e-2
     return np.asarray(top * least ** np.linspace(0, 1, count))
@@ -238,10 +273,28 @@ def penalized_path(
     like: Sequence[Ended] = (),
     progress: Callable[[float], object] = lambda share: None,
 ) -> list[Ended]:
-    """Where the searches at falling strengths (L,) ended, after `maxiter` steps at most; each is told.
+    """Fit at decreasing strengths with warm starts.
 
-    The path may end where there is next to nothing left to explain. A ridge begins where the last step of the
-    path leads once more, or that of another path of nearly the same rows.
+    A ridge search starts at the extrapolation of the last step of the path, or of the step of a similar path.
+
+    Parameters
+    ----------
+    model : Likelihood
+    l1_ratio : float
+    strengths : (L,) float
+        Decreasing.
+    maxiter : int
+        Maximum number of steps for each strength.
+    ends : bool
+        Whether the path may end early, see `LATELY`.
+    like : sequence of Ended
+        Path for nearly the same rows.
+    progress : callable, optional
+        Called with 1 after each strength.
+
+    Returns
+    -------
+    list of Ended
     """
     spanned = _spanned(model, l1_ratio)
     search = ProximalNewton(spanned.model, l1_ratio, PATH_TOLERANCE, maxiter)
@@ -271,16 +324,29 @@ def fit_at(
     maxiter: int,
     start: Floats | None = None,
 ) -> Ended:
-    """Where the search at one strength ends, that goes on until rounding stops it.
+    """Fit at one strength to the precision of float64.
 
-    It begins at coefficients (C, p + 1), or comes along larger strengths.
+    Parameters
+    ----------
+    model : Likelihood
+    l1_ratio, strength : float
+    tol : float
+        Violation of the conditions, in units of lambda, that counts as converged.
+    maxiter : int
+        Maximum number of steps.
+    start : (C, p + 1) float, optional
+        Starting coefficients; by default the search passes through larger strengths.
+
+    Returns
+    -------
+    Ended
     """
     spanned = _spanned(model, l1_ratio)
     search = ProximalNewton(spanned.model, l1_ratio, tol, maxiter)
     if start is not None:
         search.begin(spanned.into(start))
     else:
-        # What is smooth is reached from anywhere; of the lasso few coefficients enter at a time.
+        # A ridge problem is smooth and needs no path; for the lasso few coefficients should enter at a time.
         at = search.largest() if l1_ratio else strength
         while at * STEP > strength:
             at *= STEP
@@ -292,7 +358,21 @@ def fit_at(
 def refitted(
     fit: PenalizedFit, moments: ClassMoments, model: Likelihood, maxiter: int
 ) -> PenalizedFit | None:
-    """The same penalty of other rows; None where a class has none, or the search does not end."""
+    """Refit the same penalty to other rows.
+
+    Parameters
+    ----------
+    fit : PenalizedFit
+    moments : ClassMoments
+    model : Likelihood
+        The rows.
+    maxiter : int
+
+    Returns
+    -------
+    PenalizedFit or None
+        None if a class is empty or the search does not converge.
+    """
     if not (moments.counts > 0).all():
         return None
     start = fit.beta if fit.beta.shape[1] == len(model.z) else None
@@ -301,11 +381,11 @@ def refitted(
 
 
 def _centred(beta: Floats, l1_ratio: float) -> Floats:
-    """Coefficients (C, p + 1) of which the penalty leaves one choice.
+    """Make coefficients (C, p + 1) unique if the penalty leaves a choice.
 
-    By the lasso alone, all classes' coefficients of a column may be moved by one number as long as as many
-    are above zero as are below it. Of an even number of classes, of the two that lie in the middle one is
-    then brought to zero: that by which the sum of squares is less.
+    For the lasso, a constant may be added to the coefficients of a column in all classes as long as equally
+    many are positive and negative. For an even number of classes, one of the two middle coefficients is set
+    to zero: the one that yields the smaller sum of squares.
     """
     if len(beta) == 1:
         return beta
@@ -322,7 +402,18 @@ def _centred(beta: Floats, l1_ratio: float) -> Floats:
 
 
 def scores_along(ends: Sequence[Ended], z: Floats) -> Floats:
-    """Functions (L, C, m) of columns (p + 1, m) at each of the ends of a path."""
+    """Linear functions of rows along a path.
+
+    Parameters
+    ----------
+    ends : sequence of Ended
+    z : (p + 1, m) float
+        Standardized columns.
+
+    Returns
+    -------
+    (L, C, m) float
+    """
     out = np.empty((len(ends), len(ends[0].beta), z.shape[1]))
     for place, ended in enumerate(ends):
         used = np.flatnonzero(ended.beta.any(axis=0))

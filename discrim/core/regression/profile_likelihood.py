@@ -1,32 +1,36 @@
-"""Maxima of the logistic likelihood on a plane: likelihood ratios of columns, profile intervals.
+"""Constrained maxima of the logistic likelihood: likelihood-ratio tests and profile likelihood intervals.
 
-Theory. Let l(b) be the log-likelihood, or the penalized one of Firth, and its maximum be at b^. A
-hypothesis that fixes linear functions A'b = c is judged by 2 [l(b^) - max l(b)], the maximum over the plane
-A'b = c, whose law is that of chi-square with as many degrees of freedom as A has columns. Under the penalty
-the information stays that of the whole model (Heinze & Schemper, 2002, Statistics in Medicine 21,
-2409-2419). A coefficient's profile l_p(t) is that maximum where the coefficient is t, and its interval holds
-the t at which 2 [l(b^) - l_p(t)] does not exceed the quantile of chi-square with one degree of freedom
-(Venzon & Moolgavkar, 1988, Applied Statistics 37, 87-94). Where classes overlap, l is concave and falls
-without limit in every direction, and so does its profile: each bound is finite.
+`deviances_on` computes the statistics of tests of terms, `profile_bounds` the confidence limits of
+coefficients, and `nesting` checks whether two models are nested. The results of `logistic` use them.
+
+Theory. Let l(b) be the log-likelihood, or Firth's penalized log-likelihood, with maximum at b^. A hypothesis
+that fixes linear functions A'b = c is tested by 2 [l(b^) - max l(b)], the maximum over the plane A'b = c,
+with a chi-square distribution whose degrees of freedom are the number of columns of A. Under the penalty the
+information is still computed for the full model (Heinze & Schemper, 2002, Statistics in Medicine 21,
+2409-2419). The profile l_p(t) of a coefficient is the maximum subject to the coefficient being t. Its
+interval contains the t for which 2 [l(b^) - l_p(t)] does not exceed the quantile of chi-square with one
+degree of freedom (Venzon & Moolgavkar, 1988, Applied Statistics 37, 87-94). If classes overlap, l is concave
+and unbounded below in every direction, and so is its profile: each bound is finite.
 
 *On the plane* a step of Newton's method is H^-1 s - H^-1 A (A'H^-1 A)^-1 A'H^-1 s.
 
-Where the information is not the curvature (the penalty has one of its own) Fisher scoring converges slowly;
-the curvature is then learnt from the gradients of the steps, and carried from one point of a profile to
-the next.
+If the information is not the curvature (the penalty contributes to it), Fisher scoring converges slowly. The
+curvature is then estimated from the gradients of the steps, and passed from one point of a profile to the
+next.
 
-Where coefficients are many, nearly all of a pass is the information. There the maximum without columns is
-sought by passes that are short of it: by what the gradients of the steps teach (`LimitedMemory`) of the
-projected inverse information at the estimates, factored once for all terms.
+For many coefficients nearly all the cost of a pass is the information. The maximum without some columns is
+then computed without it, by a limited-memory method (`LimitedMemory`) that starts from the projected inverse
+information at the estimates, factored once for all terms.
 
-*The bound.* With t = b^ + d se, the root r(d) = sqrt(2 [l(b^) - l_p]) is d where the likelihood is quadratic
-and close to a line where it is not; its derivative follows from the score at the constrained maximum, which
-is a multiple of A. Newton's method on r(d) = z, kept between points inside and outside, takes a few steps.
+*The bound.* With t = b^ + d se, the root r(d) = sqrt(2 [l(b^) - l_p]) equals d for a quadratic likelihood and
+is nearly linear otherwise; its derivative follows from the score at the constrained maximum, which is a
+multiple of A. Newton's method on r(d) = z, bracketed by points inside and outside, needs a few steps.
 
-*Nested models.* A model is nested in another where each of its columns, and the constant, is a combination of
-the other's: Z_s = Z_l B, whatever the columns are called. With Gram matrix G of Z_l and C = Z_l'Z_s, B = G^-1
-C; what the rows of Z_s - Z_l B leave then is no more than rounding. In both the columns have variance one.
-The hypothesis that takes the large model to the small one is N'b = 0, N the directions across the range of B.
+*Nested models.* A model is nested in another one if each of its columns, and the intercept, is a linear
+combination of the columns of the other, Z_s = Z_l B; the names of the columns do not matter. With Gram matrix
+G of Z_l and C = Z_l'Z_s, B = G^-1 C, and the rows of Z_s - Z_l B have to be zero up to rounding. The columns
+of both models are scaled to variance one. The hypothesis of the small model is N'b = 0, with N the directions
+orthogonal to the range of B.
 """
 
 from __future__ import annotations
@@ -47,45 +51,52 @@ from discrim.core.regression.newton import HALVINGS, LimitedMemory, NewtonFrame,
 T = TypeVar("T")
 
 MOST_STEPS = 1000
-"""Steps on a plane; where classes are separated, a penalized likelihood takes dozens."""
+"""Maximum number of steps on a plane; for separated classes a penalized likelihood needs dozens."""
 
 AT_PEAK = 1e-7
-"""Score on the plane, in standard errors, that counts as zero: its square is what the value is short of."""
+"""Norm of the projected score, in standard errors, that counts as zero. Its square is the error of the
+maximum.
+"""
 
 CLOSE = 1e-4
-"""Likewise where the value alone is asked for, to which half the square of what is left is added."""
+"""Norm of the projected score if only the maximum is needed; half its square is added to the maximum."""
 
 TOGETHER = 16
-"""Planes that are searched at once."""
+"""Number of planes that are searched at once."""
 
 HELD_NUMBERS = 2**22
-"""Numbers that the informations of planes searched at once may have."""
+"""Maximum number of elements of the information matrices of planes that are searched at once."""
 
 SHORT_TOLERANCE = 1e-5
-"""Where passes are without the information: half the square of the distance is added, and is nearly right."""
+"""Tolerance of passes without the information; half the squared distance is added, an accurate correction."""
 
 MANY = 60
-"""Coefficients beyond which a pass without the information costs a small part of one with it."""
+"""Number of coefficients above which a pass without the information costs a small part of one with it."""
 
 SHORT_STEPS = 60
-"""Passes without the information after which Newton's method is faster."""
+"""Number of passes without the information after which Newton's method is faster."""
 
 MOST_TRIALS = 100
-"""Points at which a profile is looked at for one bound."""
+"""Maximum number of points of a profile for one bound."""
 
 ROUNDED = 1e-6
-"""What combinations of a model's columns may miss a column of another by, in its standard deviations."""
+"""Residual of a column on the columns of another model that counts as zero, in its standard deviations."""
 
 ROOT_TOLERANCE = 1e-9
-"""Relative error of the square root of the drop at a bound, before a last step."""
+"""Relative error of the root of the drop at a bound before the last step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Goal:
-    """What is maximized: at coefficients (p + 1, q) its value, gradient (p + 1, q) and information.
+    """Objective function that is maximized.
 
-    Where it is exact the information is the curvature. That of a penalized likelihood is not, and is learnt
-    from the gradients (Broyden, Fletcher, Goldfarb, Shanno).
+    Attributes
+    ----------
+    at : callable
+        Maps coefficients (p + 1, q) to the value, the gradient (p + 1, q) and the information.
+    exact : bool
+        Whether the information is the curvature. Otherwise (penalized likelihood) the curvature is estimated
+        from gradients by BFGS updates.
     """
 
     at: Callable[[Floats], tuple[float, Floats, Floats]]
@@ -94,10 +105,18 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Peak:
-    """The maximum on a plane, at coefficients (p + 1, q).
+    """Maximum on a plane.
 
-    The gradient (q (p + 1),), class by class, is zero along the plane; the curvature, as far as it is known,
-    is positive definite. The distance is that of the maximum, in standard errors.
+    Attributes
+    ----------
+    coef : (p + 1, q) float
+    value : float
+    gradient : (q (p + 1),) float
+        Ordered by class; zero along the plane.
+    curvature : (q (p + 1), q (p + 1)) float
+        Positive definite, possibly approximate.
+    distance : float
+        Remaining distance to the maximum in standard errors.
     """
 
     coef: Floats
@@ -108,11 +127,22 @@ class Peak:
 
 
 Search = Generator[Floats, Any, T]
-"""Yields coefficients (p + 1, q), takes what the goal is there, and returns what it was looking for."""
+"""Generator that yields coefficients (p + 1, q), receives the objective there, and returns its result."""
 
 
 def ended(searches: Sequence[Search[T]], at: Callable[[list[Floats]], Sequence[Any]]) -> list[T]:
-    """What searches return, whose places are looked at together: as many passes as the longest takes."""
+    """Run searches in parallel and return their results; each pass evaluates the points of all searches.
+
+    Parameters
+    ----------
+    searches : sequence of Search
+    at : callable
+        Maps a list of coefficients (p + 1, q) to the list of objective values.
+
+    Returns
+    -------
+    list
+    """
     waiting = {i: next(search) for i, search in enumerate(searches)}
     found = dict[int, T]()
     while waiting:
@@ -130,7 +160,22 @@ def ended(searches: Sequence[Search[T]], at: Callable[[list[Floats]], Sequence[A
 def maximize_on_plane(
     goal: Goal, start: Floats, plane: Floats, curvature: Floats | None = None
 ) -> Peak | None:
-    """The maximum over start + {b: plane'b = 0}; None without one. See `_on_plane`."""
+    """Maximize over start + {b: plane'b = 0}.
+
+    Parameters
+    ----------
+    goal : Goal
+    start : (p + 1, q) float
+    plane : (q (p + 1), r) float
+        Normals of the plane, ordered by class.
+    curvature : (q (p + 1), q (p + 1)) float, optional
+        Starting value if the information is not the curvature.
+
+    Returns
+    -------
+    Peak or None
+        None if the search fails.
+    """
     search = _on_plane(start, plane, curvature, exact=goal.exact)
     return ended([search], lambda coefs: [goal.at(coef) for coef in coefs])[0]
 
@@ -138,10 +183,24 @@ def maximize_on_plane(
 def _on_plane(
     start: Floats, plane: Floats, curvature: Floats | None = None, *, exact: bool, arrived: float = AT_PEAK
 ) -> Search[Peak | None]:
-    """The maximum over start + {b: plane'b = 0}, by Newton's method with a line search; None without one.
+    """Maximize over start + {b: plane'b = 0} by Newton's method with a line search.
 
-    The plane is its normals (q (p + 1), r), class by class. Where the goal does not tell the curvature, the
-    search begins with that of a point nearby, or with the information.
+    Parameters
+    ----------
+    start : (p + 1, q) float
+    plane : (q (p + 1), r) float
+        Normals of the plane, ordered by class.
+    curvature : (q (p + 1), q (p + 1)) float, optional
+        Starting value if the information is not the curvature; by default the information.
+    exact : bool
+        Whether the information is the curvature.
+    arrived : float
+        Norm of the projected score, in standard errors, at which the search ends.
+
+    Returns
+    -------
+    Search
+        Its result is a `Peak`, or None if the search fails.
     """
     coef = start
     value, score, information = yield coef
@@ -169,12 +228,27 @@ def _on_plane(
 def _risen(
     coef: Floats, value: float, step: Floats, decrement: float
 ) -> Search[tuple[Floats, Floats, Any] | None]:
-    """The first place along halved steps that is no lower, the step there, and what the goal is there."""
+    """Find the first point along halved steps that increases the objective sufficiently.
+
+    Parameters
+    ----------
+    coef : (p + 1, q) float
+    value : float
+        Objective at `coef`.
+    step : (q (p + 1),) float
+    decrement : float
+        Expected increase is half its square.
+
+    Returns
+    -------
+    Search
+        Its result is the point, the step and the objective there, or None.
+    """
     size = 1.0
     for _ in range(HALVINGS):
         moved = coef + size * step.reshape(coef.T.shape).T
         there = yield moved
-        # Beside the maximum the goal is flat to rounding: there the step is right as it is.
+        # Near the maximum the objective is flat up to rounding, and the step is accepted.
         if there[0] >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
             return moved, size * step, there
         size /= 2
@@ -182,10 +256,18 @@ def _risen(
 
 
 def crossing(profile: Callable[[float], tuple[float, float]], target: float) -> float:
-    """Where a function that rises from 0 at 0 reaches a target; infinite where it never does.
+    """Solve profile(d) = target for an increasing function that is 0 at 0.
 
-    The profile gives value and slope, and an infinite value is beyond the target, whatever its slope. The
-    point is missing where the function was seen on both sides of the target, but not at it.
+    Parameters
+    ----------
+    profile : callable
+        Returns value and slope. An infinite value counts as above the target.
+    target : float
+
+    Returns
+    -------
+    float
+        Infinite if the function stays below the target; NaN if it is bracketed but not found.
     """
     low = 0.0
     high = np.inf
@@ -206,7 +288,15 @@ def crossing(profile: Callable[[float], tuple[float, float]], target: float) -> 
 
 
 class _Metric:
-    """The inverse of a curvature, projected on a plane {b: plane'b = 0}."""
+    """Inverse of a curvature, projected on a plane {b: plane'b = 0}.
+
+    Parameters
+    ----------
+    factor : tuple
+        Cholesky factor of the curvature.
+    plane : (m, r) float
+        Normals.
+    """
 
     def __init__(self, factor: tuple[Floats, bool], plane: Floats) -> None:
         self._factor = factor
@@ -215,23 +305,32 @@ class _Metric:
         self._normal = np.linalg.qr(plane)[0]
 
     def along(self, score: Floats) -> Floats:
-        """A gradient without its part across the plane, whose rounding would be more than what is left."""
+        """Project a gradient on the plane; otherwise the rounding error of the normal part would dominate."""
         return np.asarray(score - self._normal @ (self._normal.T @ score))
 
     def to_plane(self, values: Floats) -> Floats:
-        """How far coefficients are from the nearest that lie on the plane."""
+        """Difference between coefficients and the nearest ones on the plane, in the curvature's metric."""
         return np.asarray(self._across @ cho_solve(self._inner, self._plane.T @ values))
 
     def __call__(self, score: Floats) -> Floats:
-        """The step of a gradient along the plane."""
+        """Step along the plane for a gradient."""
         step = np.asarray(cho_solve(self._factor, score))
         return step - self.to_plane(step)
 
 
 def _value_on_plane(start: Floats, metric: _Metric) -> Search[float | None]:
-    """The largest log-likelihood on a plane, by limited memory from a metric close to its curvature.
+    """Maximum log-likelihood on a plane by a limited-memory method.
 
-    None where the search has not ended after as many steps as would be slower than Newton's.
+    Parameters
+    ----------
+    start : (p + 1, q) float
+    metric : _Metric
+        Approximation of the inverse curvature.
+
+    Returns
+    -------
+    Search
+        Its result is the maximum, or None after more steps than Newton's method would need.
     """
     coef = start
     memory = LimitedMemory(metric)
@@ -252,9 +351,9 @@ def _value_on_plane(start: Floats, metric: _Metric) -> Search[float | None]:
 
 
 def normals_of(fit: LogisticFit, combinations: Floats) -> Floats:
-    """Combinations (r, p + 1) of the coefficients of the data as normals of length one in the frame."""
+    """Convert combinations (r, p + 1) of coefficients in data units to unit normals in the frame."""
     normals = combinations @ fit.frame.to_data()
-    # Scaled first, as squares of what takes units far from one may be no doubles.
+    # Scale first; for extreme units the squares may overflow or underflow.
     normals = normals / np.abs(normals).max(axis=1, keepdims=True)
     return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
 
@@ -262,11 +361,22 @@ def normals_of(fit: LogisticFit, combinations: Floats) -> Floats:
 def deviances_on(
     fit: LogisticFit, rows: RowBlocks, planes: Sequence[Floats], progress: Callable[[float], object] = bool
 ) -> list[float]:
-    """2 [l(b^) - max l(b)] of each plane, the maximum over coefficients whose products with normals are zero.
+    """Likelihood-ratio statistics 2 [l(b^) - max l(b)] of several hypotheses.
 
-    The fit is of the rows, and the normals (r, p + 1) are in the frame, of length one. What the searches look
-    at is read together, and of how many planes the value is known is told. Missing where a search did not
-    converge.
+    Parameters
+    ----------
+    fit : LogisticFit
+        Fitted to the rows.
+    rows : RowBlocks
+    planes : sequence of (r, p + 1) float
+        Unit normals in the frame; each product with the coefficients of a class is zero under the hypothesis.
+    progress : callable, optional
+        Called with the number of hypotheses that were completed.
+
+    Returns
+    -------
+    list of float
+        NaN if a search did not converge.
     """
     if not planes:
         return []
@@ -279,7 +389,7 @@ def deviances_on(
         some = planes[first : first + TOGETHER]
         normals = [np.asarray(np.kron(np.eye(len(fit.others)), own).T, dtype=np.float64) for own in some]
         metrics = [_Metric(factor, plane) for plane in normals]
-        # Where the likelihood has its maximum on the plane if it is quadratic.
+        # The maximum on the plane of a quadratic likelihood.
         starts = [
             best.coef - metric.to_plane(best.coef.T.ravel()).reshape(best.coef.T.shape).T
             for metric in metrics
@@ -308,7 +418,19 @@ def deviances_on(
 
 
 def _penalized_peak(fit: LogisticFit, goal: Goal, start: Floats, plane: Floats) -> Peak | None:
-    """The higher of the maxima on a plane that are climbed from a start and from the class proportions."""
+    """Higher of the maxima on a plane that are reached from `start` and from the class proportions.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+    goal : Goal
+    start : (p + 1, q) float
+    plane : (q (p + 1), r) float
+
+    Returns
+    -------
+    Peak or None
+    """
     constants = np.zeros_like(start)
     constants[0] = np.log(fit.counts[fit.others] / fit.counts[fit.reference])
     climbed = [maximize_on_plane(goal, place, plane) for place in (start, constants)]
@@ -317,7 +439,21 @@ def _penalized_peak(fit: LogisticFit, goal: Goal, start: Floats, plane: Floats) 
 
 
 def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
-    """Bounds (2, p + 1, q) of the coefficients, in units of the data: 2 [l(b^) - l_p] is the drop there."""
+    """Profile likelihood bounds of the coefficients, in units of the data.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+        Fitted to the rows.
+    rows : RowBlocks
+    drop : float
+        Value of 2 [l(b^) - l_p] at the bounds.
+
+    Returns
+    -------
+    (2, p + 1, q) float
+        Lower and upper bounds.
+    """
     goal = _goal(fit, rows)
     best = _best(fit, rows)
     factor = cho_factor(best.curvature)
@@ -342,12 +478,21 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
 
 
 class _Profile:
-    """The root of twice the drop, and its slope, where one coefficient lies d standard errors off.
+    """Root of 2 [l(b^) - l_p] and its slope, as a function of the distance d from an estimate.
 
-    The other coefficients start where they would be if the likelihood were quadratic about the point before
-    it. A penalized likelihood can have several maxima on a plane; it is climbed from the quadratic about the
-    estimates too, and the higher maximum counts. With the normal (q (p + 1),), of unit length, normal'b is
-    the coefficient, or its negative.
+    The other coefficients start at the optimum of the quadratic approximation about the previous point. A
+    penalized likelihood can have several maxima on a plane; the search is repeated from the approximation
+    about the estimates, and the higher maximum is used.
+
+    Parameters
+    ----------
+    goal : Goal
+    best : Peak
+        The estimates.
+    normal : (q (p + 1),) float
+        Unit normal; normal'b is the coefficient or its negative.
+    error : float
+        Standard error of normal'b; the unit of d.
     """
 
     def __init__(self, goal: Goal, best: Peak, normal: Floats, error: float) -> None:
@@ -363,7 +508,7 @@ class _Profile:
             starts.append((self._best, 0.0))
         peaks = []
         for near, at in starts:
-            # The maximum on the plane that lies some standard errors from a point.
+            # Maximum of the quadratic approximation on the plane at distance d.
             path = np.linalg.solve(near.curvature, self._normal)
             path *= (d - at) * self._error / (self._normal @ path)
             start = near.coef + path.reshape(near.coef.T.shape).T
@@ -383,6 +528,7 @@ class _Profile:
 
 
 def _goal(fit: LogisticFit, rows: RowBlocks) -> Goal:
+    """Objective of a fit: log-likelihood, or penalized log-likelihood."""
     likelihood = fit.likelihood(rows)
     if fit.bias_reduction:
         return Goal(lambda coef: penalized_sweep(likelihood, coef), exact=False)
@@ -390,17 +536,21 @@ def _goal(fit: LogisticFit, rows: RowBlocks) -> Goal:
 
 
 def _best(fit: LogisticFit, rows: RowBlocks) -> Peak:
-    """The maximum without a plane: the estimates."""
+    """Unconstrained maximum: the estimates of the fit."""
     ended = fit.newton
     value = penalized_sweep(fit.likelihood(rows), ended.coef)[0] if fit.bias_reduction else ended.llf
     return Peak(ended.coef, value, np.zeros(ended.coef.size), ended.information)
 
 
 class Nesting(NamedTuple):
-    """How the columns of a small model lie within those of a large one.
+    """Relation of the columns of a small model to the columns of a large model.
 
-    Combinations (p + 1, s + 1) of the columns of the large model's frame make the standardized ones of the
-    small model, of each of which a row leaves at most so many standard deviations (s,).
+    Attributes
+    ----------
+    combinations : (p + 1, s + 1) float
+        Coefficients of the standardized columns of the small model on the columns of the large model's frame.
+    left : (s,) float
+        Largest absolute residual of each column, in standard deviations.
     """
 
     combinations: Floats
@@ -408,17 +558,26 @@ class Nesting(NamedTuple):
 
     @property
     def nested(self) -> bool:
-        """Whether nothing but rounding is left."""
+        """Whether the residuals are zero up to rounding."""
         return bool((self.left <= ROUNDED).all())
 
 
 def nesting(
     pairs: Iterable[tuple[Floats, Floats, Floats | None]], large: NewtonFrame, small: NewtonFrame
 ) -> Nesting:
-    """Whether the columns of one model are combinations of those of another, in two passes.
+    """Check whether the columns of a small model are combinations of the columns of a large one.
 
-    The pairs, which can be iterated again, are rows x (m, p) of the large model, rows x (m, s) of the small
-    one and their weights.
+    Parameters
+    ----------
+    pairs : iterable of (x, y, weights)
+        Rows x (m, p) of the large model, rows y (m, s) of the small model, and weights (m,) or None. It is
+        iterated twice.
+    large, small : NewtonFrame
+        Frames of the models.
+
+    Returns
+    -------
+    Nesting
     """
     p1 = len(large.scale) + 1
     s1 = len(small.scale) + 1
@@ -437,21 +596,28 @@ def nesting(
 
 
 def _standardized(frame: NewtonFrame, x: Floats) -> Floats:
-    """A row of ones over the columns (s, m) of rows x (m, s), of mean zero and variance one each."""
+    """A row of ones and the standardized columns (s, m) of rows x (m, s)."""
     z = frame.deviations(x)
     z[1:] = (z[1:] * frame.scale[:, None] - frame.mean[:, None]) / frame.covariance.sd[:, None]
     return z
 
 
 def null_directions(combinations: Floats) -> Floats:
-    """Normals (r, p + 1), of length one, of the coefficients of which the small model is made."""
+    """Unit normals (r, p + 1) of the coefficients that the small model sets to zero."""
     left, values, _ = np.linalg.svd(combinations, full_matrices=True)
     rank = int((values > ROUNDED * values[0]).sum())
     return np.asarray(left[:, rank:].T)
 
 
 class ColumnBlocks:
-    """Rows of some of the columns, block by block."""
+    """Rows restricted to some columns, block by block.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+    keep : list of int
+        Positions of the columns.
+    """
 
     def __init__(self, rows: RowBlocks, keep: list[int]) -> None:
         self._rows = rows
@@ -459,5 +625,5 @@ class ColumnBlocks:
 
     def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self._rows:
-            # Column by column, as the rows lie.
+            # Select along the contiguous axis.
             yield x.T[self._keep].T, codes, weights

@@ -1,27 +1,27 @@
-"""The minimum of a likelihood with an elastic net penalty, by proximal Newton steps along a path.
+"""Multinomial logit with an elastic net penalty, minimized by proximal Newton steps along a path.
 
-Of two classes there is one function of a row, the log odds of the second against the first. Of more there is
-one for each class, of which those of a row may all be moved by one number (the symmetric parametrization).
+`penalized.py` fits its models with `ProximalNewton`. For two classes there is one linear function of a row,
+the log odds of the second class against the first. For more classes there is one function per class, and
+a constant may be added to all functions of a row (the symmetric parametrization).
 
-Notation: z (p + 1, n) are the columns of the rows, one after the other and first a column of ones; beta
-(C, p + 1) the coefficients; eta = beta z (C, n) the functions. With shares s_i of the weights, which sum to
-one, the loss is L = -sum_i s_i log P(y_i), its gradient (C, p + 1) that of r z', r = s (P - Y), and its
-curvature between coefficient j of function c and coefficient l of function d that of
-sum_i s_i (P_c [c = d] - P_c P_d)_i z_ji z_li.
+Notation: z (p + 1, n) has the columns of the rows, the first one constant; beta (C, p + 1) are the
+coefficients; eta = beta z (C, n) the functions. With normalized weights s_i, the loss is L = -sum_i s_i log
+P(y_i), its gradient (C, p + 1) is r z', r = s (P - Y), and its curvature between coefficient j of function c
+and coefficient l of function d is sum_i s_i (P_c [c = d] - P_c P_d)_i z_ji z_li.
 
-Minimized is L(beta) + lambda ((1 - a) / 2 |b|^2 + a |b|_1), b all coefficients but the constants. A step
-minimizes the quadratic approximation of L, with the penalty as it is. Which coefficients are zero there is
-found by active sets (the feature-sign search of Lee, Battle, Raina & Ng, 2006, Advances in Neural Information
-Processing Systems 19): given which are not, and their signs, it is a linear system. A step is as exact as
-that system, so that the conditions of Karush, Kuhn and Tucker hold to rounding at the end, which no descent
-by single coordinates reaches.
+The objective is L(beta) + lambda ((1 - a) / 2 |b|^2 + a |b|_1), with b all coefficients except the
+intercepts. A step minimizes the quadratic approximation of L plus the exact penalty by active sets (the
+feature-sign search of Lee, Battle, Raina & Ng, 2006, Advances in Neural Information Processing Systems 19):
+for fixed nonzero coefficients and signs it is a linear system. Because this system is solved directly, the
+Karush-Kuhn-Tucker conditions are satisfied up to rounding at the end, which coordinate descent does not
+achieve.
 
-Along a path of falling lambda, each fit begins where the last one ended, with the columns that the strong
-rule leaves (Tibshirani, Bien, Friedman, Hastie, Simon, Taylor & Tibshirani, 2012, JRSS B 74, 245-266); that
-the others have no part is checked at the end. The curvature is that of an earlier place as long as steps by
-it lead on fast: to make it costs more than what is done with it. A ridge of many coefficients does not make
-it: a step is found by conjugate gradients, preconditioned by the blocks of the single classes (Nocedal &
-Wright, 2006, Numerical Optimization, 7.1), and only where a search is polished by the whole system.
+Along a path of decreasing lambda, each fit starts at the previous solution, with the columns that the strong
+rule keeps (Tibshirani, Bien, Friedman, Hastie, Simon, Taylor & Tibshirani, 2012, JRSS B 74, 245-266); the
+conditions of the other columns are checked at the end. The curvature of earlier coefficients is reused as
+long as its steps converge fast, because computing it is the most expensive operation. A ridge penalty with
+many coefficients does not use it: steps are computed by conjugate gradients, preconditioned by the blocks of
+the classes (Nocedal & Wright, 2006, Numerical Optimization, 7.1), except when a solution is polished.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memo
 
 
 class Place(NamedTuple):
-    """The likelihood at some coefficients, with residuals s (P - Y) and shares P, (C, n)."""
+    """Loss, residuals s (P - Y) and probabilities P, (C, n), at some coefficients."""
 
     loss: float
     residual: Floats
@@ -47,7 +47,18 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Likelihood:
-    """Rows whose classes are to be told by columns z (p + 1, n), with weights (n,) that sum to one."""
+    """Multinomial logit loss of rows.
+
+    Attributes
+    ----------
+    z : (p + 1, n) float
+        Columns of the rows, the first one constant.
+    codes : (n,) int
+        Class of each row.
+    weights : (n,) float
+        They sum to one.
+    n_classes : int
+    """
 
     z: Floats
     codes: Codes
@@ -56,36 +67,36 @@ class Likelihood:
 
     @property
     def functions(self) -> int:
-        """C: one of two classes, else as many as classes."""
+        """Number of linear functions C: one for two classes, otherwise the number of classes."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
     def class_shares(self) -> Floats:
-        """Shares (K,) of the classes."""
+        """Class proportions (K,)."""
         return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
 
     def null(self) -> Floats:
-        """Coefficients (C, p + 1) of the class proportions alone."""
+        """Coefficients (C, p + 1) of the model without slopes."""
         beta = np.zeros((self.functions, len(self.z)))
         logs = np.log(self.class_shares)
         beta[:, 0] = logs[1] - logs[0] if self.functions == 1 else logs - logs.mean()
         return beta
 
     def eta(self, beta: Floats) -> Floats:
-        """The functions (C, n) at coefficients (C, p + 1), of which few may differ from zero."""
+        """Linear functions (C, n) at coefficients (C, p + 1); fast for sparse coefficients."""
         used = np.flatnonzero(beta.any(axis=0))
         if 2 * len(used) > len(self.z):
             return np.asarray(beta @ self.z)
         return np.asarray(beta[:, used] @ self.z[used])
 
     def at(self, eta: Floats) -> Place:
-        """Loss, residuals and probabilities at functions (C, n)."""
+        """Loss, residuals and probabilities at linear functions (C, n)."""
         rows = np.arange(len(self.codes))
         if self.functions == 1:
             odds = eta[0]
             signed = np.where(self.codes == 1, odds, -odds)
             loss = float(self.weights @ np.logaddexp(0.0, -signed))
-            # Of a row that is all but certain the rest is small, and has its digits.
+            # Computed without cancellation for rows that are classified with near certainty.
             residual = self.weights * expit(-signed) * np.where(self.codes == 1, -1.0, 1.0)
             return Place(loss, residual[None], expit(odds)[None])
         shifted = eta - eta.max(axis=0)
@@ -100,11 +111,11 @@ class Likelihood:
         return Place(loss, residual, shares)
 
     def gradient(self, residual: Floats, columns: Codes | None = None) -> Floats:
-        """Gradient (C, p + 1) of the loss, or of some of its columns."""
+        """Gradient (C, p + 1) of the loss, or its columns `columns`."""
         return np.asarray(residual @ (self.z if columns is None else self.z[columns]).T)
 
     def turned(self, shares: Floats, change: Floats) -> Floats:
-        """What the residuals change by, to first order, where the functions change (C, n)."""
+        """First-order change (C, n) of the residuals for a change (C, n) of the functions."""
         moved = shares * change
         if self.functions == 1:
             return np.asarray(self.weights * (moved * (1 - shares)))
@@ -113,9 +124,20 @@ class Likelihood:
         return moved
 
     def curvature(self, shares: Floats, rows: Codes, columns: Codes) -> Floats:
-        """Second derivatives (a, b) between coefficients at places (a,) and (b,) of beta.ravel().
+        """Second derivatives of the loss between coefficients.
 
-        Of one and the same array of places half is computed.
+        If `rows` and `columns` are the same array, only half of the blocks are computed.
+
+        Parameters
+        ----------
+        shares : (C, n) float
+            Probabilities.
+        rows, columns : (a,), (b,) int
+            Positions of the coefficients in beta.ravel().
+
+        Returns
+        -------
+        (a, b) float
         """
         p1 = len(self.z)
         alike = rows is columns
@@ -138,7 +160,7 @@ class Likelihood:
         return out
 
     def roots(self, shares: Floats, places: Codes) -> Floats:
-        """A (C n, a) with A'A the curvature of some coefficients, by their places in beta.ravel().
+        """Root A (C n, a) of the curvature A'A of coefficients at positions `places` in beta.ravel().
 
         For probabilities P of a row, (diag(sqrt P) - P sqrt P')(.)' = diag(P) - P P'.
         """
@@ -156,24 +178,36 @@ class Likelihood:
 
 
 MATRICES = 4
-"""Matrices of its size that the curvature takes: before and after it grows, a copy of some of it, its
-root."""
+"""Number of matrices of its size that growing and factoring the curvature needs."""
 
 TRACE = 1e-10
-"""Share of the mean curvature that is added to each: steps of constants alone would have no length."""
+"""Fraction of the mean curvature that is added to the diagonal, because intercepts have no curvature in the
+direction of a common constant.
+"""
 
 AT_ONCE = 16
-"""Fewest coefficients that may enter the active set at once."""
+"""Minimum number of coefficients that may enter the active set at once."""
 
 ROUNDS = 500
-"""Most changes of the active set in one step."""
+"""Maximum number of changes of the active set in one step."""
 
 
 @dataclass(slots=True, eq=False)
 class Curvature:
-    """Second derivatives (m, m) at probabilities (C, n), of the coefficients `known` (m,) so far.
+    """Second derivatives at fixed probabilities, computed for the coefficients that were needed so far.
 
-    The place of each coefficient (C (p + 1),) is that among the known ones, -1 for others.
+    Attributes
+    ----------
+    model : Likelihood
+    shares : (C, n) float
+        Probabilities.
+    place : (C (p + 1),) int
+        Position of each coefficient in `known`; -1 if its derivatives were not computed.
+    known : (m,) int
+        Coefficients with derivatives, in the order of computation.
+    matrix : (m, m) float
+    solved : tuple or None
+        Coefficients, ridge and Cholesky factor of the last call of `factor`.
     """
 
     model: Likelihood
@@ -185,13 +219,13 @@ class Curvature:
 
     @classmethod
     def at(cls, model: Likelihood, shares: Floats) -> Curvature:
-        """That of no coefficient yet."""
+        """Return an empty curvature at probabilities (C, n)."""
         size = model.functions * len(model.z)
         none = np.zeros(0, dtype=np.intp)
         return cls(model, shares, np.full(size, -1), none, np.zeros((0, 0)))
 
     def factor(self, places: Codes, ridge: Floats) -> Floats:
-        """A lower triangular root of the curvature of some coefficients, a ridge (a,) on its diagonal."""
+        """Lower Cholesky factor (a, a) of the curvature of coefficients (a,) plus a ridge (a,)."""
         if self.solved is not None:
             before, added, root = self.solved
             if np.array_equal(before, places) and np.array_equal(added, ridge):
@@ -210,7 +244,7 @@ class Curvature:
             tiny *= 100
 
     def of(self, places: Codes) -> Floats:
-        """That of some coefficients (a, a)."""
+        """Curvature (a, a) of the coefficients at positions (a,); missing derivatives are computed."""
         new = places[self.place[places] < 0]
         if len(new):
             before = len(self.known)
@@ -234,7 +268,25 @@ class Curvature:
 
 
 class PenalizedQuadratic:
-    """g'(v - b) + (v - b)'H(v - b)/2 + first |v|_1 + second |v|^2/2, without the penalty of constants."""
+    """Quadratic approximation of the loss plus the elastic net penalty, as a function of v.
+
+    g'(v - b) + (v - b)'H(v - b)/2 + first |v|_1 + second |v|^2/2; intercepts are not penalized.
+
+    Parameters
+    ----------
+    curvature : Curvature
+        The matrix H.
+    gradient : (C, m) float
+        The gradient g.
+    beta : (C, m) float
+        Current coefficients b.
+    columns : (m,) int
+        Positions of the columns, the first one constant.
+    z : (m, n) float
+        The columns.
+    first, second : float
+        Weights of the L1 and L2 penalties.
+    """
 
     def __init__(
         self,
@@ -246,6 +298,7 @@ class PenalizedQuadratic:
         first: float,
         second: float,
     ) -> None:
+        """Start at the current coefficients; see the class for the parameters."""
         self.curvature = curvature
         self.model = curvature.model
         self.z = z
@@ -260,13 +313,13 @@ class PenalizedQuadratic:
         slope = gradient + second * beta
         slope[:, 0] = gradient[:, 0]
         self.slope = slope.ravel()
-        # Places among all coefficients.
+        # Positions in the full coefficient vector.
         functions = beta.shape[0]
         p1 = len(self.model.z)
         self.places = (np.arange(functions)[:, None] * p1 + columns).ravel()
 
     def minimum(self) -> Floats:
-        """Its place (C, m)."""
+        """Return the minimizing coefficients (C, m)."""
         free = (self.v != 0) | ~self.penalized
         if not self.first:
             free[:] = True
@@ -284,7 +337,7 @@ class PenalizedQuadratic:
             over = excess > 1e-10 * self.first
             if not over.any():
                 break
-            # Where the value does not fall, the coefficients enter one by one, until it does not even so.
+            # If the value does not decrease, coefficients enter one by one; stop if that fails too.
             flat = rounds > 1 and value > best - 1e-15 * abs(best)
             if flat and single:
                 break
@@ -299,7 +352,21 @@ class PenalizedQuadratic:
         return self.v.reshape(self.shape)
 
     def _first(self, over: Mask, excess: Floats, free: int) -> Mask:
-        """Those that violate their condition most, where all would be more than the rows determine."""
+        """Mask of the coefficients with the largest violations, limited to as many as the rows determine.
+
+        Parameters
+        ----------
+        over : (C m,) bool
+            Coefficients that violate their condition.
+        excess : (C m,) float
+            Violations.
+        free : int
+            Number of nonzero coefficients.
+
+        Returns
+        -------
+        (C m,) bool
+        """
         most = max(self.model.functions * len(self.model.codes) - free, AT_ONCE)
         if int(over.sum()) <= most:
             return over
@@ -308,7 +375,7 @@ class PenalizedQuadratic:
         return first
 
     def _settle(self, free: Mask, sign: Floats) -> float:
-        """Go to the minimum over free coefficients of given signs; what the value changes by."""
+        """Minimize over the free coefficients with fixed signs; return the change of the value."""
         total = 0.0
         for _ in range(ROUNDS):
             at = np.flatnonzero(free)
@@ -323,7 +390,7 @@ class PenalizedQuadratic:
             kept = np.where(wrong, 0.0, end)
             change, slope = self._value(at, kept - start)
             if change > 0:
-                # Only as far as the first that turns.
+                # Step to the first sign change.
                 part = start[wrong] / (start[wrong] - end[wrong])
                 size = float(part.min())
                 kept = start + size * step
@@ -341,7 +408,7 @@ class PenalizedQuadratic:
         return total
 
     def _value(self, at: Codes, step: Floats) -> tuple[float, Floats]:
-        """What the value changes by with a step of coefficients, and the slope (C m,) after it."""
+        """Change of the value for a step of the coefficients `at`, and the slope (C m,) after it."""
         moved = np.zeros(self.shape)
         moved.ravel()[at] = step
         used = np.flatnonzero(moved.any(axis=0))
@@ -355,7 +422,7 @@ class PenalizedQuadratic:
         return change + self.first * float(length.sum()), self.slope + flat
 
     def _solved(self, at: Codes, right: Floats) -> Floats:
-        """The solution of (H + second) step = right over some coefficients."""
+        """Solve (H + second) step = right for the coefficients `at`."""
         places = self.places[at]
         ridge = np.where(self.penalized[at], self.second, 0.0)
         rows = self.model.functions * len(self.model.codes)
@@ -364,7 +431,20 @@ class PenalizedQuadratic:
         return np.asarray(dpotrs(self.curvature.factor(places, ridge), right, lower=1)[0])
 
     def _solved_by_rows(self, places: Codes, ridge: Floats, right: Floats) -> Floats:
-        """The same where there are more coefficients than rows, by a system of the rows."""
+        """Solve for more coefficients than rows by a system of the size of the rows.
+
+        Parameters
+        ----------
+        places : (a,) int
+            Positions of the coefficients.
+        ridge : (a,) float
+        right : (a,) float
+            Right-hand side.
+
+        Returns
+        -------
+        (a,) float
+        """
         root = self.model.roots(self.curvature.shares, places)
         tiny = TRACE * float((root * root).sum()) / len(places)
         inverse = 1 / (ridge + tiny)
@@ -378,17 +458,27 @@ class PenalizedQuadratic:
 
 
 MANY = 256
-"""Coefficients of a ridge from which on a step is found by conjugate gradients, but for the last ones."""
+"""Number of coefficients of a ridge fit above which steps use conjugate gradients."""
 
 INEXACT = 1e-4
 MOST_ROUNDS = 200
 WORN = 2
-"""What a step by conjugate gradients may leave of the slope, the most rounds that it has, and how many times
-as many as at first it may take until the preconditioner is made afresh."""
+"""Constants of conjugate gradients: INEXACT is the relative tolerance of the slope, MOST_ROUNDS the maximum
+number of iterations, and WORN the increase of iterations after which the preconditioner is recomputed.
+"""
 
 
 class ClassBlocks:
-    """The inverse (C, p + 1, p + 1) of the curvature of each class's own coefficients at some place."""
+    """Preconditioner: inverse curvature (C, p + 1, p + 1) of the coefficients of each class.
+
+    Parameters
+    ----------
+    model : Likelihood
+    shares : (C, n) float
+        Probabilities.
+    second : float
+        Weight of the L2 penalty.
+    """
 
     def __init__(self, model: Likelihood, shares: Floats, second: float) -> None:
         own = np.stack([(model.z * each) @ model.z.T for each in model.weights * shares * (1 - shares)])
@@ -399,11 +489,28 @@ class ClassBlocks:
         self.rounds = 0
 
     def times(self, residual: Floats) -> Floats:
-        """The product with (C, p + 1)."""
+        """Multiply by a residual (C, p + 1)."""
         return np.asarray((self.inverse @ residual[:, :, None])[:, :, 0])
 
     def step(self, model: Likelihood, shares: Floats, slope: Floats, second: float) -> tuple[Floats, int]:
-        """Newton's step (C, p + 1) from a slope, and the rounds of conjugate gradients that it took."""
+        """Compute Newton's step by conjugate gradients.
+
+        Parameters
+        ----------
+        model : Likelihood
+        shares : (C, n) float
+            Probabilities.
+        slope : (C, p + 1) float
+            Gradient of the objective.
+        second : float
+            Weight of the L2 penalty.
+
+        Returns
+        -------
+        step : (C, p + 1) float
+        rounds : int
+            Number of iterations.
+        """
         step = np.zeros_like(slope)
         residual = -slope
         moved = self.times(residual)
@@ -422,31 +529,39 @@ class ClassBlocks:
             direction = moved + size / before * direction
             rounds += 1
         if len(step) > 1:
-            # The constants of all classes may be moved by one number.
+            # The intercepts are determined up to a common constant.
             step[:, 0] -= step[:, 0].mean()
         return step, rounds
 
 
 SLOW = 0.2
-"""Share of the violation that a step may leave before the curvature is computed afresh."""
+"""Ratio of successive violations above which the curvature is recomputed."""
 
 CHEAP = 2.0**21
-"""Products up to which the curvature is computed afresh for each step."""
+"""Number of multiplications up to which the curvature is recomputed in each step."""
 
 HALVINGS = 40
-"""Most halvings of a step."""
+"""Maximum number of step halvings."""
 
 GOOD_END = 1e-6
-"""Violation, in units of lambda, that is taken for the end of a search that rounding stops."""
+"""Violation, in units of lambda, that counts as converged if rounding stops the search."""
 
 ROUNDED_SLOPE = 64 * np.finfo(np.float64).eps
-"""What conditions may be violated by beside the size of residuals."""
+"""Violation that is attributed to rounding, relative to the sum of absolute residuals."""
 
 
 class Ended(NamedTuple):
-    """Where the search for one lambda ended: coefficients (C, p + 1), and how good a minimum they are.
+    """Result of the search for one lambda.
 
-    The violation is the largest of the conditions of a minimum, in units of lambda.
+    Attributes
+    ----------
+    beta : (C, p + 1) float
+        Coefficients.
+    loss : float
+    violation : float
+        Largest violation of the optimality conditions, in units of lambda.
+    steps : int
+    converged : bool
     """
 
     beta: Floats
@@ -457,13 +572,21 @@ class Ended(NamedTuple):
 
 
 class ProximalNewton:
-    """Searches for the minima of one likelihood at several strengths of a penalty, whose a is the L1 ratio.
+    """Minimizer of the penalized loss at successive values of lambda, with warm starts.
 
-    For each lambda there are no more than `maxiter` steps, and a search ends at a violation of the conditions
-    of `tol`, in units of lambda.
+    Parameters
+    ----------
+    model : Likelihood
+    l1_ratio : float
+        The weight a of the L1 penalty.
+    tol : float
+        Largest violation of the optimality conditions, in units of lambda.
+    maxiter : int
+        Maximum number of steps for each lambda.
     """
 
     def __init__(self, model: Likelihood, l1_ratio: float, tol: float, maxiter: int) -> None:
+        """Start at the model without slopes; see the class for the parameters."""
         self.model = model
         self.l1_ratio = l1_ratio
         self.tol = tol
@@ -472,11 +595,11 @@ class ProximalNewton:
         self.null_loss = self.place.loss
 
     def largest(self) -> float:
-        """The strength from which on no coefficient that is zero leaves it, as glmnet counts it."""
+        """Smallest lambda at which all slopes stay zero, with glmnet's convention for a ridge penalty."""
         return float(np.abs(self.gradient[:, 1:]).max(initial=0.0)) / max(self.l1_ratio, 1e-3)
 
     def begin(self, beta: Floats) -> None:
-        """Go on from other coefficients (C, p + 1)."""
+        """Restart from coefficients (C, p + 1)."""
         self.beta = beta.copy()
         self.eta = self.model.eta(self.beta)
         self.place = self.model.at(self.eta)
@@ -486,7 +609,7 @@ class ProximalNewton:
         self.before = np.inf
 
     def try_from(self, beta: Floats, strength: float) -> None:
-        """Go on from other coefficients (C, p + 1) where these are better at a strength."""
+        """Continue from coefficients (C, p + 1) if their objective is smaller at this lambda."""
         eta = self.model.eta(beta)
         place = self.model.at(eta)
         now = self._objective(self.place.loss, self.beta, strength)
@@ -496,14 +619,25 @@ class ProximalNewton:
             self.place = place
 
     def minimize(self, strength: float, *, polish: bool = False, tol: float | None = None) -> Ended:
-        """The minimum at one strength, lambda, from where the last search ended.
+        """Minimize at one lambda, starting from the previous solution.
 
-        To polish it is to go on until rounding stops the search.
+        Parameters
+        ----------
+        strength : float
+            The value of lambda.
+        polish : bool
+            Whether to continue until rounding stops the search.
+        tol : float, optional
+            Tolerance that replaces the default one.
+
+        Returns
+        -------
+        Ended
         """
         tol = self.tol if tol is None else tol
         columns = np.arange(self.beta.shape[1])
         if self.l1_ratio:
-            # Columns, with that of ones, that may have a part in the fit by the strong rule.
+            # Columns that the strong rule keeps, and the constant.
             before = self.largest() if np.isinf(self.before) else self.before
             bound = min(self.l1_ratio * (2 * strength - before), self.l1_ratio * strength)
             keep = np.logical_or((np.abs(self.gradient) >= bound).any(axis=0), self.beta.any(axis=0))
@@ -527,14 +661,27 @@ class ProximalNewton:
     # ---- conditions of a minimum
 
     def _bound(self, strength: float, tol: float) -> float:
-        """The violation that counts as none."""
-        # The slope of the penalty where it is steepest, as a ridge's may be small all over.
+        """Largest violation that counts as zero."""
+        # Relative to the largest slope of the penalty, which may be small for a ridge.
         largest = float(np.abs(self.beta[:, 1:]).max(initial=0.0))
         steepest = self.l1_ratio + (1 - self.l1_ratio) * min(largest, 1.0)
         return max(tol * strength * steepest, ROUNDED_SLOPE * float(np.abs(self.place.residual).sum()))
 
     def _violations(self, gradient: Floats, beta: Floats, strength: float) -> Floats:
-        """By how much each coefficient (C, m) violates its condition; the first column has the constants."""
+        """Violation of the optimality condition of each coefficient.
+
+        Parameters
+        ----------
+        gradient : (C, m) float
+            Gradient of the loss.
+        beta : (C, m) float
+            Coefficients, the intercepts in the first column.
+        strength : float
+
+        Returns
+        -------
+        (C, m) float
+        """
         first = strength * self.l1_ratio
         second = strength * (1 - self.l1_ratio)
         slope = gradient + second * beta
@@ -550,7 +697,25 @@ class ProximalNewton:
     def _search(
         self, strength: float, columns: Codes, most: int, tol: float, *, polish: bool
     ) -> tuple[int, bool]:
-        """Steps over some of the columns; how many, and whether none leads on."""
+        """Take steps over some of the columns until the conditions are met.
+
+        Parameters
+        ----------
+        strength : float
+        columns : (m,) int
+            Positions of the columns, the first one constant.
+        most : int
+            Maximum number of steps.
+        tol : float
+        polish : bool
+            Whether to continue until rounding stops the search.
+
+        Returns
+        -------
+        steps : int
+        stuck : bool
+            Whether no step decreases the objective.
+        """
         every = len(columns) == self.beta.shape[1]
         z = self.model.z if every else self.model.z[columns]
         beta = self.beta[:, columns]
@@ -580,7 +745,19 @@ class ProximalNewton:
         return most, False
 
     def _step_by_rounds(self, gradient: Floats, beta: Floats, second: float) -> Floats:
-        """Newton's step of a ridge by conjugate gradients."""
+        """Newton's step (C, m) of a ridge fit by conjugate gradients.
+
+        Parameters
+        ----------
+        gradient, beta : (C, m) float
+            Gradient of the loss and coefficients, for all columns.
+        second : float
+            Weight of the L2 penalty.
+
+        Returns
+        -------
+        (C, m) float
+        """
         slope = gradient.copy()
         shares = self.place.shares
         slope[:, 1:] += second * beta[:, 1:]
@@ -593,7 +770,7 @@ class ProximalNewton:
         return step
 
     def _curvature_at(self, beta: Floats, *, slow: bool) -> tuple[Curvature, bool]:
-        """The curvature, computed afresh where that pays, and whether it is that of this place."""
+        """Return the curvature, recomputed if that pays off, and whether it was recomputed."""
         size = np.count_nonzero(beta) + len(beta)
         cost = float(len(self.model.codes)) * size * size
         if self.curvature is None or slow or cost <= CHEAP:
@@ -602,18 +779,34 @@ class ProximalNewton:
         return self.curvature, False
 
     def _objective(self, loss: float, beta: Floats, strength: float) -> float:
+        """Loss plus penalty of coefficients (C, m)."""
         b = beta[:, 1:]
         ridge = (1 - self.l1_ratio) / 2
         return loss + strength * (ridge * float((b * b).sum()) + self.l1_ratio * float(np.abs(b).sum()))
 
     def _move(self, beta: Floats, moved: Floats, z: Floats, columns: Codes, strength: float) -> bool:
-        """Go to other coefficients, or part of the way; whether that led down."""
+        """Move to other coefficients, or part of the way; return whether the objective decreased.
+
+        Parameters
+        ----------
+        beta, moved : (C, m) float
+            Current and new coefficients.
+        z : (m, n) float
+            The columns.
+        columns : (m,) int
+            Positions of the columns.
+        strength : float
+
+        Returns
+        -------
+        bool
+        """
         step = moved - beta
         used = np.flatnonzero(step.any(axis=0))
         change = step[:, used] @ z[used]
         start = self._objective(self.place.loss, beta, strength)
         slack = 1e-13 * max(abs(start), 1e-3)
-        # The least that a convex function falls by to first order.
+        # First-order decrease of the objective.
         gradient = self.place.residual @ z[used].T
         fall = float((gradient * step[:, used]).sum()) + self._objective(0.0, moved, strength)
         fall -= self._objective(0.0, beta, strength)

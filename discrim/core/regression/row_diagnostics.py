@@ -1,24 +1,25 @@
-"""What rows say of a logistic regression: residuals, leverage and influence of each, and marginal effects.
+"""Row diagnostics of a logistic regression (residuals, leverage, influence), and marginal effects.
+
+The results of `logistic` use these functions block by block.
 
 Theory. A row with columns z, weight w, class y and probabilities p of the classes but the reference adds
-w z (y - p)' to the score and w z z' by W = diag(p) - p p' to the information H. With V = H^-1 and C_ab =
-z'V_ab z the hat matrix of the row is the block w W C, whose trace is its leverage; over the rows leverages
-sum to the number of coefficients (Lesaffre & Albert, 1989, Applied Statistics 38, 425-440). For two classes
-it is the diagonal of the hat matrix of the last step of iteratively reweighted least squares (Pregibon,
-1981, Annals of Statistics 9, 705-724).
+w z (y - p)' to the score and the Kronecker product of W = diag(p) - p p' and w z z' to the information H.
+With V = H^-1 and C_ab = z'V_ab z the hat matrix of the row is the block w W C, whose trace is its leverage;
+the leverages sum to the number of coefficients (Lesaffre & Albert, 1989, Applied Statistics 38, 425-440). For
+two classes it is the diagonal of the hat matrix of the last step of iteratively reweighted least squares
+(Pregibon, 1981, Annals of Statistics 9, 705-724).
 
-*Without the row* one step of Newton's method moves the estimates by -V (u x z), u = (I - w W C)^-1 w (y - p).
-Cook's distance is that step in the metric of the information, u'C u, over the number of coefficients.
-Pearson's residual is standardized by what the estimates have taken of the row's variance: its square is
-(y - p)'W^-1 u.
+*Deletion of a row.* One step of Newton's method without the row changes the estimates by -V (u x z), u = (I -
+w W C)^-1 w (y - p). Cook's distance is this step in the metric of the information, u'C u, divided by the
+number of coefficients. The square of the standardized Pearson residual is (y - p)'W^-1 u.
 
-*Digits.* What a row's own class lacks, 1 - p, and the log of p come from the odds of the other classes
-against it, so that neither is lost where the row is sure.
+*Accuracy.* The complement 1 - p and the logarithm of the probability of a row's own class are computed from
+the odds of the other classes against it, which is accurate for p close to one.
 
-*Marginal effects* are what the probabilities of classes change by where a column of the rows does. Let z be a
-row in the frame, with a leading one, dz what it changes by for one unit of a column, and s_a = dz'b_a. The
-probability of class k changes by g_k = p_k (s_k - t), t = sum p_l s_l, for one unit more; and by p_k(z1) -
-p_k(z0) where the column changes from one value to another. With dp_k/db_a = p_k ([k = a] - p_a) z,
+*Marginal effects* are changes of class probabilities for a change of a column. Let z be a row in the frame,
+with a leading one, dz its change for one unit of a column, and s_a = dz'b_a. The probability of class k has
+the derivative g_k = p_k (s_k - t), t = sum p_l s_l; if the column changes from one value to another, the
+difference is p_k(z1) - p_k(z0). With dp_k/db_a = p_k ([k = a] - p_a) z,
 
     dg_k/db_a = z [p_k ([k = a] - p_a)(s_k - t) - p_k p_a (s_a - t)] + dz p_k ([k = a] - p_a),
 
@@ -40,14 +41,20 @@ from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.newton import Forms
 
 PIECE = 2**20
-"""Numbers worked on at once."""
+"""Maximum number of elements that are processed at once."""
 
 
 class FittedRows(NamedTuple):
-    """Rows beside what the model expects of them: shares (K, m), the probabilities of the classes.
+    """Fitted probabilities and residuals of rows.
 
-    Misses (K, m) are indicators of a row's class less these, with the digits that a difference would lose,
-    and the surprise (m,) is minus the log probability of the row's class.
+    Attributes
+    ----------
+    shares : (K, m) float
+        Class probabilities.
+    misses : (K, m) float
+        Class indicators minus probabilities, computed without cancellation.
+    surprise : (m,) float
+        Minus the log probability of the row's own class.
     """
 
     shares: Floats
@@ -56,7 +63,20 @@ class FittedRows(NamedTuple):
 
 
 def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
-    """Rows in the frame, z (p + 1, m), of classes (m,), beside their probabilities."""
+    """Compute probabilities and residuals of rows.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+    z : (p + 1, m) float
+        Rows in the frame.
+    codes : (m,) int
+        Class of each row.
+
+    Returns
+    -------
+    FittedRows
+    """
     odds = np.insert(fit.newton.coef.T @ z, fit.reference, 0.0, axis=0)
     at = np.arange(len(codes))
     odds -= odds[codes, at]
@@ -75,11 +95,22 @@ def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
 
 
 def row_residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None, kind: str) -> Floats:
-    """Residuals of rows x (m, p).
+    """Compute residuals of rows.
 
-    They are (K, m) of "response" and "pearson"; (K - 1, m) of "working", which is linear in the log odds
-    against the reference; (1, m) of "deviance", the root of a row's part of the deviance: of two classes with
-    the sign of what the second line of the others would have.
+    Parameters
+    ----------
+    fit : LogisticFit
+    x : (m, p) float
+    codes : (m,) int
+        Class of each row.
+    weights : (m,) float or None
+    kind : {"response", "pearson", "working", "deviance"}
+        Working residuals refer to the log odds against the reference class. Deviance residuals are roots of
+        the contributions to the deviance; for two classes they are negative for the reference class.
+
+    Returns
+    -------
+    (K, m), (K - 1, m) for "working", or (1, m) for "deviance" float
     """
     fitted = fitted_rows(fit, fit.frame.columns(x), codes)
     root = 1.0 if weights is None else np.sqrt(weights)
@@ -97,16 +128,29 @@ def row_residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | N
 
 
 def _spread(fitted: FittedRows) -> Floats:
-    """Standard deviations (K, m) of the indicators."""
+    """Standard deviations (K, m) of the class indicators."""
     lacks = np.where(fitted.misses > 0, fitted.misses, 1 - fitted.shares)
     if len(lacks) == 2:
-        # Of two classes each is what the other lacks.
+        # For two classes the complement of one probability is the other.
         lacks = fitted.shares[::-1]
     return np.sqrt(fitted.shares * lacks)
 
 
 def _working(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Floats:
-    """W^-1 (y - p) (K - 1, m), which is 1/p of the own class, and -1/p of the reference where that is it."""
+    """Working residuals W^-1 (y - p), (K - 1, m).
+
+    They are 1/p for the own class, and -1/p in all lines for a row of the reference class.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+    fitted : FittedRows
+    codes : (m,) int
+
+    Returns
+    -------
+    (K - 1, m) float
+    """
     out = np.zeros((len(fit.others), len(codes)))
     with np.errstate(over="ignore"):
         inverse = np.exp(fitted.surprise)
@@ -116,10 +160,16 @@ def _working(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Floats:
 
 
 class Influence(NamedTuple):
-    """What rows do to the estimates: leverages, Cook's distances and standardized residuals (m,).
+    """Influence of rows on the estimates.
 
-    The last is the length of Pearson's residual over its standard error, not signed. Moves (q (p + 1), m) are
-    estimates less those without the row, by one step, in the frame, class by class.
+    Attributes
+    ----------
+    leverage, cook : (m,) float
+        Leverages and Cook's distances.
+    standardized : (m,) float
+        Norm of the standardized Pearson residual.
+    moves : (q (p + 1), m) float or None
+        Estimates minus one-step estimates without the row, in the frame, ordered by class.
     """
 
     leverage: Floats
@@ -131,9 +181,18 @@ class Influence(NamedTuple):
 def row_influence(
     fit: LogisticFit, *, moves: bool
 ) -> Callable[[RowBlock], Iterator[tuple[slice, Influence]]]:
-    """From a block of rows to their influence, piece by piece, each with its place in the block.
+    """Return a function that computes the influence of the rows of a block.
 
-    How each coefficient moves is told where asked for, as it takes q (p + 1) numbers a row.
+    Parameters
+    ----------
+    fit : LogisticFit
+    moves : bool
+        Whether to compute the change of each coefficient, which needs q (p + 1) elements per row.
+
+    Returns
+    -------
+    callable
+        Maps a block to an iterator over pairs of a slice of its rows and their `Influence`.
     """
     information = fit.newton.information
     inverse = np.asarray(cho_solve(cho_factor(information), np.eye(len(information))))
@@ -161,7 +220,22 @@ def row_influence(
 def _pulls_of_two(
     fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: Forms
 ) -> tuple[Floats, Floats, Floats]:
-    """As `_pulls`, where all blocks are numbers."""
+    """Special case of `_pulls` for two classes, in which all blocks are scalars.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+    fitted : FittedRows
+    weights : (m,) float
+    z : (p + 1, m) float
+    forms : Forms
+
+    Returns
+    -------
+    pull : (1, m) float
+    spread : (1, 1, m) float
+    leverage : (m,) float
+    """
     (spread,) = forms.of(z)
     leverage = weights * fitted.shares[0] * fitted.shares[1] * spread[0]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -172,7 +246,26 @@ def _pulls_of_two(
 def _pulls(
     fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: Forms
 ) -> tuple[Floats, Floats, Floats]:
-    """(I - w W C)^-1 w (y - p), (q, m); C, (q, q, m); and leverages (m,)."""
+    """Quantities of the deletion formulas of the module docstring.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+    fitted : FittedRows
+    weights : (m,) float
+    z : (p + 1, m) float
+        Rows in the frame.
+    forms : Forms
+        Quadratic forms of the inverse information.
+
+    Returns
+    -------
+    pull : (q, m) float
+        u = (I - w W C)^-1 w (y - p).
+    spread : (q, q, m) float
+        The matrix C.
+    leverage : (m,) float
+    """
     q = len(fit.others)
     m = z.shape[1]
     shares = fitted.shares[fit.others]
@@ -180,7 +273,7 @@ def _pulls(
     spread = np.empty((q, q, m))
     for k, form in enumerate(forms.of(z)):
         spread[k, k:] = spread[k:, k] = form
-    # Of a class: p (1 - p), the second factor with the digits that the difference would lose.
+    # Variance p (1 - p) of a class indicator, without cancellation for p close to one.
     variance = -shares.T[:, :, None] * shares.T[:, None, :]
     variance[:, range(q), range(q)] = (shares * np.where(misses > 0, misses, 1 - shares)).T
     hat = weights[:, None, None] * (variance @ spread.transpose(2, 0, 1))
@@ -194,7 +287,7 @@ def _pulls(
 
 
 def _solved(hat: Floats, left: Floats) -> Floats:
-    """(I - hat)^-1 left; missing where the row alone determines a coefficient."""
+    """(I - hat)^-1 left; NaN if the row alone determines a coefficient."""
     try:
         return np.asarray(np.linalg.solve(np.eye(len(hat)) - hat, left))
     except np.linalg.LinAlgError:
@@ -202,43 +295,77 @@ def _solved(hat: Floats, left: Floats) -> Floats:
 
 
 class Effect(NamedTuple):
-    """Sums over rows, by their weights, of the effects (K,), and of their derivatives (K, r).
+    """Weighted sums over rows of effects and of their derivatives.
 
-    These are with respect to the coefficients in the frame, class by class.
+    Attributes
+    ----------
+    total : (K,) float
+        Effects on the class probabilities.
+    jacobian : (K, r) float
+        Derivatives with respect to the coefficients in the frame, ordered by class.
     """
 
     total: Floats
     jacobian: Floats
 
     def plus(self, other: Effect) -> Effect:
-        """Those of the rows of both."""
+        """Sum over the rows of both."""
         return Effect(self.total + other.total, self.jacobian + other.jacobian)
 
     def less(self, other: Effect) -> Effect:
-        """The difference of the two."""
+        """Difference of the two effects."""
         return Effect(self.total - other.total, self.jacobian - other.jacobian)
 
 
 def probabilities(fit: LogisticFit, z: Floats, shift: Floats) -> Floats:
-    """Probabilities (K, m) of rows z (p + 1, m), under a prior that moves their log odds by a shift (K,)."""
+    """Class probabilities of rows under a changed prior.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+    z : (p + 1, m) float
+        Rows in the frame.
+    shift : (K,) float
+        Change of the log odds by the prior.
+
+    Returns
+    -------
+    (K, m) float
+    """
     odds = np.insert(fit.newton.coef.T @ z, fit.reference, 0.0, axis=0) + shift[:, None]
     shares = np.exp(odds - odds.max(axis=0))
     return np.asarray(shares / shares.sum(axis=0))
 
 
 def level(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) -> Effect:
-    """The probabilities themselves, of rows z (p + 1, m)."""
+    """Sum of the class probabilities over rows z (p + 1, m)."""
     shares = probabilities(fit, z, shift)
     return Effect(shares @ weights, _jacobian(_moves(fit, shares) * weights, z))
 
 
 def difference(fit: LogisticFit, first: Floats, then: Floats, shift: Floats, weights: Floats) -> Effect:
-    """Of rows (p + 1, m) that change from the first to the second."""
+    """Effect of a change of rows from `first` to `then`, (p + 1, m)."""
     return level(fit, then, shift, weights).less(level(fit, first, shift, weights))
 
 
 def slope(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: Floats) -> Effect:
-    """Of rows z (p + 1, m) that change by (p, m), or (p, 1) of all rows, for one unit of a column."""
+    """Effect of an infinitesimal change of a column.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+    z : (p + 1, m) float
+        Rows in the frame.
+    change : (p, m) or (p, 1) float
+        Change of the rows in the frame per unit of the column.
+    shift : (K,) float
+        Change of the log odds by the prior.
+    weights : (m,) float
+
+    Returns
+    -------
+    Effect
+    """
     shares = probabilities(fit, z, shift)
     others = fit.others
     odds = np.insert(fit.newton.coef[1:].T @ change, fit.reference, 0.0, axis=0)
@@ -253,14 +380,15 @@ def slope(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: F
 
 
 def _moves(fit: LogisticFit, shares: Floats) -> Floats:
-    """What probabilities change by (K, q, m) for one unit of log odds."""
+    """Derivatives (K, q, m) of the probabilities with respect to the log odds."""
     out = -shares[:, None] * shares[fit.others]
     for line, k in enumerate(fit.others):
-        # The rest of the probabilities has the digits that one less a share would lose.
+        # The sum of the other probabilities avoids cancellation in one minus a probability.
         out[k, line] = shares[k] * np.delete(shares, k, axis=0).sum(axis=0)
     return out
 
 
 def _jacobian(by_odds: Floats, z: Floats) -> Floats:
+    """Sum over rows of derivatives by log odds (K, q, m) times z (p + 1, m): (K, q (p + 1))."""
     k, q, m = by_odds.shape
     return np.asarray((by_odds.reshape(k * q, m) @ z.T).reshape(k, q * len(z)))
