@@ -1,13 +1,15 @@
-"""Do probabilities come true? Bins, scores and their parts, mean losses with standard errors, recalibration.
+"""Calibration of probabilities: bins, Brier score and its decomposition, mean losses, recalibration.
 
-*Bins.* Rows are sorted by their probability and cut where the counts are even; rows of the same probability
-stay together. Of each bin the mean probability stands beside the share of its rows that are of the class,
-with Wilson's interval (1927, Journal of the American Statistical Association 22, 209-212). A frequency
-weight is so many rows, here and below.
+The results of all models use these functions for calibration tables, plots and scores.
 
-*Brier's score* of a row is the sum over classes of (p_k - o_k)^2, o_k one for its class and else zero
-(Brier, 1950, Monthly Weather Review 78, 1-3); of two classes it is twice the square of one. Each class's
-part falls, over bins b of rows by p_k, exactly into
+*Bins.* Rows are sorted by their probability and cut into bins of about equal counts; ties stay together. The
+mean probability of each bin is compared with the proportion of its rows that belong to the class, with
+Wilson's interval (1927, Journal of the American Statistical Association 22, 209-212). A frequency weight
+counts as that many rows, here and below.
+
+*The Brier score* of a row is the sum over classes of (p_k - o_k)^2, with o_k one for its class and zero
+otherwise (Brier, 1950, Monthly Weather Review 78, 1-3); for two classes it is twice the square for one. For
+bins b of rows by p_k, the contribution of each class decomposes exactly into
 
     reliability       sum n_b (pbar_b - obar_b)^2 / n
   - resolution        sum n_b (obar_b - obar)^2 / n
@@ -15,40 +17,41 @@ part falls, over bins b of rows by p_k, exactly into
   + within variance   sum_b sum_i (p_i - pbar_b)^2 / n
   - within covariance sum_b sum_i 2 (p_i - pbar_b) (o_i - obar_b) / n.
 
-The first three are Murphy's (1973, Journal of Applied Meteorology 12, 595-600), and all there is where the
-rows of a bin have one probability; the other two are what Stephenson, Coelho & Jolliffe (2008, Weather and
-Forecasting 23, 752-757) add where they have not.
+The first three are Murphy's (1973, Journal of Applied Meteorology 12, 595-600), and suffice if all rows of a
+bin have the same probability; the other two were added by Stephenson, Coelho & Jolliffe (2008, Weather and
+Forecasting 23, 752-757).
 
-*Mean losses.* As in `discrim.inference.error_rates`, rows drawn from the mixture have the variance of a
-mean, rows of classes whose shares are given that of a stratified one, sum pi_k^2 var_k / n_k, and an error
-the limits that follow from those of the classes. Rows of a group depend on one another: the variance is then
-that of the groups' sums of deviations, with the factor G/(G - 1) of G groups, and the exact interval of an
-error that of the effective number of rows, r (1 - r) / variance (Korn & Graubard, 1998, Survey Methodology
-24, 193-201), which is no larger than the number of rows.
+*Mean losses* follow `discrim.inference.error_rates`: for rows drawn from the mixture the variance is the
+variance of a mean; for fixed class proportions it is the stratified variance, sum pi_k^2 var_k / n_k, and the
+limits of an error rate combine the limits of the classes. Rows within a group are dependent: the variance is
+then computed from the sums of deviations of the G groups, with the factor G/(G - 1), and the exact interval
+of an error rate uses the effective number of rows, r (1 - r) / variance (Korn & Graubard, 1998, Survey
+Methodology 24, 193-201), at most the number of rows.
 
-*Intervals of mean losses.* The log loss of a row is small if the label is right and, if the rule is sure,
-large if it is wrong. Rows of which none, or one, is wrong do not show how large its mean may be, and no
-interval has a level for every distribution of a loss without a bound (Bahadur & Savage, 1956, Annals of
-Mathematical Statistics 27, 1115-1122). The interval is log-normal. With w_i the loss of row i if its class
-were that of its second largest probability, its upper limit is no less than
+*Intervals of mean losses.* The log loss of a row is small if the label is right; it is large if the label is
+wrong and the rule is confident. A sample with at most one wrong row does not show how large the mean may be,
+and no interval has a guaranteed level for all distributions of an unbounded loss (Bahadur & Savage, 1956,
+Annals of Mathematical Statistics 27, 1115-1122). The interval is log-normal. With w_i the loss of row i if it
+belonged to the class with the second largest probability, the upper limit is at least
 
     mean + u mean(w),    u = 1 - ((1 - level)/2)^(1/n), the exact limit of no error in n rows (or groups),
 
-and with given shares mean + sqrt(sum_k (pi_k u_k mean_k(w))^2), as in `mixed_interval`. The assumption is
-that a label is no likelier to be wrong where the rule is surer: then the mean of what wrong labels lose is at
-most the error rate times the mean of w (Chebyshev's inequality for ordered functions). `python -m
-tests.benchmarks.rare_errors` simulates the coverage of this and of other intervals.
+and for fixed proportions mean + sqrt(sum_k (pi_k u_k mean_k(w))^2), similar to `mixed_interval`. The
+assumption is that the probability of a wrong label does not increase with the confidence of the rule: then
+the mean loss due to wrong labels is at most the error rate times the mean of w (Chebyshev's inequality for
+ordered functions). `python -m tests.benchmarks.rare_errors` simulates the coverage of this and of other
+intervals.
 
-*Recalibration.* With p_k what a rule says, the model of the recalibrated probabilities is log odds a_k + b
-ln p_k, up to a number that the classes of a row share: b is one where the rule says how sure it may be, below
-one where it is too sure of itself, as after overfitting. Of two classes this is Cox's logistic regression of
-the outcome on the log odds (1958, Biometrika 45, 562-565); its intercept, of the second class, is zero where
-the rule is calibrated. Standard errors are those of the maximum likelihood, found by Newton's method. Log
-probabilities are divided by their largest difference R within a row, so that no lead of a row's own class
-over another exceeds sqrt(3) times the length of a direction in the parameters. Were there a direction that
-no row contradicts, and so no maximum, the squared Newton decrement d^2 would be no less than a third of the
-least eigenvalue of the information (as `discrim.core.regression.newton` has it): the search ends where d^2 is
-small and that is ruled out, and finds nothing otherwise.
+*Recalibration.* With p_k the probabilities of a rule, the recalibrated probabilities have the log odds
+a_k + b ln p_k, up to a constant common to the classes of a row. The slope b is one for a calibrated rule, and
+less than one for an overconfident rule, for example after overfitting. For two classes this is Cox's logistic
+regression of the outcome on the log odds (1958, Biometrika 45, 562-565); its intercept, for the second class,
+is zero for a calibrated rule. Estimates and standard errors are maximum likelihood, by Newton's method. Log
+probabilities are divided by their largest difference R within a row; differences in log odds between a row's
+own class and another one are then at most sqrt(3) times the length of a direction in the parameters. If the
+classes were separated, a maximum would not exist, and the squared Newton decrement d^2 would be at least a
+third of the smallest eigenvalue of the information (see `discrim.core.regression.newton`). The search ends
+when d^2 is small and this case is excluded; otherwise there is no estimate.
 """
 
 from __future__ import annotations
@@ -72,10 +75,18 @@ from discrim.inference.error_rates import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bins:
-    """Bins (B,) of rows by their probability.
+    """Bins of rows by their predicted probability.
 
-    Of each there are the mean probability, `predicted`; the share of rows for which it came true, `observed`,
-    with Wilson's interval; and the number of its rows, or the sum of their weights.
+    Attributes
+    ----------
+    predicted : (B,) float
+        Mean probability.
+    observed : (B,) float
+        Proportion of rows that belong to the class.
+    low, high : (B,) float
+        Limits of Wilson's interval of `observed`.
+    rows : (B,) float
+        Number of rows, or sum of their weights.
     """
 
     predicted: Floats
@@ -92,9 +103,24 @@ def calibration_bins(
     weights: Floats | None = None,
     level: float = 0.95,
 ) -> Bins:
-    """Predicted probabilities (n,) beside the shares of rows for which they came true, with intervals.
+    """Compare predicted probabilities with observed proportions in bins.
 
-    There are `bins` bins at most, and fewer where rows have the same probability.
+    Parameters
+    ----------
+    proba : (n,) float
+        Predicted probabilities.
+    true : (n,) bool
+        Whether the row belongs to the class.
+    bins : int
+        Maximum number of bins; ties reduce it.
+    weights : (n,) float, optional
+        Frequency weights.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Bins
 
     Examples
     --------
@@ -112,10 +138,18 @@ def calibration_bins(
 
 
 class Binned(NamedTuple):
-    """Different probabilities (v,), rising, and the bins (B,) that they are in.
+    """Distinct probabilities and the bins that contain them.
 
-    Each probability has a count of rows, of which hits are those for which it came true, and stands in a bin,
-    `at`. Each bin has `rows`, `predicted` and `observed`, as of `Bins`.
+    Attributes
+    ----------
+    values : (v,) float
+        Distinct probabilities, ascending.
+    counts, hits : (v,) float
+        Number of rows with each probability, and number of those rows that belong to the class.
+    at : (v,) int
+        Bin of each probability.
+    rows, predicted, observed : (B,) float
+        See `Bins`.
     """
 
     values: Floats
@@ -128,9 +162,25 @@ class Binned(NamedTuple):
 
 
 def binned(proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None) -> Binned:
-    """Probabilities (n,) cut into bins of about equal counts.
+    """Cut probabilities into bins of about equal counts.
 
-    A DataError refuses a number of bins that is none.
+    Parameters
+    ----------
+    proba : (n,) float
+    true : (n,) bool
+    bins : int
+        Maximum number of bins.
+    weights : (n,) float, optional
+        Frequency weights.
+
+    Returns
+    -------
+    Binned
+
+    Raises
+    ------
+    DataError
+        If `bins` is not a positive integer.
     """
     if not isinstance(bins, (int, np.integer)) or isinstance(bins, bool) or bins < 1:
         raise DataError(f"bins={bins!r} is not valid.", hint="Give a whole number from 1 on.")
@@ -144,7 +194,7 @@ def binned(proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floa
     values = values[there]
     counts = counts[there]
     hits = hits[there]
-    # By the middle of the rows that are tied, so that the cuts are the same from either end.
+    # Ties are assigned by their midrank, which makes the bins symmetric.
     bin_of = np.minimum((bins * (before[there] + counts / 2) / total).astype(np.intp), bins - 1)
     _, bin_of = np.unique(bin_of, return_inverse=True)
     rows = np.bincount(bin_of, counts).astype(np.float64)
@@ -153,7 +203,18 @@ def binned(proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floa
 
 
 def wilson_interval(share: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:
-    """Wilson's interval of binomial shares.
+    """Wilson's interval of binomial proportions.
+
+    Parameters
+    ----------
+    share, rows : (B,) float
+        Proportions and numbers of rows.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : (B,) float
 
     Examples
     --------
@@ -172,7 +233,7 @@ def wilson_interval(share: Floats, rows: Floats, level: float) -> tuple[Floats, 
 
 
 class BrierParts(NamedTuple):
-    """The score of one class against the rest, and its parts.
+    """Brier score of one class against the rest, and its decomposition.
 
     brier = reliability - resolution + uncertainty + within_variance - within_covariance.
     """
@@ -187,9 +248,18 @@ class BrierParts(NamedTuple):
 
 
 def judged_residuals(log_odds: Floats, codes: Codes) -> Floats:
-    """Differences (m, K) of probability and outcome, from log odds (m, K) of each class against the rest.
+    """Differences between probability and outcome, accurate even if probabilities round to one.
 
-    That of the row's own class keeps its digits where the probability is one up to rounding.
+    Parameters
+    ----------
+    log_odds : (m, K) float
+        Log odds of each class against the rest.
+    codes : (m,) int
+        Class of each row.
+
+    Returns
+    -------
+    (m, K) float
 
     Examples
     --------
@@ -208,7 +278,22 @@ def judged_residuals(log_odds: Floats, codes: Codes) -> Floats:
 def brier_parts(
     proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
 ) -> BrierParts:
-    """The mean of (p - o)^2 of one class, with its parts over bins as of `calibration_bins`.
+    """Brier score of one class and its decomposition over bins.
+
+    Parameters
+    ----------
+    proba : (n,) float
+        Predicted probabilities.
+    true : (n,) bool
+        Whether the row belongs to the class.
+    bins : int
+        Maximum number of bins, see `calibration_bins`.
+    weights : (n,) float, optional
+        Frequency weights.
+
+    Returns
+    -------
+    BrierParts
 
     Examples
     --------
@@ -237,14 +322,24 @@ def brier_parts(
 
 
 HUGE = 1e100
-"""Losses beyond which sums of squares are taken of their shares of the largest."""
+"""Losses above which squares are computed relative to the largest loss."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedRows:
-    """Rows (m,) that were judged: their classes, frequency weights, and groups, the clusters.
+    """Rows on which a rule is evaluated.
 
-    The prior (K,) has the shares of the classes where they are not those of the rows.
+    Attributes
+    ----------
+    codes : (m,) int
+        Class of each row.
+    weights : (m,) float
+        Frequency weights.
+    n_classes : int
+    prior : (K,) float or None
+        Class proportions; None if they are estimated from the rows.
+    clusters : (m,) int or None
+        Group of each row.
     """
 
     codes: Codes
@@ -255,11 +350,11 @@ class JudgedRows:
 
     @property
     def rows(self) -> Floats:
-        """Sum of weights (K,) of each class."""
+        """Sum of weights (K,) by class."""
         return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
 
     def shares(self) -> Floats:
-        """Weight (m,) of each row in a mean."""
+        """Weight (m,) of each row in a mean; with a prior, classes are reweighted to it."""
         if self.prior is None:
             return self.weights
         rows = self.rows
@@ -275,27 +370,28 @@ def loss_rate(
     counts: bool,
     if_wrong: Floats | None = None,
 ) -> tuple[float, float, float, float]:
-    """Return the mean of losses, its standard error, and an interval.
+    """Return the mean of losses, its standard error and its interval.
 
     Parameters
     ----------
     losses : (m,) float
     judged : JudgedRows
     level : float
+        Confidence level.
     counts : bool
-        Whether losses are counts, of 0 and 1 or means of such. Their interval is exact, else log-normal.
+        Whether losses are 0 or 1, or means of such values. Their interval is exact, otherwise log-normal.
     if_wrong : (m,) float, optional
-        Losses of the rows if their labels were wrong. With them the upper limit of a log-normal interval
-        allows for errors of which the rows show none.
+        Losses of the rows if their labels were wrong. They raise the upper limit of a log-normal interval
+        to allow for unobserved errors.
 
     Returns
     -------
-    (float, float, float, float)
-        Mean, standard error, and limits. All but the mean are missing for rows of one group.
+    mean, error, low, high : float
+        All except the mean are NaN if there is a single group.
     """
     shares = judged.shares()
     whole = float(shares.sum())
-    # A row without a part in the mean may lose an infinite amount.
+    # A row of weight zero may have an infinite loss.
     losses = np.where(shares > 0, losses, 0.0)
     largest = float(np.abs(losses).max(initial=0.0))
     if HUGE < largest < np.inf:
@@ -330,7 +426,19 @@ def loss_rate(
 
 
 def _by_class(values: Floats, judged: JudgedRows, prior: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean of values (m,), prior and rows of each class that has a part in a mean under a prior (K,)."""
+    """Statistics of the classes that contribute to a mean under a prior.
+
+    Parameters
+    ----------
+    values : (m,) float
+    judged : JudgedRows
+    prior : (K,) float
+
+    Returns
+    -------
+    means, pi, rows : (k,) float
+        Means of the values, normalized prior and number of rows, for classes with rows and a positive prior.
+    """
     rows = judged.rows
     there = (rows > 0) & (prior > 0)
     means = np.bincount(judged.codes, judged.weights * values, judged.n_classes)[there] / rows[there]
@@ -338,7 +446,22 @@ def _by_class(values: Floats, judged: JudgedRows, prior: Floats) -> tuple[Floats
 
 
 def _unseen_loss(if_wrong: Floats, judged: JudgedRows, units: float, level: float) -> float:
-    """Largest mean loss by wrong labels of which so many units may show none; see the module's docstring."""
+    """Upper limit of the mean loss due to wrong labels if none is observed; see the module docstring.
+
+    Parameters
+    ----------
+    if_wrong : (m,) float
+        Losses of the rows if their labels were wrong.
+    judged : JudgedRows
+    units : float
+        Number of independent rows or groups.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    float
+    """
     shares = judged.shares()
     if_wrong = np.where(shares > 0, if_wrong, 0.0)
     if judged.prior is None or judged.clusters is not None:
@@ -349,7 +472,15 @@ def _unseen_loss(if_wrong: Floats, judged: JudgedRows, units: float, level: floa
 
 
 def runner_up(scores: Floats) -> Codes:
-    """Class (m,) of the second largest score of each row of (m, K).
+    """Class with the second largest score of each row.
+
+    Parameters
+    ----------
+    scores : (m, K) float
+
+    Returns
+    -------
+    (m,) int
 
     Examples
     --------
@@ -360,7 +491,18 @@ def runner_up(scores: Floats) -> Codes:
 
 
 def _of_rows(losses: Floats, judged: JudgedRows, mean: float) -> float:
-    """Variance of the mean of independent rows."""
+    """Variance of the mean loss of independent rows.
+
+    Parameters
+    ----------
+    losses : (m,) float
+    judged : JudgedRows
+    mean : float
+
+    Returns
+    -------
+    float
+    """
     k = judged.n_classes
     codes = judged.codes
     weights = judged.weights
@@ -374,30 +516,43 @@ def _of_rows(losses: Floats, judged: JudgedRows, mean: float) -> float:
 
 
 def fold_means(values: Floats, shares: Floats, folds: Codes, n_folds: int) -> Floats:
-    """Weighted mean of values (m,) in each fold (F,), missing where it has no rows."""
+    """Weighted mean of values in each fold.
+
+    Parameters
+    ----------
+    values, shares : (m,) float
+        Values and their weights.
+    folds : (m,) int
+    n_folds : int
+
+    Returns
+    -------
+    (n_folds,) float
+        NaN for an empty fold.
+    """
     whole = np.bincount(folds, shares, n_folds)
     sums = np.bincount(folds, shares * values, n_folds)
     return np.asarray(np.divide(sums, whole, out=np.full(n_folds, np.nan), where=whole > 0))
 
 
 STEPS = 60
-"""Most steps of Newton's method; where there is a maximum, about ten are enough."""
+"""Maximum number of Newton steps. If a maximum exists, about ten suffice."""
 
 NEAR = 1e-14
-"""Squared distance to the maximum, in standard errors, from which the information one step on is kept."""
+"""Squared distance to the maximum, in standard errors, below which the next step is the last."""
 
 ROUNDED = 1e-12
-"""Share of the log-likelihood by which it may seem to fall because its sum is rounded."""
+"""Relative decrease of the log-likelihood that is attributed to rounding."""
 
 FLAT = 1e-13
-"""Least eigenvalue of the information of a row below which the classes are taken as separated."""
+"""Smallest eigenvalue of the information per row below which the classes count as separated."""
 
 
 class Recalibration(NamedTuple):
-    """What recalibrates probabilities: a slope and an intercept, each with its standard error.
+    """Recalibration slope and intercept, each with its standard error.
 
-    Both are missing where the classes are separated, or a probability is zero. Only of two classes whose rows
-    are a sample of the mixture is there an intercept.
+    Both are NaN if the classes are separated or a probability is zero. The intercept is None unless there are
+    two classes and the rows are a sample of the mixture.
     """
 
     slope: tuple[float, float]
@@ -405,10 +560,18 @@ class Recalibration(NamedTuple):
 
 
 def log_odds_against_rest(scores: Floats) -> Floats:
-    """Return the log odds (m, K) of each class against all others, from log posteriors (m, K).
+    """Return the log odds of each class against all others.
 
-    The log odds differ also for observations whose posteriors all round to one. Log posteriors need not be
-    normalized.
+    The log odds differ also for observations whose posteriors all round to one.
+
+    Parameters
+    ----------
+    scores : (m, K) float
+        Log posteriors, which need not be normalized.
+
+    Returns
+    -------
+    (m, K) float
 
     Examples
     --------
@@ -434,9 +597,22 @@ def log_odds_against_rest(scores: Floats) -> Floats:
 def recalibrated(
     log_odds: Floats, codes: Codes, weights: Floats | None = None, *, sampled: bool = True
 ) -> Recalibration:
-    """Slope, and of two classes intercept, of a recalibration of log odds (m, K) of a class against the rest.
+    """Estimate the recalibration slope and, for two classes, the intercept.
 
-    `sampled` says that rows have the classes in the proportions that are meant; else there is no intercept.
+    Parameters
+    ----------
+    log_odds : (m, K) float
+        Log odds of each class against the rest.
+    codes : (m,) int
+        Class of each row.
+    weights : (m,) float, optional
+        Frequency weights.
+    sampled : bool
+        Whether the class proportions of the rows are representative; otherwise there is no intercept.
+
+    Returns
+    -------
+    Recalibration
 
     Examples
     --------
@@ -464,14 +640,27 @@ def recalibrated(
 
 
 def _maximum(logs: Floats, codes: Codes, weights: Floats) -> tuple[Floats, Floats] | None:
-    """Estimates (K,), K - 1 constants and the slope, with their covariance; None where there are none."""
+    """Maximum likelihood estimates of the recalibration model by Newton's method.
+
+    Parameters
+    ----------
+    logs : (m, K) float
+        Scaled log probabilities relative to the class of each row.
+    codes : (m,) int
+    weights : (m,) float
+
+    Returns
+    -------
+    (estimates, covariance) or None
+        K - 1 intercepts and the slope (K,), and their covariance (K, K). None if there is no maximum.
+    """
     total = float(weights.sum())
     at: Floats = np.zeros(logs.shape[1])
     step: Floats = np.zeros(len(at))
     value = -np.inf
     near = False
     for _ in range(STEPS):
-        # Half the step for as long as it goes down.
+        # Halve the step until the likelihood does not decrease.
         for _ in range(STEPS):
             likelihood, shares = _shares(logs, codes, weights, at + step)
             if likelihood >= value - ROUNDED * abs(value) or not step.any():
@@ -492,7 +681,7 @@ def _maximum(logs: Floats, codes: Codes, weights: Floats) -> tuple[Floats, Float
 
 
 def _shares(logs: Floats, codes: Codes, weights: Floats, at: Floats) -> tuple[float, Floats]:
-    """Log-likelihood, and probabilities (m, K)."""
+    """Log-likelihood and probabilities (m, K) at parameters `at` (K,)."""
     odds = at[-1] * logs
     odds[:, 1:] += at[:-1]
     odds -= odds.max(axis=1, keepdims=True)
@@ -504,12 +693,25 @@ def _shares(logs: Floats, codes: Codes, weights: Floats, at: Floats) -> tuple[fl
 
 
 def _slopes(logs: Floats, codes: Codes, weights: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Score (K,) and information (K, K)."""
+    """Score and information of the recalibration model.
+
+    Parameters
+    ----------
+    logs, shares : (m, K) float
+        Scaled log probabilities relative to the class of each row, and recalibrated probabilities.
+    codes : (m,) int
+    weights : (m,) float
+
+    Returns
+    -------
+    score : (K,) float
+    information : (K, K) float
+    """
     k = logs.shape[1]
     weighted = weights[:, None] * shares
     expected = (shares * logs).sum(axis=1)
     counts = np.bincount(codes, weights, k)
-    # The logs of the own class are zero.
+    # The log probabilities of a row's own class are zero.
     score = np.append((counts - weighted.sum(axis=0))[1:], -float(weights @ expected))
     information = np.empty((k, k))
     information[:-1, :-1] = np.diag(weighted.sum(axis=0)[1:]) - (weighted.T @ shares)[1:, 1:]

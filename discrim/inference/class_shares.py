@@ -1,22 +1,24 @@
-"""Shares of known classes in a batch of rows whose classes are not known, by maximum likelihood.
+"""Class proportions in a batch of unlabelled rows, by maximum likelihood with fixed class densities.
 
-Theory. With densities f_k that are known, rows x_i of weight w_i, N the sum of weights, and shares pi,
+The estimation of a prior from new observations uses these functions (`models/evaluation/estimated_prior.py`).
+
+Theory. With fixed class densities f_k, rows x_i of weight w_i, N the sum of weights, and proportions pi,
 
     l(pi) = sum_i w_i ln sum_k pi_k f_k(x_i),    g_k = (1/N) sum_i w_i f_k(x_i) / sum_j pi_j f_j(x_i).
 
-l is concave on the simplex, and pi is its maximum if and only if g_k = 1 where pi_k > 0 and g_k <= 1 where
-pi_k = 0 (Karush, Kuhn and Tucker). As sum_k pi_k g_k = 1 always, l falls short of its maximum by N (max g_k -
-1) at most: no other certificate is needed. Densities count up to a factor of the row, and so posteriors over
-the prior that they were computed with do as well.
+l is concave on the simplex, and pi is its maximum if and only if g_k = 1 for pi_k > 0 and g_k <= 1 for pi_k =
+0 (Karush, Kuhn and Tucker). Because sum_k pi_k g_k = 1, l is at most N (max g_k - 1) below its maximum, which
+serves as the convergence criterion. Densities matter only up to a factor for each row; posteriors divided by
+the prior that they were computed with are sufficient.
 
-EM takes pi_k g_k in the place of pi_k (Saerens, Latinne & Decaestecker, 2002, Neural Computation 14, 21-41).
-It climbs at every step, but slowly where classes overlap, and to a share of zero only in the limit. So a few
-of its steps are followed by Newton's: the maximum of l / N - sum pi_k over pi >= 0, whose shares sum to one
-by themselves, by quadratic programs with that bound (Kim, Carbonetto, Stephens & Anitescu, 2020, Journal of
-Computational and Graphical Statistics 29, 261-273), in which a share becomes zero exactly.
+EM replaces pi_k by pi_k g_k (Saerens, Latinne & Decaestecker, 2002, Neural Computation 14, 21-41). Each step
+increases l, but convergence is slow for overlapping classes, and a proportion becomes zero only in the limit.
+After a few EM steps, Newton's method therefore maximizes l / N - sum pi_k over pi >= 0, whose solution sums
+to one, by quadratic programs with this bound (Kim, Carbonetto, Stephens & Anitescu, 2020, Journal of
+Computational and Graphical Statistics 29, 261-273), in which a proportion can become exactly zero.
 
-With r the class of the largest share and b_ik = f_k(x_i) / sum_j pi_j f_j(x_i), the shares of the other
-classes that are not zero have the observed information sum_i w_i (b_ik - b_ir)(b_il - b_ir).
+With r the class of the largest proportion and b_ik = f_k(x_i) / sum_j pi_j f_j(x_i), the other nonzero
+proportions have the observed information sum_i w_i (b_ik - b_ir)(b_il - b_ir).
 """
 
 from __future__ import annotations
@@ -32,29 +34,36 @@ from discrim.core.numerics.arrays import Floats
 from discrim.inference.result import TestResult, chi_square_test
 
 EM_STEPS = 10
-"""Steps of EM before the first of Newton's: it is at its best far from the maximum."""
+"""Number of EM steps before Newton's method; EM is efficient far from the maximum."""
 
 BLOCK = 2**18
-"""Numbers of rows by classes that are worked on at once."""
+"""Maximum number of elements of a row-by-class array that are processed at once."""
 
 RIDGE = 1e-12
-"""Added to the diagonal of the scaled information, which classes of one density leave singular."""
+"""Added to the diagonal of the scaled information, which is singular for classes with equal densities."""
 
 SINGULAR = 1e-9
-"""Length of a difference of two classes, over their own, below which rows do not tell them apart."""
+"""Relative norm of a difference of two classes below which the rows do not identify their proportions."""
 
 EPS = float(np.finfo(np.float64).eps)
 
 HALVINGS = 40
-"""Times that a step is halved at most."""
+"""Maximum number of step halvings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassShares:
-    """Shares (K,) of maximum likelihood, which sum to one; those on the boundary are zero exactly.
+    """Maximum likelihood estimates of class proportions.
 
-    The slope (K,) is g_k - 1: zero for a class with a share, zero or less for one without. The search has
-    converged where the slopes are within the tolerance of what a maximum has.
+    Attributes
+    ----------
+    shares : (K,) float
+        Proportions, which sum to one; exactly zero on the boundary.
+    slope : (K,) float
+        g_k - 1: zero for a positive proportion, zero or negative for a proportion of zero.
+    em_steps, newton_steps : int
+    converged : bool
+        Whether the slopes satisfy the conditions of a maximum up to the tolerance.
     """
 
     shares: Floats
@@ -65,9 +74,17 @@ class ClassShares:
 
 
 def densities_over_best(scores: Floats) -> Floats:
-    """Densities (m, K) over the largest of each row, from their logarithms up to a number of the row.
+    """Densities relative to the largest one of each row.
 
-    What underflows is beside a one, and so counts for nothing in any mixture.
+    Parameters
+    ----------
+    scores : (m, K) float
+        Log densities up to a constant for each row.
+
+    Returns
+    -------
+    (m, K) float
+        Values that underflow are negligible in any mixture.
     """
     with np.errstate(invalid="ignore"):
         out = scores - scores.max(axis=1, keepdims=True)
@@ -83,11 +100,26 @@ def class_shares(
     maxiter: int = 200,
     progress: Callable[[float], object] = lambda share: None,
 ) -> ClassShares:
-    """Shares of maximum likelihood of rows whose densities are known.
+    """Estimate class proportions by maximum likelihood.
 
-    Densities (n, K) are zero or more, up to a factor of each row, and no row is zero in every class. The
-    search starts from positive shares (K,) that sum to one, and ends where the largest slope is within the
-    tolerance, or after so many steps of EM and Newton together, each of which is told.
+    Parameters
+    ----------
+    densities : (n, K) float
+        Nonnegative densities up to a factor for each row; each row has a positive one.
+    start : (K,) float
+        Positive starting values.
+    weights : (n,) float, optional
+        Frequency weights.
+    tol : float
+        Tolerance of the largest slope.
+    maxiter : int
+        Maximum number of EM and Newton steps together.
+    progress : callable, optional
+        Called with 1 before each step.
+
+    Returns
+    -------
+    ClassShares
 
     Examples
     --------
@@ -108,7 +140,7 @@ def class_shares(
         at = _Place.of(densities, shares / shares.sum(), weights)
     polished = _newton_step(densities, at, weights) if at.off <= tol else None
     if polished is not None:
-        # Newton's steps square what is lacking: one more gives the digits that the tolerance leaves.
+        # Newton's method converges quadratically: one more step reaches full accuracy.
         better = _Place.of(densities, polished / polished.sum(), weights)
         at, newton = (better, newton + 1) if better.off < at.off else (at, newton)
     return ClassShares(at.shares, at.slope, em, newton, at.off <= tol)
@@ -116,7 +148,7 @@ def class_shares(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Place:
-    """Shares (K,), the mixture density (n,) of each row, and the slopes (K,)."""
+    """Proportions (K,), with the mixture density (n,) of each row and the slopes (K,)."""
 
     shares: Floats
     mixture: Floats
@@ -124,6 +156,7 @@ class _Place:
 
     @classmethod
     def of(cls, densities: Floats, shares: Floats, weights: Floats | None) -> _Place:
+        """Evaluate mixture and slopes at proportions (K,)."""
         mixture = densities @ shares
         over = 1.0 / mixture if weights is None else weights / mixture
         total = len(mixture) if weights is None else weights.sum()
@@ -131,12 +164,12 @@ class _Place:
 
     @property
     def off(self) -> float:
-        """How far the slopes are from those of a maximum."""
+        """Largest violation of the conditions of a maximum."""
         return float(np.where(self.shares > 0, np.abs(self.slope), self.slope).max(initial=0.0))
 
 
 def _newton_step(densities: Floats, place: _Place, weights: Floats | None) -> Floats | None:
-    """The shares (K,) of a better likelihood, not yet divided by their sum; None where there are none."""
+    """Proportions (K,) after a Newton step with line search, not yet normalized; None without progress."""
     shares = place.shares
     mixture = place.mixture
     wanted = _quadratic_program(_information(densities, mixture, weights), shares, place.slope)
@@ -145,7 +178,7 @@ def _newton_step(densities: Floats, place: _Place, weights: Floats | None) -> Fl
     total = len(mixture) if weights is None else float(weights.sum())
     for halved in range(HALVINGS):
         size = 0.5**halved
-        # Exactly what was wanted where the whole step is taken, so that a share of zero is zero.
+        # For a full step use the solution itself, in which proportions may be exactly zero.
         at = wanted if halved == 0 else shares + size * step
         gains = _log_ratio(densities @ at, mixture)
         gain = float(gains.sum() if weights is None else weights @ gains) / total - float((at - shares).sum())
@@ -155,7 +188,7 @@ def _newton_step(densities: Floats, place: _Place, weights: Floats | None) -> Fl
 
 
 def _log_ratio(a: Floats, b: Floats) -> Floats:
-    """ln(a / b) of positive numbers b, whose digits hold where the two are close."""
+    """ln(a / b) for positive b, accurate if a and b are close."""
     with np.errstate(divide="ignore", over="ignore"):
         ratio = (a - b) / b
         return np.asarray(np.where(np.abs(ratio) < 0.5, np.log1p(ratio), np.log(a) - np.log(b)))
@@ -174,16 +207,29 @@ def _information(densities: Floats, mixture: Floats, weights: Floats | None) -> 
 
 
 def _quadratic_program(information: Floats, shares: Floats, slope: Floats) -> Floats:
-    """Maximum y (K,) of slope'(y - x) - (y - x)'H (y - x) / 2 over y >= 0, x being the shares.
+    """Maximize slope'(y - x) - (y - x)'H (y - x) / 2 over y >= 0.
 
-    By active sets, from the shares: a class whose value would fall below zero leaves at zero, one along which
-    the maximum still rises enters (Lawson & Hanson, 1974, Solving Least Squares Problems, chapter 23).
+    By active sets, starting at the proportions: a class whose value would become negative is fixed at zero,
+    and a class enters if the objective increases with it (Lawson & Hanson, 1974, Solving Least Squares
+    Problems, chapter 23).
+
+    Parameters
+    ----------
+    information : (K, K) float
+        The matrix H.
+    shares : (K,) float
+        The proportions x.
+    slope : (K,) float
+
+    Returns
+    -------
+    (K,) float
     """
-    # Of a class that has a share the diagonal is one or more; one that hardly has a density stays small.
+    # The diagonal is at least one for a class with a positive proportion; smaller values are not scaled up.
     scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1.0))
     matrix = information * np.outer(scale, scale) + RIDGE * np.eye(len(shares))
     start = shares / scale
-    # About the shares, so that what is found is as exact as the slopes, not as their sizes.
+    # Solve for the difference to the current proportions, which is as accurate as the slopes.
     right = scale * slope
     y = start.copy()
     inside = y > 0
@@ -211,10 +257,23 @@ def _quadratic_program(information: Floats, shares: Floats, slope: Floats) -> Fl
 def covariance_of_shares(
     densities: Floats, shares: Floats, weights: Floats | None = None
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Covariance (K, K) of estimated shares, and which of them (K,) the rows determine.
+    """Covariance of estimated proportions, and which of them the rows identify.
 
-    Shares of zero are taken as known, and have no variance: their rows and columns are missing, as is all of
-    one class alone. So are those of classes that no row tells apart, whose shares are not determined.
+    Parameters
+    ----------
+    densities : (n, K) float
+    shares : (K,) float
+        Maximum likelihood estimates.
+    weights : (n,) float, optional
+        Frequency weights.
+
+    Returns
+    -------
+    covariance : (K, K) float
+        NaN for proportions of zero, which are treated as fixed, for proportions that are not identified, and
+        if only one class has a positive proportion.
+    determined : (K,) bool
+        False for classes that the rows do not distinguish.
     """
     k = len(shares)
     inside = np.flatnonzero(shares > 0)
@@ -245,7 +304,20 @@ def covariance_of_shares(
 
 
 def _root_of_differences(densities: Floats, shares: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-    """R (., m - 1) with R'R the information of all shares (m,) but the largest; lengths (m,) of b_k."""
+    """Root of the information of the proportions without the largest one.
+
+    Parameters
+    ----------
+    densities : (n, m) float
+    shares : (m,) float
+    weights : (n,) float or None
+
+    Returns
+    -------
+    root : (r, m - 1) float
+    lengths : (m,) float
+        Norms of the columns b_k.
+    """
     largest = int(np.argmax(shares))
     n, m = densities.shape
     root = np.zeros((0, m - 1))
@@ -266,10 +338,23 @@ def _root_of_differences(densities: Floats, shares: Floats, weights: Floats | No
 def ratio_to_prior(
     densities: Floats, shares: Floats, prior: Floats, weights: Floats | None = None
 ) -> TestResult:
-    """Likelihood-ratio test that the shares are those of a prior (K,), which is positive."""
+    """Likelihood-ratio test that the proportions equal a positive prior.
+
+    Parameters
+    ----------
+    densities : (n, K) float
+    shares : (K,) float
+        Maximum likelihood estimates.
+    prior : (K,) float
+    weights : (n,) float, optional
+
+    Returns
+    -------
+    TestResult
+    """
     ratios = _log_ratio(densities @ shares, densities @ prior)
     gain = float(ratios.sum() if weights is None else weights @ ratios)
-    # The estimate may be the prior itself.
+    # The statistic may be slightly negative if the estimates equal the prior.
     statistic = max(2.0 * gain, 0.0)
     assumes = "Densities within classes, and the prior, are taken as known. The chi-square is asymptotic"
     if (shares > 0).all():
@@ -289,10 +374,26 @@ def profile_limits(
     tol: float = 1e-10,
     maxiter: int = 200,
 ) -> tuple[float, float]:
-    """Ends of the interval of one share in which twice the log-likelihood falls by a chi-square's quantile.
+    """Profile likelihood interval of one proportion.
 
-    With the share fixed at u, the densities of the others are (1 - u) f_j + u f_k, and their shares those of
-    maximum likelihood again.
+    If the proportion is fixed at u, the densities of the other classes become (1 - u) f_j + u f_k, and their
+    proportions are estimated again.
+
+    Parameters
+    ----------
+    densities : (n, K) float
+    estimated : ClassShares
+    at : int
+        Position of the class.
+    level : float
+        Confidence level.
+    weights : (n,) float, optional
+    tol, maxiter
+        See `class_shares`.
+
+    Returns
+    -------
+    low, high : float
     """
     quantile = float(scipy.special.chdtri(1, 1 - level))
     best = densities @ estimated.shares
@@ -314,11 +415,11 @@ def profile_limits(
 
 
 def _crossing(short: Callable[[float], float], inner: float, outer: float) -> float:
-    """Where a function that is negative at the inner end, and rises, is zero; the outer end if nowhere."""
+    """Root of an increasing function that is negative at `inner`; `outer` if there is no root before it."""
     if inner == outer or short(outer) <= 0:
         return outer
     for _ in range(200):
-        # An infinite end is no end of a bracket.
+        # The ends of a bracket have to be finite.
         middle = 0.5 * (inner + outer)
         if np.isfinite(short(outer)) or middle in (inner, outer):
             break

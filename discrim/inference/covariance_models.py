@@ -1,16 +1,19 @@
-"""How many covariances classes have: tests of one, and the ladder from one variance to a covariance for each.
+"""Tests of equal covariances, and the hierarchy of covariance models from spherical to unrestricted.
+
+The results of `lda` and `qda` use these functions for tests, for the table of covariance models and for
+intervals of log-determinants.
 
 *One covariance.* With W_k the scatter of class k on n_k - 1 degrees of freedom, W = sum W_k on N - K, and
 maximum-likelihood covariances W_k / n_k and W / N, twice the gain in log-likelihood of QDA over LDA is
 
     -2 ln Lambda = N ln|W/N| - sum n_k ln|W_k/n_k|,    df = p (p + 1)(K - 1)/2.
 
-Box's M is the same with degrees of freedom in the place of counts; its chi-square and F approximations match
-the first two moments of its null distribution (Box, 1949, Biometrika 36, 317-346). Both are far from robust
-against long tails.
+Box's M is the same with degrees of freedom instead of counts; its chi-square and F approximations match the
+first two moments of its null distribution (Box, 1949, Biometrika 36, 317-346). Both are not robust against
+long tails.
 
-*The ladder* (Flury, 1988, Common Principal Components and Related Multivariate Models; Manly & Rayner, 1987,
-Biometrika 74, 841-847). With S_k the maximum-likelihood covariances, each model maximizes -sum n_k
+*The hierarchy* (Flury, 1988, Common Principal Components and Related Multivariate Models; Manly & Rayner,
+1987, Biometrika 74, 841-847). With S_k the maximum-likelihood covariances, each model maximizes -sum n_k
 (ln|Sigma_k| + tr Sigma_k^-1 S_k)/2 over
 
     spherical                    Sigma_k = s2 I,
@@ -20,28 +23,28 @@ Biometrika 74, 841-847). With S_k the maximum-likelihood covariances, each model
     common principal components  Sigma_k = B diag(l_k) B', B orthogonal,
     free                         Sigma_k, that is QDA.
 
-Each contains the one before, so that the likelihood ratios of neighbours add up to that of any two. At
-every maximum the traces sum to N p and the log-determinants say it all. Spherical covariances and common
-principal components are meant in the units of the data, and change with them; the others do not. Two maxima
-have no closed form, and Newton's method finds them (Flury & Gautschi, 1986, SIAM Journal on Scientific and
-Statistical Computing 7, 169-184).
+Each model contains the previous one; likelihood ratios of neighbours therefore add up. At every maximum the
+traces sum to N p, and the likelihood is a function of the log-determinants. Spherical covariances and common
+principal components depend on the units of the data; the other models do not. Two maxima have no closed form
+and are computed by Newton's method (Flury & Gautschi, 1986, SIAM Journal on Scientific and Statistical
+Computing 7, 169-184).
 
-Covariances of a few large variances and one beyond them (`discrim.core.covariance.factor`) lie between the
-spherical and the free ones, beside the ladder: they contain none of its other models, and none them.
+Factor models with a few large variances and a common remaining one (`discrim.core.covariance.factor`) lie
+between the spherical and the free model, but are not nested with the other models of the hierarchy.
 
 *Log-determinants.* For a normal sample the determinant of nu S is |Sigma| times a product of independent
 chi-squares with nu, nu - 1, ..., nu - p + 1 degrees of freedom (Anderson, 2003, An Introduction to
-Multivariate Statistical Analysis, sec. 7.5). So ln|S| - ln|Sigma| has the cumulant function
+Multivariate Statistical Analysis, sec. 7.5). Hence ln|S| - ln|Sigma| has the cumulant function
 
     k(t) = sum_j [ln Gamma(a_j + t) - ln Gamma(a_j)] + t p ln(2/nu),    a_j = (nu - j + 1)/2,
 
-free of parameters: k'(0) is the bias of ln|S|, k''(0) its variance, and the tails are integrals over a line
-of complex numbers beside zero,
+which is free of parameters: k'(0) is the bias of ln|S|, k''(0) its variance, and the tails are integrals over
+a vertical line in the complex plane,
 
     P(X > x) = 1/(2 pi i) int exp(k(t) - t x) / t dt,    Re t = c > 0,
 
 and minus that, with c < 0, for P(X < x) (Daniels, 1987, International Statistical Review 55, 37-48). The
-trapezium rule has them to ten digits and more, also where nu is hardly above p.
+trapezium rule computes them to ten digits or more, even if nu is only slightly above p.
 """
 
 from __future__ import annotations
@@ -68,27 +71,36 @@ from discrim.inference.result import TestResult, chi_square_test
 ASSUMES = "Normal classes; equal covariances under the hypothesis. Sensitive to long tails."
 
 PIECE = 64
-"""Points of the trapezium rule that are added at once."""
+"""Number of points of the trapezium rule that are added at once."""
 
 LARGE = 1e7
-"""Half the degrees of freedom from which the cumulant function is a series."""
+"""Half the degrees of freedom above which the cumulant function is computed by a series."""
 
 TINY = 1e-300
 
 
 def likelihood_ratio(llf_common: float, llf_separate: float, df: float) -> TestResult:
-    """Likelihood ratio of one covariance (LDA) against one for each class (QDA), from log-likelihoods."""
+    """Likelihood-ratio test of LDA against QDA from their log-likelihoods."""
     assumes = ASSUMES + " The chi-square is asymptotic: it rejects too often in small samples."
     return chi_square_test("Likelihood ratio", 2 * (llf_separate - llf_common), float(df), assumes)
 
 
 def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
-    """Box's M test that the classes have one covariance.
+    """Box's M test of equal covariances.
 
-    Covariances (K, p, p) of the classes, with divisors n_k - 1, are in any common coordinates: M is affinely
-    invariant, and whitened ones keep the most digits. M = nu ln|S| - sum nu_k ln|S_k| (Box, 1949), with nu_k
-    = n_k - 1, nu their sum, S the pooled covariance. The statistic is the chi-square; the table has M and
-    both approximations.
+    M = nu ln|S| - sum nu_k ln|S_k| (Box, 1949), with nu_k = n_k - 1, nu their sum, S the pooled covariance. M
+    is affinely invariant; covariances in whitened coordinates are the most accurate.
+
+    Parameters
+    ----------
+    covariances : (K, p, p) float
+        Covariances of the classes with divisors n_k - 1, in common coordinates.
+    counts : (K,) float
+
+    Returns
+    -------
+    TestResult
+        The statistic is the chi-square; the table has M and both approximations.
     """
     if len(counts) < 2:
         raise NotSupportedError(
@@ -108,7 +120,7 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
     if c2 > c1**2:
         f = m * (1 - c1 - df1 / df2) / df1
     else:
-        # Box's denominator is 1 - b2 M, and simulation sides with it; statsmodels (0.15) has 1 + b2 M.
+        # Box's denominator is 1 - b2 M, which simulation confirms; statsmodels (0.15) uses 1 + b2 M.
         b2 = (1 - c1 + 2 / df2) / df2
         f = df2 * b2 * m / (df1 * (1 - b2 * m)) if b2 * m < 1 else np.inf
     chi2 = (1 - c1) * m
@@ -132,9 +144,24 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
 def log_determinant_table(
     logdets: Floats, free: Floats, p: int, level: float, index: pd.Index
 ) -> pd.DataFrame:
-    """Log-determinants (m,) of unbiased covariances with exact intervals under normality.
+    """Log-determinants of covariances with exact intervals for normal rows.
 
-    `free` (m,) are their degrees of freedom, p or more; `debiased` is ln|S| less its bias.
+    Parameters
+    ----------
+    logdets : (m,) float
+        Log-determinants of unbiased covariances.
+    free : (m,) float
+        Their degrees of freedom, at least p.
+    p : int
+        Number of columns.
+    level : float
+        Confidence level.
+    index : pandas.Index
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns logdet, debiased (minus the bias of ln|S|), se, low, high, df.
     """
     check_level(level)
     rows = []
@@ -149,7 +176,20 @@ def log_determinant_table(
 
 
 def quantile(share: float, nu: float, p: int) -> float:
-    """Quantile of ln|S| - ln|Sigma|; for one column it is that of a chi-square.
+    """Quantile of ln|S| - ln|Sigma| for normal rows; for one column a function of the chi-square quantile.
+
+    Parameters
+    ----------
+    share : float
+        Probability.
+    nu : float
+        Degrees of freedom.
+    p : int
+        Number of columns.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -162,13 +202,13 @@ def quantile(share: float, nu: float, p: int) -> float:
     half = (nu - np.arange(p)) / 2
     mean = float(scipy.special.psi(half).sum() + p * np.log(2 / nu))
     sd = float(np.sqrt(scipy.special.polygamma(1, half).sum()))
-    # The smaller tail is found, which has digits that one less the larger has not.
+    # Compute the smaller tail, which avoids cancellation in one minus the larger tail.
     sign, tail = (1.0, 1 - share) if share > 0.5 else (-1.0, share)
     reach = max(-float(scipy.special.ndtri(tail)), 1.0) / sd
     line = reach if sign > 0 else -min(reach, half[-1] / 2)
     nearest = line if sign > 0 else min(-line, half[-1] + line)
-    # The trapezium rule is wrong by exp(-2 pi distance / step) beside the nearest pole, and where the step is
-    # not small beside the width of what is nearly a normal curve.
+    # The error of the trapezium rule is exp(-2 pi distance / step) for the distance of the nearest pole; the
+    # step also has to be small compared to the width of the nearly normal integrand.
     step = min(2 * np.pi * nearest / 40, 0.4 / sd)
     s = np.array([line], dtype=np.complex128)
     logs = _cumulant(s, half)
@@ -195,7 +235,7 @@ def _cumulant(s: NDArray[np.complex128], half: Floats) -> NDArray[np.complex128]
     total = np.zeros(len(s), dtype=np.complex128)
     for a in half.tolist():
         if a > LARGE:
-            # Of large arguments the logarithms of the gamma function have no digits left that differ.
+            # For large arguments differences of log gamma functions would cancel.
             total += sum(
                 scipy.special.polygamma(n - 1, a) * s**n / scipy.special.factorial(n) for n in range(2, 7)
             )
@@ -205,33 +245,45 @@ def _cumulant(s: NDArray[np.complex128], half: Floats) -> NDArray[np.complex128]
 
 
 STARTS = 4
-"""Classes whose eigenvectors are tried as starts, the largest ones."""
+"""Number of classes, the largest ones, whose eigenvectors are used as starting values."""
 
 RANDOM_STARTS = 16
-"""Rotations at random that are tried as starts."""
+"""Number of random rotations that are used as starting values."""
 
 STEPS = 300
-"""Iterations after which a fit is given up, with a warning."""
+"""Maximum number of iterations; then a warning is issued."""
 
 INNER_STEPS = 60
-"""Steps of conjugate gradients in one of Newton's."""
+"""Maximum number of conjugate gradient iterations for one Newton step."""
 
 ROUGH = 1e-5
 FINE = 1e-14
-"""Gain in log-likelihood a row that a step promises: below it starts are compared, or a fit is done."""
+"""Expected gain in log-likelihood per row at which starts are compared (ROUGH), or a fit ends (FINE)."""
 
 ANGLES = np.arange(1, 8) * np.pi / 16
-"""Turns of a pair of axes that are tried where a descent has ended; a right angle swaps the two."""
+"""Rotations of a pair of axes that are tried after convergence; a right angle exchanges the two."""
 
 
 def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Maximum-likelihood fit of Sigma_k = c_k Sigma: the factors (K,), of which the first is one, and Sigma.
+    """Maximum likelihood fit of Sigma_k = c_k Sigma.
 
-    Covariances (K, p, p) are nonsingular and have divisors n_k. Sigma = sum n_k S_k/c_k / N at given factors
-    c, and what is left to minimize, N ln|Sigma| + p sum n_k ln c_k, is a convex function of ln c, for the
-    determinant is a sum of exponentials of ln c with positive coefficients. So the maximum is the only one
-    and Newton's method finds it. With P_k = n_k/(N c_k) Sigma^-1/2 S_k Sigma^-1/2 the gradient is N (p n_k/N
-    - tr P_k), the Hessian N (diag tr P_k - tr P_k P_l).
+    Sigma = sum n_k S_k/c_k / N for fixed factors c, and the remaining objective, N ln|Sigma| + p sum n_k ln
+    c_k, is a convex function of ln c, because the determinant is a sum of exponentials of ln c with positive
+    coefficients. The maximum is therefore unique and Newton's method finds it. With P_k = n_k/(N c_k)
+    Sigma^-1/2 S_k Sigma^-1/2 the gradient is N (p n_k/N - tr P_k), the Hessian N (diag tr P_k - tr P_k P_l).
+
+    Parameters
+    ----------
+    covariances : (K, p, p) float
+        Nonsingular covariances S_k with divisors n_k.
+    counts : (K,) float
+
+    Returns
+    -------
+    factors : (K,) float
+        The first is one.
+    shape : (p, p) float
+        Sigma.
 
     Examples
     --------
@@ -248,7 +300,7 @@ def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
     def depth(logs: Floats) -> float:
         return float(np.linalg.slogdet(shape_of(logs))[1] + p * (share @ logs))
 
-    # Scaled to unit determinants the classes start close to one shape.
+    # Start at factors that make the determinants equal.
     logs = np.linalg.slogdet(covariances)[1] / p
     logs = logs - logs[0]
     for _ in range(STEPS):
@@ -258,7 +310,7 @@ def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
         traces = np.trace(parts, axis1=1, axis2=2)
         gradient = p * share - traces
         flat = parts.reshape(len(share), -1)
-        # Least squares leave alone the common factor, which the likelihood does not see.
+        # Least squares, because the likelihood does not determine a common factor.
         step = -np.linalg.lstsq(np.diag(traces) - flat @ flat.T, gradient, rcond=None)[0]
         step -= step[0]
         slope = float(gradient @ step)
@@ -278,20 +330,32 @@ def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
 
 
 def common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Maximum-likelihood fit of Sigma_k = B diag(l_k) B', common principal components of S_k = R_k'R_k.
+    """Maximum likelihood fit of common principal components, Sigma_k = B diag(l_k) B'.
 
-    It gives B (p, p), by falling mean variance, and the l_k, (K, p). Roots R_k (K, p, p) are those of
-    nonsingular covariances with divisors n_k: from roots, small variances keep digits.
+    With D_k = B'S_k B and L_k its diagonal, rotating B by a skew X changes sum n_k ln|L_k| at the rate -<G,
+    X>, G = sum n_k (L_k^-1 D_k - D_k L_k^-1): if G is zero, Flury's equations are satisfied. Newton's method
+    solves them, with conjugate gradients preconditioned by the curvature of each pair of axes for nearly
+    diagonal D_k, sum n_k (D_ii - D_jj)^2/(D_ii D_jj). The objective decreases in every step. After
+    convergence each pair of axes is rotated separately, because at a saddle point a large rotation of some
+    pair may still reduce it.
 
-    With D_k = B'S_k B and L_k its diagonal, turning B by a skew X changes sum n_k ln|L_k| at the rate -<G,
-    X>, G = sum n_k (L_k^-1 D_k - D_k L_k^-1): where it is zero, Flury's equations hold. Newton's method
-    solves them, the system by conjugate gradients, preconditioned by the curvature of each pair of axes where
-    D_k is near diagonal, sum n_k (D_ii - D_jj)^2/(D_ii D_jj). The sum falls with every step. Where it has
-    come to rest, each pair is turned on its own, for at a saddle some pair may still have far to go.
+    There may be several maxima if the covariances are far from having common axes. The best result is
+    returned of starts at the axes of the pooled covariance, of the proportional model (whose likelihood is
+    therefore always reached), of the largest classes, and at random rotations with a fixed seed.
 
-    There may be several maxima where the covariances are far from having common axes. The best is kept of the
-    starts from the axes of the pooled covariance, of the proportional model, whose likelihood is thus always
-    reached, of the largest classes, and from some at random, the same each time.
+    Parameters
+    ----------
+    roots : (K, p, p) float
+        Roots R_k of nonsingular covariances S_k = R_k'R_k with divisors n_k; roots keep small variances
+        accurate.
+    counts : (K,) float
+
+    Returns
+    -------
+    components : (p, p) float
+        B, in decreasing order of the mean variance.
+    lengths : (K, p) float
+        The variances l_k.
 
     Examples
     --------
@@ -323,7 +387,23 @@ def common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats]:
 
 
 def _descent(roots: Floats, share: Floats, start: Floats, tolerance: float) -> tuple[Floats, bool]:
-    """B where Newton's next step promises less than the tolerance, and whether it came so far."""
+    """Minimize by Newton's method with line search.
+
+    Parameters
+    ----------
+    roots : (K, p, p) float
+    share : (K,) float
+        Class proportions.
+    start : (p, p) float
+        Starting rotation.
+    tolerance : float
+        Expected gain of a step at which the search ends.
+
+    Returns
+    -------
+    turn : (p, p) float
+    converged : bool
+    """
     turn = start
     for _ in range(STEPS):
         gradient, step = _newton_step(roots @ turn, share)
@@ -345,7 +425,19 @@ def _descent(roots: Floats, share: Floats, start: Floats, tolerance: float) -> t
 
 
 def _newton_step(roots: Floats, share: Floats) -> tuple[Floats, Floats]:
-    """Gradient G and a skew step X with <G, X> > 0, from roots (K, p, p) in the axes reached."""
+    """Gradient G and a skew step X with <G, X> > 0.
+
+    Parameters
+    ----------
+    roots : (K, p, p) float
+        Roots of the covariances in the current axes.
+    share : (K,) float
+        Class proportions.
+
+    Returns
+    -------
+    gradient, step : (p, p) float
+    """
     products = np.swapaxes(roots, 1, 2) @ roots
     variances = np.diagonal(products, axis1=1, axis2=2)
     weights = share[:, None] / variances
@@ -353,7 +445,7 @@ def _newton_step(roots: Floats, share: Floats) -> tuple[Floats, Floats]:
     gradient = half - half.T
     ratio = np.einsum("ki,kj->ij", weights, variances)
     bend = np.einsum("kij,ki,kj->ij", products**2, weights, 1 / variances)
-    # What the off-diagonals themselves bend; without them equal variances would have no curvature.
+    # The off-diagonal elements contribute curvature even if the variances are equal.
     curvature = np.maximum(ratio + ratio.T - 2, 1e-8) + bend
 
     def hessian(skew: Floats) -> Floats:
@@ -379,7 +471,7 @@ def _newton_step(roots: Floats, share: Floats) -> tuple[Floats, Floats]:
         scaled = residual / curvature
         before = promised
         promised = float((residual * scaled).sum())
-        # The nearer the goal, the more exact the step, and the convergence quadratic.
+        # Solve more accurately close to the optimum for quadratic convergence.
         if promised <= min(0.1, first) * first:
             break
         ahead = scaled + promised / before * ahead
@@ -387,7 +479,7 @@ def _newton_step(roots: Floats, share: Floats) -> tuple[Floats, Floats]:
 
 
 def _pairs_turned(roots: Floats, share: Floats) -> Floats:
-    """A rotation (p, p) of disjoint pairs of axes, each turned by the angle that gains it the most."""
+    """Rotation (p, p) of disjoint pairs of axes, each by the angle with the largest gain."""
     products = np.swapaxes(roots, 1, 2) @ roots
     variances = np.diagonal(products, axis1=1, axis2=2)
     middle = (variances[:, :, None] + variances[:, None, :]) / 2
@@ -413,8 +505,22 @@ def _pairs_turned(roots: Floats, share: Floats) -> Floats:
 
 
 def _downhill(at: Callable[[float], float], value: float, slope: float) -> float:
-    """The largest of 1, 1/2, 1/4, ... at which a function has fallen from a value, or zero."""
-    # As far as its own rounding lets the fall be seen.
+    """Largest of 1, 1/2, 1/4, ... that decreases a function sufficiently, or zero.
+
+    Parameters
+    ----------
+    at : callable
+        The function of the step size.
+    value : float
+        Its value at zero.
+    slope : float
+        Its derivative at zero.
+
+    Returns
+    -------
+    float
+    """
+    # Allow for rounding of the function values.
     value += 1e-15 * max(1.0, abs(value))
     for size in 0.5 ** np.arange(40):
         if at(float(size)) <= value + 1e-4 * float(size) * slope:
@@ -423,6 +529,7 @@ def _downhill(at: Callable[[float], float], value: float, slope: float) -> float
 
 
 def _warn(model: str) -> None:
+    """Warn that a model did not converge."""
     warn_user(
         f"{model} did not converge in {STEPS} steps: its likelihood is a lower bound.", ConvergenceWarning
     )
@@ -435,6 +542,7 @@ def _axes(roots: Floats, weights: Floats) -> Floats:
 
 
 def _depth(roots: Floats, share: Floats, turn: Floats) -> float:
+    """Objective of common principal components at a rotation (p, p)."""
     return float(share @ np.log(_lengths(roots, turn)).sum(axis=1))
 
 
@@ -444,22 +552,33 @@ def _lengths(roots: Floats, turn: Floats) -> Floats:
 
 
 SPAN = 1e14
-"""Ratio of variances beyond which the axes of the smaller ones drown in the rounding of the larger."""
+"""Ratio of variances above which the axes of small variances are lost in rounding."""
 
 
 def covariance_ladder(
     moments: ClassMoments, prior: Floats, *, estimated_prior: bool, factors: Sequence[Factors] = ()
 ) -> pd.DataFrame:
-    """Fit every model of the ladder to moments by class, each of full rank.
+    """Fit every model of the hierarchy to moments by class, each of full rank.
 
-    Each model has df (of means, covariances, and the prior where it is estimated), llf (of class and row
+    Each model has df (of means, covariances, and the prior if it is estimated), llf (of class and row
     jointly), aic and bic; LR, LR_df and p against the next model; LR_free, LR_free_df and p_free against the
-    free one. Common principal components are missing where the columns' variances differ by more than 1e14.
+    free model. Common principal components are NaN if the variances of the columns differ by a factor of more
+    than 1e14.
 
-    `factors` are models of a few large variances, which stand below the ladder and have no next model. They
-    have a column `dimensions` of text, and a test against the free one only where the dimensions were given,
-    because rows that chose them leave no chi-square. Where a signal varies less than its noise the likelihood
-    is missing.
+    Parameters
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    estimated_prior : bool
+    factors : sequence of Factors
+        Factor models, which are listed below the hierarchy and have no next model. A column `dimensions` has
+        their numbers of factors as text. They are tested against the free model only if the dimensions were
+        specified, because the statistic of dimensions selected from the rows is not chi-square. The
+        likelihood is NaN if a signal has less variance than the noise.
+
+    Returns
+    -------
+    pandas.DataFrame
 
     Examples
     --------
@@ -496,7 +615,7 @@ def covariance_ladder(
     table["llf"] = [log_likelihood(moments, logdets[name], logs_of_prior(prior)) for name in spread]
     table["aic"] = 2 * table["df"] - 2 * table["llf"]
     table["bic"] = np.log(moments.total) * table["df"] - 2 * table["llf"]
-    # From the determinants, not from likelihoods, whose large parts would cancel.
+    # Use the determinants; differences of likelihoods would cancel.
     depth = np.array([float(counts @ logdets[name]) for name in spread])
     df = table["df"].to_numpy(dtype=np.float64)
     for prefix, ratio, free in (
@@ -505,7 +624,7 @@ def covariance_ladder(
     ):
         table[f"LR{prefix}"] = ratio
         table[f"LR{prefix}_df"] = free
-        # Of one column or one class in all but name, two models are the same and there is nothing to test.
+        # For one column or one class some models coincide and cannot be tested.
         table[f"p{prefix}"] = np.where(free > 0, chi2_sf(ratio, np.where(free > 0, free, 1)), np.nan)
     if not factors:
         return table
@@ -518,9 +637,23 @@ def covariance_ladder(
 def _factor_line(
     moments: ClassMoments, prior: Floats, model: Factors, beside: int, free: int, depth: float
 ) -> dict[str, Any]:
-    """One model of a few large variances, with `beside` parameters of means and prior.
+    """Row of the table for one factor model.
 
-    Free and depth are the number of parameters, and sum of log-determinants, of the free model.
+    Parameters
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    model : Factors
+    beside : int
+        Number of parameters of means and prior.
+    free : int
+        Number of parameters of the free model.
+    depth : float
+        Weighted sum of log-determinants of the free model.
+
+    Returns
+    -------
+    dict
     """
     counts = moments.counts
     df = beside + model.free_parameters()
@@ -539,7 +672,7 @@ def _factor_line(
 
 
 def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
-    """Log-determinants (K,) of each model's covariances, in the coordinates of the moments."""
+    """Log-determinants (K,) of the covariances of each model, in the coordinates of the moments."""
     p = moments.n_columns
     counts = moments.counts
     common = pooled(moments, moments.total)
@@ -561,11 +694,22 @@ def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
 
 
 def _component_logdets(covariances: tuple[Covariance, ...], counts: Floats, log_scale: Floats) -> Floats:
-    """Log-determinants (K,) under common principal components in the units of the data, or NaN."""
+    """Log-determinants (K,) for common principal components in units of the data, or NaN.
+
+    Parameters
+    ----------
+    covariances : tuple of Covariance
+    counts : (K,) float
+    log_scale : (p,) float
+
+    Returns
+    -------
+    (K,) float
+    """
     log_sd = np.log([c.sd for c in covariances]) - log_scale
     if 2 * (log_sd.max() - log_sd.min()) > np.log(SPAN):
         return np.full(len(counts), np.nan)
-    # One factor for all columns keeps sums of squares within range and leaves the model what it is.
+    # A common factor for all columns prevents overflow and does not change the model.
     size = log_sd.mean()
     roots = np.stack([c.root for c in covariances]) * np.exp(-log_scale - size)
     lengths = common_components(roots, counts)[1]

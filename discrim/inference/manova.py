@@ -1,4 +1,6 @@
-"""Tests of linear models of several responses: class means and their dimensions, terms, and coefficients.
+"""Tests of multivariate linear models: equality of class means, its dimensions, terms and coefficients.
+
+`manova`, `mlm` and the canonical analysis of LDA use these functions.
 
 *Means.* With roots lambda_i of W^-1 B, p columns, q = K - 1, v = N - K, s = min(p, q), m = (|p - q| - 1)/2
 and n = (v - p - 1)/2, the statistics are
@@ -8,30 +10,30 @@ and n = (v - p - 1)/2, the statistics are
     Pillai            sum lambda/(1 + lambda),  F on s(2m + s + 1), s(2n + s + 1),
     Hotelling-Lawley  sum lambda,               F of Pillai & Samson (1959), and McKeon's (1974, Biometrika
                                                 61, 381-383), which is closer,
-    Roy               lambda_1,                 an upper bound of F, so that its p-value is a lower one.
+    Roy               lambda_1,                 an upper bound of F, hence a lower bound of the p-value.
 
-That the means span no more than k dimensions is tested by the roots left out: Wilks' with p - k and q - k
-in the place of p and q, and Bartlett's chi-square (N - 1 - (p + K)/2) sum ln(1 + lambda) (1947, JRSS
-Suppl. 9, 176-197).
+The hypothesis that the means span at most k dimensions is tested by the remaining roots: Wilks' lambda with
+p - k and q - k instead of p and q, and Bartlett's chi-square (N - 1 - (p + K)/2) sum ln(1 + lambda) (1947,
+JRSS Suppl. 9, 176-197).
 
 *Terms.* Rows Y (n, p) have the model Y = XB + U, the rows of U normal with one covariance. A hypothesis on q
-combinations of B has the scatter H = Z'Z, Z being the part (q, p) of Y in the q directions of the column
-space of X that the hypothesis denies, and E = U'U is what X leaves, on v = N - rank(X) degrees of freedom.
-All four statistics are functions of the roots of E^-1 H, the squared singular values of Z E^{-1/2}. The
-directions of a term are those of its columns that others do not have. Which others makes its type (the
-names are SAS's): I, the terms before it; II, all terms but those that contain it; III, all other terms. Type
-III depends on how factors are coded unless their columns sum to zero over the levels. Here they do. With R
-the triangle of [X Y] all this happens in as many dimensions as there are columns, and no sum of squares is a
-difference of others.
+combinations of B has the scatter H = Z'Z, with Z (q, p) the projection of Y on the q directions of the column
+space of X that are excluded under the hypothesis. E = U'U is the residual scatter with v = N - rank(X)
+degrees of freedom. All four statistics are functions of the roots of E^-1 H, the squared singular values of
+Z E^{-1/2}. The directions of a term are adjusted for other terms, which depend on the type (as named by SAS):
+I, the earlier terms; II, all terms that do not contain it; III, all other terms. Type III depends on the
+coding of factors unless their columns sum to zero over the levels, which they do here. With R the triangular
+factor of [X Y], all computations have the dimension of the number of columns, and sums of squares are not
+computed as differences.
 
-*Ellipses.* With E the scatter within classes on v = N - K degrees of freedom and H that between them on
-q = K - 1, the error's ellipse is that of E/v, and the hypothesis's that of H/(lambda v), where lambda is the
-value from which Roy's largest root of E^-1 H is significant. In some direction a'Ha exceeds lambda a'Ea if
-and only if the largest root exceeds lambda: the hypothesis's ellipse then reaches beyond that of the error
-(Friendly, 2007, Journal of Computational and Graphical Statistics 16, 421-444). Roy's value is that of the
-upper bound of F on d = max(p, q) and v - d + q degrees of freedom, lambda = d/(v - d + q) F, which is exact
-where min(p, q) is one. The ellipse of H/v, of the size of the effect, does not grow with the rows: in units
-of the error it shows by how much the means differ (Friendly & Fox's heplots have both).
+*Ellipses.* With E the within-class scatter with v = N - K degrees of freedom and H the between-class scatter
+with q = K - 1, the error ellipse represents E/v and the hypothesis ellipse H/(lambda v), with lambda the
+critical value of Roy's largest root of E^-1 H. In some direction a'Ha exceeds lambda a'Ea if and only if the
+largest root exceeds lambda: the hypothesis ellipse then extends outside the error ellipse (Friendly, 2007,
+Journal of Computational and Graphical Statistics 16, 421-444). The critical value uses the upper bound of F
+with d = max(p, q) and v - d + q degrees of freedom, lambda = d/(v - d + q) F, which is exact if min(p, q) is
+one. The ellipse of H/v represents the size of the effect and does not grow with the number of rows (Friendly
+& Fox's heplots have both).
 """
 
 from __future__ import annotations
@@ -53,10 +55,20 @@ from discrim.inference.result import TestResult
 
 
 def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestResult:
-    """Wilks' lambda with Rao's F, from the roots (r,) of W^-1 B; those left out are zero. N is the total.
+    """Wilks' lambda, prod 1/(1 + root), with Rao's F.
 
-    The statistic is lambda = prod 1/(1 + root); the table has Rao's F, missing where too few degrees of
-    freedom are left for it.
+    Parameters
+    ----------
+    roots : (r,) float
+        Roots of W^-1 B, largest first; omitted ones are zero.
+    n_columns, n_classes : int
+    total : float
+        Number of rows N.
+
+    Returns
+    -------
+    TestResult
+        F is NaN if it has no residual degrees of freedom.
 
     Examples
     --------
@@ -72,7 +84,7 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
     df1 = float(p * q)
     df2 = float(t * (v - (p - q + 1) / 2) - (p * q - 2) / 2)
     log_lambda = -float(np.log1p(roots).sum())
-    # From the roots, not from lambda, which has lost its digits where it is near one.
+    # Computed from the roots, because lambda is inaccurate near one.
     f = float(np.expm1(-log_lambda / t)) * df2 / df1 if df2 > 0 else np.nan
     pvalue = float(f_sf(f, df1, df2))
     return TestResult(
@@ -87,10 +99,21 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
 
 
 def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) -> pd.DataFrame:
-    """The four statistics of equal means, each with its F; as `wilks`.
+    """Four statistics of equal class means, each with its F approximation.
 
-    F_is says whether the F is exact, approximate or an upper bound. It is missing where too few degrees of
-    freedom are left for an approximation.
+    Parameters
+    ----------
+    roots : (r,) float
+        Roots of W^-1 B, largest first; omitted ones are zero.
+    n_columns, n_classes : int
+    total : float
+        Number of rows N.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns statistic, F, df1, df2, p and F_is ("exact", "approximate" or "upper bound"). F is NaN if
+        there are too few degrees of freedom.
     """
     p = n_columns
     q = n_classes - 1
@@ -105,7 +128,7 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     wilks_f, *wilks_df, _ = rao.approximations["F"]
     df1 = s * (2 * m + s + 1)
     df2 = s * (2 * n + s + 1)
-    # s - V = sum 1/(1 + lambda) and the dimensions that are left out, without a difference.
+    # s - V = sum 1/(1 + lambda) plus the number of omitted roots, without cancellation.
     complement = float((1 / (1 + roots)).sum()) + s - len(roots)
     pillai_f = pillai / complement * df2 / df1
     samson = 2 * (s * n + 1)
@@ -130,8 +153,21 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
 
 
 def _mckeon(trace: float, p: int, q: int, n: float) -> tuple[float, float, float]:
+    """McKeon's F approximation of the Hotelling-Lawley trace.
+
+    Parameters
+    ----------
+    trace : float
+    p, q : int
+    n : float
+        See the module docstring.
+
+    Returns
+    -------
+    f, df1, df2 : float
+    """
     if min(p, q) == 1:
-        # One root: the F is exact.
+        # With one root the F is exact.
         return trace * (2 * n + 2) / (p * q), float(p * q), 2 * n + 2
     if n <= 1:
         return np.nan, float(p * q), np.nan
@@ -142,9 +178,20 @@ def _mckeon(trace: float, p: int, q: int, n: float) -> tuple[float, float, float
 
 
 def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float) -> pd.DataFrame:
-    """Sequential tests that the means span no more than k dimensions, k = 0, 1, ...; as `wilks`.
+    """Sequential tests that the means span at most k dimensions, k = 0, 1, ...
 
-    By the first axis tested: wilks, F, df1, df2, p (Rao), chi2, df, p_chi2 (Bartlett).
+    Parameters
+    ----------
+    roots : (r,) float
+        Roots of W^-1 B, largest first.
+    n_columns, n_classes : int
+    total : float
+        Number of rows N.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each k: wilks, F, df1, df2, p (Rao), chi2, df, p_chi2 (Bartlett).
     """
     p = n_columns
     rows = {}
@@ -164,7 +211,20 @@ TestType = Literal[1, 2, 3]
 
 
 def terms_held(term: int, kind: TestType, factors: Sequence[frozenset[str]]) -> list[int]:
-    """The terms after which a term is tested, by the factors that each multiplies.
+    """Positions of the terms for which a term is adjusted.
+
+    Parameters
+    ----------
+    term : int
+        Position of the term.
+    kind : {1, 2, 3}
+        Type of the test.
+    factors : sequence of frozenset of str
+        Factors that each term multiplies.
+
+    Returns
+    -------
+    list of int
 
     Examples
     --------
@@ -179,14 +239,20 @@ def terms_held(term: int, kind: TestType, factors: Sequence[frozenset[str]]) -> 
 
 
 SAME = 1e-11
-"""Share of a column's length down to which what others leave of it is rounding."""
+"""Residual norm of a column after projection, relative to its norm, that counts as zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hypothesis:
-    """The part Z (q, p) of the responses that a hypothesis denies; Z'Z is the scatter H.
+    """A hypothesis of a multivariate linear model.
 
-    Columns are those of the term, more than q where some are determined by others.
+    Attributes
+    ----------
+    part : (q, p) float
+        Projection Z of the responses on the directions that are excluded under the hypothesis. Z'Z is the
+        scatter H.
+    columns : int
+        Number of columns of the term; more than q if some are linearly dependent.
     """
 
     part: Floats
@@ -200,11 +266,24 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeastSquares:
-    """A linear model of several responses.
+    """Triangular factor of a linear model with several responses.
 
-    Its triangle has the columns x (r, m) of the model, the constant first, and y (r, p) of the responses.
-    Each term has a group of columns of x, none of which is the constant, and multiplies some factors. The
-    error (p, p) is a triangular root of E, df is v, and the rank is that of x.
+    Attributes
+    ----------
+    x : (r, m) float
+        Columns of the model, the constant first.
+    y : (r, p) float
+        Responses.
+    groups : tuple of tuple of int
+        Columns of each term, without the constant.
+    factors : tuple of frozenset of str
+        Factors that each term multiplies.
+    error : (p, p) float
+        Triangular root of the residual scatter E.
+    df : float
+        Residual degrees of freedom v.
+    rank : int
+        Rank of `x`.
     """
 
     x: Floats
@@ -216,18 +295,26 @@ class LeastSquares:
     rank: int
 
     def hypothesis(self, term: int, kind: TestType) -> Hypothesis:
-        """That a term is not needed, of type I, II or III."""
+        """Hypothesis that a term has no effect, of type I, II or III."""
         others = terms_held(term, kind, self.factors)
         before = [0, *(column for j in others for column in self.groups[j])]
         basis = spans(self.x, [before, self.groups[term]])[1]
         return Hypothesis(basis.T @ self.y, len(self.groups[term]))
 
     def contrast(self, combinations: Floats, origin: Floats) -> Hypothesis:
-        """That combinations (q, m) of the coefficients are zero; x has to have full rank.
+        """Hypothesis that linear combinations of the coefficients are zero; requires full rank.
 
-        An origin (p,) is added to the responses where the constant is in question.
+        Parameters
+        ----------
+        combinations : (q, m) float
+        origin : (p,) float
+            Added to the responses if the combinations include the constant.
+
+        Returns
+        -------
+        Hypothesis
         """
-        # L B = (R^-T L')' Q'Y: the directions are those of R^-T L'.
+        # L B = (R^-T L')' Q'Y: the directions are the columns of R^-T L'.
         m = self.x.shape[1]
         directions = scipy.linalg.solve_triangular(self.x[:m], combinations.T, trans="T")
         basis = spans(directions, [range(directions.shape[1])])[0]
@@ -237,17 +324,17 @@ class LeastSquares:
         return Hypothesis(basis.T @ y, len(combinations))
 
     def overall(self, origin: Floats) -> Hypothesis:
-        """That the responses, with an origin (p,) added, have mean zero over all rows."""
-        # The constant is the first column: of the rows of the triangle the first alone holds it.
+        """Hypothesis that the responses plus an origin (p,) have mean zero."""
+        # The constant is the first column; only the first row of the triangle depends on it.
         return Hypothesis(self.y[:1] + self.x[:1, :1] * origin, 1)
 
     def combined(self, weights: Floats) -> LeastSquares:
-        """The same model of combinations (p, d) of the responses."""
+        """Return the model for linear combinations (p, d) of the responses."""
         error = scipy.linalg.qr(self.error @ weights, mode="r", check_finite=False)[0]
         return replace(self, y=self.y @ weights, error=error[: weights.shape[1]])
 
     def roots(self, hypothesis: Hypothesis) -> tuple[Floats, Floats]:
-        """Roots (s,) of E^-1 H, largest first, and axes (p, s) of unit length in E."""
+        """Roots (s,) of E^-1 H, largest first, and the corresponding axes (p, s), normalized by E."""
         unit = np.sqrt((self.error**2).sum(axis=0))
         whitened = scipy.linalg.solve_triangular(self.error / unit, (hypothesis.part / unit).T, trans="T").T
         _, singular, axes = np.linalg.svd(whitened, full_matrices=False)
@@ -255,13 +342,13 @@ class LeastSquares:
         return singular**2, raw
 
     def coefficients(self) -> Floats:
-        """B (m, p) of least squares; x has to have full rank."""
+        """Least-squares coefficients B (m, p); requires full rank."""
         scale = np.sqrt((self.x**2).sum(axis=0))
         m = self.x.shape[1]
         return np.asarray(scipy.linalg.solve_triangular(self.x[:m] / scale, self.y[:m]) / scale[:, None])
 
     def dependent(self) -> list[Dependency]:
-        """Responses whose residuals are zero, or are determined by those of the responses before them."""
+        """Responses with zero residuals, or with residuals that earlier responses determine."""
         whole = np.sqrt((self.y[1:] ** 2).sum(axis=0))
         dependencies: list[Dependency] = []
         free: list[int] = []
@@ -287,10 +374,24 @@ def least_squares(
     groups: Sequence[Sequence[int]],
     factors: Sequence[frozenset[str]],
 ) -> LeastSquares:
-    """The linear model whose rows have a triangle (r, m + p); groups and factors as of `LeastSquares`.
+    """Build a linear model from the triangular factor of its rows.
 
-    The triangle is that of the constant, the model's other columns, m in all, and the responses. N is the
-    total.
+    Parameters
+    ----------
+    triangle : (r, m + p) float
+        Triangular factor of the constant, the other columns of the model, and the responses.
+    total : float
+        Number of rows N.
+    n_model : int
+        Number m of columns of the model.
+    groups : sequence of sequence of int
+        Columns of each term.
+    factors : sequence of frozenset of str
+        Factors that each term multiplies.
+
+    Returns
+    -------
+    LeastSquares
     """
     x = triangle[:, :n_model]
     y = triangle[:, n_model:]
@@ -309,7 +410,17 @@ def least_squares(
 
 
 def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
-    """Orthonormal bases of what each group of columns adds to the span of the groups before it.
+    """Orthonormal bases of the groups of columns, each adjusted for the groups before it.
+
+    Parameters
+    ----------
+    x : (r, m) float
+    groups : sequence of sequence of int
+        Columns of each group.
+
+    Returns
+    -------
+    list of (r, q) float
 
     Examples
     --------
@@ -322,7 +433,7 @@ def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
         columns = x[:, list(group)]
         length = np.sqrt((columns**2).sum(axis=0))
         columns = columns / np.where(length > 0, length, 1.0)
-        # Twice is enough for what is left to be orthogonal to the last digit.
+        # Two passes suffice for orthogonality to full precision.
         for _ in range(2):
             columns = columns - known @ (known.T @ columns)
         if columns.shape[1]:
@@ -343,14 +454,14 @@ STATISTICS: dict[Statistic, str] = {
     "hotelling-lawley": "Hotelling-Lawley trace",
     "roy": "Roy's greatest root",
 }
-"""Rows of `manova_table` by the words that ask for them."""
+"""Names of rows of `manova_table` by option."""
 
 MCKEON = "Hotelling-Lawley trace, McKeon"
-"""Row of `manova_table` with McKeon's approximation of the trace."""
+"""Name of the row of `manova_table` with McKeon's approximation of the trace."""
 
 
 def hypothesis_table(numbers: LeastSquares, hypothesis: Hypothesis) -> pd.DataFrame:
-    """The table of `manova_table` of a hypothesis; it is missing where degrees of freedom are."""
+    """Table of `manova_table` for a hypothesis; NaN if there are too few degrees of freedom."""
     q = hypothesis.df
     p = len(numbers.error)
     if not q or numbers.df < p:
@@ -361,7 +472,7 @@ def hypothesis_table(numbers: LeastSquares, hypothesis: Hypothesis) -> pd.DataFr
 
 
 def partial_etas(numbers: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic, float]:
-    """Partial eta squared of a hypothesis by each statistic; see `MLMResults.effect_sizes`."""
+    """Partial eta squared of a hypothesis for each statistic; see `MLMResults.effect_sizes`."""
     s = min(hypothesis.df, len(numbers.error))
     if not s or numbers.df < len(numbers.error):
         return dict.fromkeys(STATISTICS, np.nan)
@@ -376,13 +487,26 @@ def partial_etas(numbers: LeastSquares, hypothesis: Hypothesis) -> dict[Statisti
 
 
 def row_of_test(numbers: LeastSquares, hypothesis: Hypothesis, test: Statistic) -> dict[str, Any]:
-    """One statistic of a hypothesis: its degrees of freedom, the row of the table, partial eta squared."""
+    """Degrees of freedom, test and partial eta squared of a hypothesis for one statistic."""
     row: dict[Any, Any] = hypothesis_table(numbers, hypothesis).loc[STATISTICS[test]].to_dict()
     return {"df": hypothesis.df, **row, "eta2": partial_etas(numbers, hypothesis)[test]}
 
 
 def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.05) -> float:
-    """Value from which Roy's largest root is significant; missing where no degrees of freedom are left.
+    """Critical value of Roy's largest root.
+
+    Parameters
+    ----------
+    n_columns, n_classes : int
+    total : float
+        Number of rows N.
+    alpha : float
+        Significance level.
+
+    Returns
+    -------
+    float
+        NaN if there are no residual degrees of freedom.
 
     Examples
     --------
@@ -397,7 +521,16 @@ def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.
 
 
 def scatter_between(means: Floats, counts: Floats) -> Floats:
-    """Scatter (p, p) of class means (K, p) about their weighted mean.
+    """Scatter of class means about their weighted mean.
+
+    Parameters
+    ----------
+    means : (K, p) float
+    counts : (K,) float
+
+    Returns
+    -------
+    (p, p) float
 
     Examples
     --------
@@ -409,11 +542,11 @@ def scatter_between(means: Floats, counts: Floats) -> Floats:
 
 
 MOST_PAIRED = 60
-"""Columns of which every pair is looked at, those of largest F one by one."""
+"""Maximum number of columns whose pairs are compared, chosen by their univariate F."""
 
 
 def separation_of_columns(moments: ClassMoments) -> Floats:
-    """Wilks' lambda (p,) of each column alone: its sum of squares within the classes over that in all."""
+    """Univariate Wilks' lambda (p,): within-class over total sum of squares of each column."""
     there = moments.counts > 0
     within = moments.squares.sum(axis=0)
     means = moments.means[there]
@@ -424,16 +557,16 @@ def separation_of_columns(moments: ClassMoments) -> Floats:
 
 
 def telling_columns(moments: ClassMoments, most: int) -> Codes:
-    """Positions of the columns of largest F, in their order among all."""
+    """Positions of the `most` columns with the largest F, in their original order."""
     order = np.argsort(separation_of_columns(moments), kind="stable")
     return np.sort(order[:most])
 
 
 def telling_pair(moments: ClassMoments) -> tuple[int, int]:
-    """Positions of the two columns that tell most of the classes: Wilks' lambda of them is the least.
+    """Positions of the two columns with the smallest Wilks' lambda.
 
-    All pairs have the same degrees of freedom, so that it is the pair of largest F. Moments without products
-    of columns stand for columns that are not correlated within the classes.
+    All pairs have the same degrees of freedom; it is the pair with the largest F. If the moments do not
+    contain products of columns, the columns are treated as uncorrelated within classes.
 
     Examples
     --------
@@ -456,7 +589,7 @@ def telling_pair(moments: ClassMoments) -> tuple[int, int]:
         within, whole = (each / size / size[:, None] for each in (within, whole))
         alone = np.diagonal(within)
         inside = np.maximum(alone * alone[:, None] - within**2, 0.0)
-        # Columns that are the same but for rounding tell no more than either.
+        # For columns that are identical up to rounding, use the better of the two.
         lambdas = np.where(1 - whole**2 > 1e-8, inside / (1 - whole**2), np.minimum(alone, alone[:, None]))
     lambdas[np.tril_indices(len(chosen))] = np.inf
     lambdas[np.isnan(lambdas)] = 1.0
@@ -465,9 +598,22 @@ def telling_pair(moments: ClassMoments) -> tuple[int, int]:
 
 
 def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) -> pd.DataFrame:
-    """Coefficients with t tests and intervals: coef, se, t, p, low, high, as R's `summary.lm` has them.
+    """Table of coefficients with t tests and intervals, similar to R's `summary.lm`.
 
-    Tests are missing where the residual degrees of freedom are not positive.
+    Parameters
+    ----------
+    coef, se : (m,) float
+        Coefficients and standard errors.
+    df : float
+        Residual degrees of freedom; tests are NaN unless it is positive.
+    index : pandas.Index
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns coef, se, t, p, low, high.
     """
     check_level(level)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -481,10 +627,22 @@ def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) 
 def regression_table(
     explained: Floats, residual: Floats, n_columns: int, df: float, index: pd.Index
 ) -> pd.DataFrame:
-    """R2 and the F test of each of several regressions on the same columns, as R's `summary.lm` has them.
+    """R2 and F test of several regressions on the same columns, similar to R's `summary.lm`.
 
-    They come from sums of squares (K,) explained and residual. Columns are R2, sigma (residual standard
-    deviation), F, df1, df2, p.
+    Parameters
+    ----------
+    explained, residual : (K,) float
+        Sums of squares.
+    n_columns : int
+        Number of columns without the constant.
+    df : float
+        Residual degrees of freedom.
+    index : pandas.Index
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns R2, sigma (residual standard deviation), F, df1, df2, p.
     """
     degrees = df if df > 0 else np.nan
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,56 +1,57 @@
-"""Resampling: likelihood ratios of LDA against QDA, two rules on the same rows, shuffled labels, folds.
+"""Resampling tests and folds: LDA against QDA, paired comparison of rules, permuted labels, folds.
 
-*Likelihood ratios.* The ratio of LDA against QDA does not change under affine maps of the rows within
-classes, so that under one normal covariance its distribution depends on n_k and p alone: scatters W_k are
-drawn as Wishart matrices with n_k - 1 degrees of freedom by their triangular roots (Bartlett, 1933,
-Proceedings of the Royal Society of Edinburgh 53, 260-283). This is the parametric bootstrap, and exact up to
-the number of replicates. The permutation distribution shuffles the rows' deviations from their class means
-over the classes: it needs no normality, and is exact but for the means' being estimated. The p-value counts
-the observed ratio as one replicate: (1 + number as large)/(1 + replicates) (Davison & Hinkley, 1997,
-Bootstrap Methods and their Application, ch. 4).
+Cross-validation, comparisons of models and permutation tests use these functions.
 
-*Two rules on the same rows.* Of the rows on which just one of two rules is wrong, b are the first one's and c
-the second one's. If the rules are equally good, b is binomial (b + c, 1/2): the exact test doubles the
-smaller tail, and (|b - c| - 1)^2 / (b + c) is about chi-square on one degree of freedom (McNemar, 1947,
-Psychometrika 12, 153-157; with Edwards' continuity correction, 1948, Psychometrika 13, 185-187). It takes
-rows as independent and each rule as one rule, whereas cross-validation judges every fold by rules of its own:
-it is about these fits more than about the method on other samples (Dietterich, 1998, Neural Computation 10,
-1895-1923).
+*Likelihood ratios.* The likelihood ratio of LDA against QDA is invariant under affine maps of the rows within
+classes. For normal classes with equal covariance its distribution therefore depends on n_k and p only, and
+scatters W_k are drawn as Wishart matrices with n_k - 1 degrees of freedom by their triangular roots
+(Bartlett, 1933, Proceedings of the Royal Society of Edinburgh 53, 260-283). This parametric bootstrap is
+exact up to the number of replicates. The permutation distribution permutes deviations from the class means
+over the classes; it does not require normality, and is exact except for the estimation of the means. The
+p-value counts the observed ratio as one replicate: (1 + number at least as large)/(1 + replicates) (Davison &
+Hinkley, 1997, Bootstrap Methods and their Application, ch. 4).
 
-Rows of a group depend on one another, and groups do not. If the rules are equally good, the difference d_k =
-b_k - c_k of a group is as likely to be -d_k, whatever hangs together within it: the exact test is that of the
-2^G signs of G groups, and (|sum d_k| - 1)^2 / sum d_k^2 is about chi-square on one degree of freedom (Yang,
-Sun & Hardin, 2010, Biometrical Journal 52, 638-652, but for the correction). With groups of one row both are
-McNemar's.
+*Two rules on the same rows.* Let b be the number of rows on which only the first of two rules is wrong, and c
+the number for the second rule. If the rules are equally good, b is binomial (b + c, 1/2): the exact p-value
+is twice the smaller tail, and (|b - c| - 1)^2 / (b + c) is approximately chi-square with one degree of
+freedom (McNemar, 1947, Psychometrika 12, 153-157; with Edwards' continuity correction, 1948, Psychometrika
+13, 185-187). The test assumes independent rows and fixed rules, whereas cross-validation fits a rule for each
+fold: it compares these fits rather than the methods on other samples (Dietterich, 1998, Neural Computation
+10, 1895-1923).
 
-Differences of error d_j in J = repeats x folds folds share most of the rows they are trained on, so that
-s/sqrt(J) is too small a standard error of their mean, and the smaller the more repeats. Nadeau & Bengio
-(2003, Machine Learning 52, 239-281) put
+Rows of a group are dependent, different groups are independent. If the rules are equally good, the difference
+d_k = b_k - c_k of a group has the same distribution as -d_k for any dependence within the group: the exact
+test uses the 2^G signs of G groups, and (|sum d_k| - 1)^2 / sum d_k^2 is approximately chi-square with one
+degree of freedom (Yang, Sun & Hardin, 2010, Biometrical Journal 52, 638-652, without the correction). With
+groups of one row both are McNemar's test.
+
+Differences of error d_j in J = repeats x folds folds are based on overlapping training rows. Therefore
+s/sqrt(J) underestimates the standard error of their mean, the more so the more repeats there are. Nadeau &
+Bengio (2003, Machine Learning 52, 239-281) use
 
     variance = (1/J + n_2/n_1) s^2,    t = mean(d) / sqrt(variance) on J - 1 degrees of freedom,
 
-n_2 and n_1 the rows that test and train; Bouckaert & Frank (2004, PAKDD, LNCS 3056, 3-12) found it the
-test of choice for 10 x 10 folds. It is an approximation: no unbiased estimate of that variance exists
+with n_2 test and n_1 training rows; Bouckaert & Frank (2004, PAKDD, LNCS 3056, 3-12) recommend it for
+10 x 10 folds. It is an approximation: an unbiased estimate of the variance does not exist
 (Bengio & Grandvalet, 2004, Journal of Machine Learning Research 5, 1089-1105).
 
-*Shuffled labels.* If the columns say nothing of the class, every labelling that keeps what the design fixed
-was as likely as the one that was seen. With P of them drawn, of which b give a statistic as large as the one
-seen or larger, p = (1 + b) / (1 + P) is exact: no more than a share alpha of tables without a relation have
-p <= alpha (Phipson & Smyth, 2010, Statistical Applications in Genetics and Molecular Biology 9, 39). Rows of
-one animal, patient or site are alike. Shuffled one by one they would lose that likeness, and their true
-labels would look better than chance for no other reason (Mundry & Sommer, 2007, Animal Behaviour 74,
-965-976). There are two designs. Where each group is of one class ("nested"), groups are what was labelled,
-and they exchange labels as wholes. Where groups have rows of several classes ("crossed"), labels are shuffled
-among the rows of each group.
+*Permuted labels.* If the columns are independent of the class, every labelling compatible with the design was
+as likely as the observed one. With P random labellings, b of which have a statistic at least as large as the
+observed one, p = (1 + b) / (1 + P) is exact: under the null hypothesis p <= alpha has probability at most
+alpha (Phipson & Smyth, 2010, Statistical Applications in Genetics and Molecular Biology 9, 39). Rows of one
+animal, patient or site are similar. Permuting them one by one would destroy this similarity, and the true
+labels would look better than chance for this reason alone (Mundry & Sommer, 2007, Animal Behaviour 74,
+965-976). There are two designs. If each group belongs to one class ("nested"), groups exchange their labels
+as a whole. If groups contain rows of several classes ("crossed"), labels are permuted among the rows of each
+group.
 
-*Folds* are a function of what is known of the rows before any model is: how many there are, their classes,
-their groups, and a seed. Two models of one table are then judged on the same folds, whatever columns they
-use, and their errors can be compared pair by pair. Without groups, the rows of each class are shuffled and
-dealt in turn, so that a class has in any two folds the same number of rows up to one, as have the folds. With
-groups, these are shuffled and then placed from the largest to the smallest, each where sum_k c_fk g_k / n_k
-is least, c_fk being the rows of class k that fold f has already, g_k those of the group and n_k all: the
-place that adds least to sum_fk c_fk^2 / n_k, which is smallest where each fold has the same share of each
-class.
+*Folds* depend only on the number of rows, their classes, their groups and a seed, not on the model. Two
+models of one table are therefore evaluated on the same folds, and their errors can be compared in pairs.
+Without groups, the rows of each class are shuffled and assigned to the folds in turn; the numbers of rows of
+a class in any two folds differ by at most one, and so do the sizes of the folds. Groups are shuffled and then
+assigned from the largest to the smallest, each to the fold with the smallest sum_k c_fk g_k / n_k, with c_fk
+the rows of class k already in fold f, g_k the rows of class k in the group and n_k the total. This adds the
+least to sum_fk c_fk^2 / n_k, which is minimal if each fold has the same proportion of each class.
 """
 
 from __future__ import annotations
@@ -71,21 +72,36 @@ from discrim.core.numerics.special import chi2_sf, t_isf, t_sf
 from discrim.errors import DataError
 
 CHUNK = 2**20
-"""Numbers that replicates have at a time."""
+"""Maximum number of elements of replicates in memory at once."""
 
 TIE = 1e-12
-"""Difference of statistics of about one that is no more than rounding."""
+"""Difference of statistics of order one that is attributed to rounding."""
 
 
 def ratio(logdets: Floats, whole: Floats, counts: Floats, p: int) -> Floats:
-    """-2 ln Lambda from log-determinants of scatters (..., K) and of their sums (...)."""
+    """Likelihood-ratio statistic -2 ln Lambda of LDA against QDA.
+
+    Parameters
+    ----------
+    logdets : (..., K) float
+        Log-determinants of the class scatters.
+    whole : (...) float
+        Log-determinants of their sums.
+    counts : (K,) float
+    p : int
+        Number of columns.
+
+    Returns
+    -------
+    (...) float
+    """
     total = float(counts.sum())
     constant = total * p * np.log(total) - p * float(counts @ np.log(counts))
     return np.asarray(total * whole - logdets @ counts - constant)
 
 
 def _roots(free: Floats, p: int, size: int, rng: np.random.Generator) -> Floats:
-    """Lower roots A (size, K, p, p) of Wishart matrices A A' of unit scale, of free (K,) degrees."""
+    """Draw lower triangular roots (size, K, p, p) of Wishart matrices with unit scale and df `free` (K,)."""
     roots = np.tril(rng.standard_normal((size, len(free), p, p)), -1)
     diagonal = np.sqrt(rng.chisquare(free[:, None] - np.arange(p), (size, len(free), p)))
     roots[..., np.arange(p), np.arange(p)] = diagonal
@@ -93,7 +109,22 @@ def _roots(free: Floats, p: int, size: int, rng: np.random.Generator) -> Floats:
 
 
 def _by_chunks(draw: Callable[[int], Floats], replicates: int, numbers: int, title: str) -> Floats:
-    """Statistics (replicates,), drawn as many at a time as the numbers of a replicate allow."""
+    """Draw statistics in chunks and show the progress.
+
+    Parameters
+    ----------
+    draw : callable
+        Maps a number to that many statistics.
+    replicates : int
+    numbers : int
+        Number of elements in memory per replicate.
+    title : str
+        Label of the progress bar.
+
+    Returns
+    -------
+    (replicates,) float
+    """
     size = int(np.clip(CHUNK // numbers, 1, replicates))
     parts = []
     with Progress(replicates, title) as progress:
@@ -104,13 +135,26 @@ def _by_chunks(draw: Callable[[int], Floats], replicates: int, numbers: int, tit
 
 
 def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) -> Floats:
-    """Ratios (replicates,) under one normal covariance, for class counts (K,)."""
+    """Draw likelihood ratios of LDA against QDA for normal classes with equal covariance.
+
+    Parameters
+    ----------
+    counts : (K,) float
+    p : int
+        Number of columns.
+    replicates : int
+    seed : int or None
+
+    Returns
+    -------
+    (replicates,) float
+    """
     rng = np.random.default_rng(seed)
 
     def draw(size: int) -> Floats:
         roots = _roots(counts - 1, p, size, rng)
         logdets = 2 * np.log(np.diagonal(roots, axis1=2, axis2=3)).sum(axis=-1)
-        # The sum over the classes is one product of the roots side by side.
+        # Stack the roots of the classes, which makes the sum over classes one product.
         side_by_side = np.swapaxes(roots, 1, 2).reshape(size, p, -1)
         whole = np.linalg.slogdet(side_by_side @ np.swapaxes(side_by_side, 1, 2))[1]
         return ratio(logdets, whole, counts, p)
@@ -121,16 +165,26 @@ def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) 
 def permutation_ratios(
     deviations: Floats, counts: NDArray[np.int64], replicates: int, seed: int | None
 ) -> Floats:
-    """Ratios (replicates,) of deviations (N, p) shuffled over the classes, which have counts (K,) of rows.
+    """Likelihood ratios of LDA against QDA after permuting deviations over the classes.
 
-    The deviations are those of rows from their class means, whitened so that digits are kept.
+    Parameters
+    ----------
+    deviations : (N, p) float
+        Deviations of rows from their class means; whitened for accuracy.
+    counts : (K,) int
+    replicates : int
+    seed : int or None
+
+    Returns
+    -------
+    (replicates,) float
     """
     rng = np.random.default_rng(seed)
     n, p = deviations.shape
     stops = np.cumsum(counts)
 
     def draw(size: int) -> Floats:
-        # Keys rather than shuffles: one sort for all replicates of a chunk.
+        # Sorting random keys permutes all replicates of a chunk at once.
         shuffled = deviations[np.argsort(rng.random((size, n)), axis=1)]
         scatters = []
         for start, stop in zip([0, *stops[:-1].tolist()], stops.tolist(), strict=True):
@@ -146,14 +200,20 @@ def permutation_ratios(
 
 
 SORTED = 2**21
-"""Numbers that are sorted at a time."""
+"""Maximum number of elements that are sorted at once."""
 
 
 class RunningInterval:
-    """The two equal-tailed quantiles of arrays of one shape, of which only the outermost are kept.
+    """Equal-tailed interval of replicates that are added one by one, storing only the outermost values.
 
-    How many replicates will be added, 2 or more, is known at the start; the level is that between the
-    quantiles.
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of a replicate.
+    replicates : int
+        Number of replicates that will be added, at least 2.
+    level : float
+        Proportion of replicates between the limits.
 
     Examples
     --------
@@ -174,7 +234,7 @@ class RunningInterval:
         self._waiting = 0
 
     def add(self, values: Floats) -> None:
-        """Enter a replicate."""
+        """Add a replicate."""
         self._new[self._waiting] = values
         self._missing |= np.isnan(values)
         self._waiting += 1
@@ -182,6 +242,7 @@ class RunningInterval:
             self._settle()
 
     def _settle(self) -> None:
+        """Merge the buffered replicates into the outermost values."""
         count = self._missing.size // len(self._missing) if len(self._missing) else 1
         step = max(SORTED // (2 * self._size * count), 1)
         for start in range(0, len(self._missing), step):
@@ -194,7 +255,7 @@ class RunningInterval:
         self._waiting = 0
 
     def ends(self) -> tuple[Floats, Floats]:
-        """Lower and upper quantiles, linear between the two nearest as NumPy's; missing where a value is."""
+        """Return lower and upper quantiles with NumPy's linear interpolation; NaN if a replicate is NaN."""
         if self._waiting:
             self._settle()
         share = self._position - int(self._position)
@@ -208,10 +269,7 @@ class RunningInterval:
 
 
 class McNemar(NamedTuple):
-    """McNemar's test: the two-sided p-value of the binomial distribution, and of a chi-square on one degree.
-
-    The statistic of the latter has a continuity correction.
-    """
+    """McNemar's test: exact p-value, continuity-corrected chi-square statistic, and its p-value."""
 
     exact: float
     statistic: float
@@ -219,7 +277,7 @@ class McNemar(NamedTuple):
 
 
 class CorrectedT(NamedTuple):
-    """The corrected resampled t test: the mean of the differences, and its interval."""
+    """Corrected resampled t test: the mean difference, its standard error, the test and the interval."""
 
     mean: float
     se: float
@@ -231,10 +289,19 @@ class CorrectedT(NamedTuple):
 
 
 def mcnemar(b: float, c: float) -> McNemar:
-    """McNemar's test of two counts of rows on which just one of two rules is wrong.
+    """McNemar's test for two rules on the same rows.
 
-    Both p-values are 1 if the counts are equal. The continuity correction of statsmodels' `mcnemar` makes the
-    asymptotic one smaller than 1 then, and undefined if both counts are zero.
+    Both p-values are 1 if the counts are equal. In statsmodels' `mcnemar` the continuity correction makes the
+    asymptotic p-value smaller than 1 then, and undefined if both counts are zero.
+
+    Parameters
+    ----------
+    b, c : float
+        Numbers of rows on which only the first, and only the second rule is wrong.
+
+    Returns
+    -------
+    McNemar
 
     Examples
     --------
@@ -250,14 +317,22 @@ def mcnemar(b: float, c: float) -> McNemar:
 
 
 MOST_STEPS = 10**9
-"""Additions that an exact test may take."""
+"""Maximum number of additions of an exact test."""
 
 
 def grouped_mcnemar(differences: Floats) -> McNemar:
-    """McNemar's test of rows in groups; missing is an exact p-value of more than `MOST_STEPS`.
+    """McNemar's test for rows in groups.
 
-    Each group has a difference, a whole number: rows on which the first rule alone is wrong, less those on
-    which the second is.
+    Parameters
+    ----------
+    differences : (G,) float
+        Whole numbers: for each group the number of rows on which only the first rule is wrong, minus the
+        number for the second rule.
+
+    Returns
+    -------
+    McNemar
+        The exact p-value is NaN if it would need more than `MOST_STEPS` additions.
 
     Examples
     --------
@@ -269,7 +344,7 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
         return McNemar(1.0, 0.0, 1.0)
     total = abs(float(differences.sum()))
     statistic = max(total - 1.0, 0.0) ** 2 / float(sizes @ sizes)
-    # Groups whose sign is turned: their sizes add up to this at most, or by symmetry to all less this.
+    # Largest total size of the groups with reversed sign; the other tail follows by symmetry.
     most = (float(sizes.sum()) - total) / 2
     exact = np.nan
     if (most + 1) * len(sizes) <= MOST_STEPS:
@@ -284,10 +359,19 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
 
 
 def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
-    """Standard errors of the mean of values (J,) by fold: s/sqrt(J), and that corrected for shared training.
+    """Standard errors of the mean of values by fold: uncorrected, and corrected for shared training rows.
 
-    The values are of all folds of all repeats, and each repeat has `folds`: n_2/n_1 = 1/(folds - 1). They are
-    missing where there are fewer than two values, or one is infinite.
+    Parameters
+    ----------
+    values : (J,) float
+        Values of all folds of all repeats.
+    folds : int
+        Number of folds of a repeat; n_2/n_1 = 1/(folds - 1).
+
+    Returns
+    -------
+    uncorrected, corrected : float
+        NaN for fewer than two values or infinite values.
     """
     if len(values) < 2 or not np.isfinite(values).all():
         return np.nan, np.nan
@@ -297,9 +381,21 @@ def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
 
 
 def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> CorrectedT:
-    """The corrected resampled t test that differences (J,) by fold have the mean zero, with its interval.
+    """Corrected resampled t test that the mean of differences by fold is zero.
 
-    Where no fold differs, t is 0 and the p-value 1.
+    If all differences are zero, t is 0 and the p-value 1.
+
+    Parameters
+    ----------
+    differences : (J,) float
+    folds : int
+        Number of folds of a repeat.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    CorrectedT
 
     Examples
     --------
@@ -321,10 +417,14 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shuffle:
-    """How labels are shuffled: units exchange them within blocks.
+    """Permutations of labels: units exchange their labels within blocks.
 
-    Each row (m,) is of a unit, numbered from 0, whose rows have one label. Each unit (U,) has a class, its
-    label, and a block, numbered from 0.
+    Attributes
+    ----------
+    units : (m,) int
+        Unit of each row, numbered from 0. The rows of a unit have the same label.
+    labels, blocks : (U,) int
+        Class and block of each unit, numbered from 0.
     """
 
     units: Codes
@@ -333,7 +433,7 @@ class Shuffle:
 
     @classmethod
     def of(cls, codes: Codes, units: Codes | None, blocks: Codes | None) -> Shuffle:
-        """Of the classes (m,) of rows, their units (each its own without them) and blocks (one without)."""
+        """Build from classes (m,), units (default: single rows) and blocks (default: one) of the rows."""
         numbers = np.arange(len(codes)) if units is None else np.unique(units, return_inverse=True)[1]
         within = np.zeros(len(codes), dtype=np.intp) if blocks is None else blocks
         _, first = np.unique(numbers, return_index=True)
@@ -341,7 +441,7 @@ class Shuffle:
         return cls(numbers.astype(np.intp), codes[first], numbered.astype(np.intp))
 
     def codes(self, rng: np.random.Generator) -> Codes:
-        """Classes (m,) of the rows after a shuffle."""
+        """Classes (m,) of the rows after a random permutation."""
         order = rng.permutation(len(self.labels))
         order = order[np.argsort(self.blocks[order], kind="stable")]
         shuffled = np.empty_like(self.labels)
@@ -349,7 +449,7 @@ class Shuffle:
         return np.asarray(shuffled[self.units])
 
     def every(self) -> Iterator[Codes]:
-        """Classes (m,) of the rows by each of the different labellings."""
+        """Yield the classes (m,) of the rows for each distinct labelling."""
         members = [np.flatnonzero(self.blocks == block) for block in range(int(self.blocks.max()) + 1)]
         each = [list(_arrangements(self.labels[rows].tolist())) for rows in members]
         labels = np.empty_like(self.labels)
@@ -359,14 +459,14 @@ class Shuffle:
             yield labels[self.units]
 
     def log_labellings(self) -> float:
-        """Logarithm of the number of different labellings."""
+        """Logarithm of the number of distinct labellings."""
         alike = np.unique(np.stack([self.blocks, self.labels]), axis=1, return_counts=True)[1]
         log_orders = scipy.special.gammaln(np.bincount(self.blocks) + 1.0).sum()
         return float(log_orders - scipy.special.gammaln(alike + 1.0).sum())
 
 
 def _arrangements(labels: list[int]) -> Iterator[list[int]]:
-    """The different orders of labels, sorted.
+    """Yield the distinct permutations of labels in sorted order.
 
     Examples
     --------
@@ -386,7 +486,7 @@ def _arrangements(labels: list[int]) -> Iterator[list[int]]:
 
 
 def mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:
-    """A unit with rows of two values, and these; None where each has one."""
+    """First unit whose rows have different codes, with two of its codes; None if there is none."""
     first = np.zeros(int(units.max()) + 1, dtype=np.intp)
     first[units[::-1]] = codes[::-1]
     other = np.flatnonzero(first[units] != codes)
@@ -397,9 +497,19 @@ def mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:
 
 
 def permutation_pvalue(observed: float, drawn: Floats, unit: float = 1.0) -> float:
-    """(1 + b) / (1 + P) of P statistics drawn, b of which are as large as the observed one or larger.
+    """Permutation p-value (1 + b) / (1 + P), with b the number of statistics at least as large as observed.
 
-    Differences that rounding may make, relative to the unit of the statistics, make none larger.
+    Parameters
+    ----------
+    observed : float
+    drawn : (P,) float
+        Statistics of the permutations.
+    unit : float
+        Magnitude of the statistics; differences up to `TIE` times the unit count as ties.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -410,14 +520,27 @@ def permutation_pvalue(observed: float, drawn: Floats, unit: float = 1.0) -> flo
 
 
 def deal(codes: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Codes:
-    """Fold (R, n) of each row in each repeat, from codes (n,) of classes; -1 for a row without a class.
+    """Assign rows to folds, stratified by class.
 
-    The first repeat does not depend on how many there are, nor any on how the classes are numbered.
+    The first repeat does not depend on the number of repeats, and no repeat depends on the numbering of the
+    classes.
+
+    Parameters
+    ----------
+    codes : (n,) int
+        Classes; -1 for a row without a class.
+    folds, repeats : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (R, n) int
+        Fold of each row in each repeat; -1 for a row without a class.
     """
     positions = np.flatnonzero(codes >= 0)
     dealt = np.full((repeats, len(codes)), -1, dtype=np.intp)
     classes = _as_they_appear(codes[positions])
-    # Short codes sort by radix, in linear time.
+    # NumPy sorts 16-bit integers by radix sort, in linear time.
     classes = classes.astype(np.int16) if len(classes) and classes.max() < 2**15 else classes
     for fold_of in dealt:
         order = rng.permutation(len(positions))
@@ -427,14 +550,26 @@ def deal(codes: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Co
 
 
 def _as_they_appear(codes: Codes) -> Codes:
-    """Codes numbered as they first appear: what the levels' order is does not matter then."""
+    """Renumber codes in the order of appearance, to be independent of the order of levels."""
     return np.asarray(pd.factorize(codes)[0], dtype=np.intp)
 
 
 def deal_groups(codes: Codes, groups: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Codes:
-    """Fold (R, n) of each row in each repeat, all rows of a group in one; as `deal`.
+    """Assign groups of rows to folds with similar class proportions; see the module docstring.
 
-    A row without a class may have no group.
+    Parameters
+    ----------
+    codes : (n,) int
+        Classes; -1 for a row without a class.
+    groups : (n,) int
+        Group of each row, numbered from 0; arbitrary for a row without a class.
+    folds, repeats : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (R, n) int
+        Fold of each row in each repeat; -1 for a row without a class.
     """
     used = codes >= 0
     groups = groups[used]
@@ -454,7 +589,7 @@ def deal_groups(codes: Codes, groups: Codes, folds: int, repeats: int, rng: np.r
         rows = np.zeros(folds)
         for group in order.tolist():
             cost = fold_counts @ shares[group]
-            # Rounding shall not decide between folds that are alike.
+            # Treat folds with equal costs up to rounding as tied.
             near = cost <= cost.min() + 1e-9
             fold = int(np.argmin(np.where(near, rows, np.inf)))
             place[group] = fold
@@ -465,7 +600,7 @@ def deal_groups(codes: Codes, groups: Codes, folds: int, repeats: int, rng: np.r
 
 
 def check_folds(folds: Any, rows: int) -> None:
-    """Raise a DataError for a number of folds that is none."""
+    """Raise a DataError unless `folds` is an integer between 2 and the number of rows."""
     whole = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
     if not (whole and 2 <= folds <= rows):
         raise DataError(
@@ -474,18 +609,18 @@ def check_folds(folds: Any, rows: int) -> None:
 
 
 def drawn_seed(seed: int | None) -> int:
-    """The seed, or one that is drawn, so that what is random can be done again."""
+    """Return the seed, or a random one if it is None, to make random results reproducible."""
     return int(np.random.default_rng().integers(2**32)) if seed is None else seed
 
 
 def dealt_codes(codes: Codes, folds: int, seed: int | None) -> Codes:
-    """Fold (n,) of each row of a class, from codes (n,) that are -1 for rows not used."""
+    """Fold (n,) of each row, stratified by codes (n,) that are -1 for unused rows."""
     check_folds(folds, int((codes >= 0).sum()))
     return np.asarray(deal(codes, folds, 1, generator(seed))[0])
 
 
 def generator(seed: int | None) -> np.random.Generator:
-    """A generator of random numbers, or a DataError that says what a seed is."""
+    """Return a random generator; raise a DataError for an invalid seed."""
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):

@@ -1,32 +1,35 @@
-"""How many rows a rule needs: expected errors by the number of rows, and the law of a learning curve.
+"""Sample size of a rule: expected error by the number of rows, and power laws of learning curves.
 
-Theory. K normal classes have one covariance and the same Mahalanobis distance D between each two means. With
-n rows of each class the parameters of a rule are estimated, and its expected error is the probability that a
-new row of a class is called another one, over rows and samples together. Nothing depends on the covariance
-(but for the diagonal rule, for which columns are independent), so that it is the identity.
+The planning functions and learning curves of `models/selection` use these functions.
 
-Let u_k = x - xbar_k be the deviations of a new row x from the K sample means. They have a normal law, with
-the covariance 11' + I/n in each column, so that their products U'U have a Wishart law but for K - 1 columns,
-in which the means lie. Given U, a sample covariance adds a few numbers, however many columns there are:
+Theory. K normal classes have equal covariances and the same Mahalanobis distance D between any two means. The
+parameters of a rule are estimated from n rows of each class, and its expected error is the probability that a
+new row is misclassified, averaged over rows and samples. The result does not depend on the covariance, which
+is set to the identity (for the diagonal rule, columns are independent).
 
-- LDA decides by u_k'S^-1 u_k, which are the squares of the columns of A^-1/2 R, where R'R = U'U and A has a
-  Wishart law of order K on nu - p + K degrees of freedom, nu = K(n - 1) (Muirhead, 1982, Aspects of
-  Multivariate Statistical Theory, theorem 3.2.10).
-- QDA decides by u_k'S_k^-1 u_k + ln|S_k|: with a chi-square a_k on n - p degrees of freedom, the first is
-  (n - 1) |u_k|^2 / a_k, and |S_k| is a_k times a product of independent chi-squares on n - 1, ..., n - p + 1.
-- The diagonal rule decides by sums over columns of u_kj^2 / s_j^2, of which all are drawn; the means differ
-  by the same in each column.
+Let u_k = x - xbar_k be the deviations of a new row x from the K sample means. They are normal, with the
+covariance 11' + I/n in each column; their products U'U have a Wishart distribution, except for K - 1 columns
+that contain the means. Given U, only a few more random numbers are needed, for any number of columns:
 
-So samples are drawn that need no table, and the error of the best rule, which is known, is taken off on the
-same rows: of what is left the standard error is small. As n grows these numbers are those of Okamoto (1963,
-Annals of Mathematical Statistics 34, 1286-1301), and as p grows with n those of Raudys (Raudys & Young, 2004,
-Journal of Multivariate Analysis 89, 1-35): the error of LDA of two classes is near
+- LDA uses u_k'S^-1 u_k, the squared norms of the columns of A^-1/2 R, with R'R = U'U and A Wishart of order K
+with nu - p + K degrees of freedom, nu = K(n - 1) (Muirhead, 1982, Aspects of Multivariate Statistical
+Theory, theorem 3.2.10).
+- QDA uses u_k'S_k^-1 u_k + ln|S_k|: with a_k chi-square with n - p degrees of freedom, the first term is
+(n - 1) |u_k|^2 / a_k, and |S_k| is a_k times a product of independent chi-squares with n - 1, ..., n - p +
+1 degrees of freedom.
+- The diagonal rule uses sums over columns of u_kj^2 / s_j^2, which are all drawn; the differences of the
+means are spread evenly over the columns.
+
+Samples can therefore be drawn without tables of rows. The error of the Bayes rule on the same rows is
+subtracted as a control variate, which reduces the standard error. For large n the results agree with Okamoto
+(1963, Annals of Mathematical Statistics 34, 1286-1301), for p growing with n with Raudys (Raudys & Young,
+2004, Journal of Multivariate Analysis 89, 1-35): the error of LDA for two classes is approximately
 
     Phi(-D/2 / sqrt((1 + 2p/(D^2 n)) 2n/(2n - p))).
 
-*Learning curves* are near a + b n^-c (Mukherjee et al., 2003, Journal of Computational Biology 10, 119-142;
-Figueroa et al., 2012, BMC Medical Informatics and Decision Making 12, 8). Given c, a and b are those of least
-squares; c is sought on a grid.
+*Learning curves* are approximately a + b n^-c (Mukherjee et al., 2003, Journal of Computational Biology 10,
+119-142; Figueroa et al., 2012, BMC Medical Informatics and Decision Making 12, 8). For fixed c, a and b are
+estimated by least squares; c is selected from a grid.
 """
 
 from __future__ import annotations
@@ -44,21 +47,32 @@ SampledRule = Literal["lda", "diagonal", "qda"]
 RULES: tuple[SampledRule, ...] = get_args(SampledRule)
 
 AT_ONCE = 2**22
-"""Numbers that are drawn at a time."""
+"""Maximum number of random numbers that are drawn at once."""
 
 POWERS: Floats = np.geomspace(0.05, 4.0, 121)
-"""Powers of a learning curve that are tried."""
+"""Candidate exponents of a learning curve."""
 
 MOST_ROWS = 10**7
-"""Rows of a class that are looked at, and rows to be judged."""
+"""Maximum number of rows of a class, and of test rows."""
 
 
 CLOSE = 0.01
-"""Two numbers of rows, one of which is too small, are so close to each other when the other is found."""
+"""Relative difference between a sufficient and an insufficient number of rows at which the search ends."""
 
 
 class Setting(NamedTuple):
-    """Normal classes of one covariance, at one distance from each other; how much is drawn."""
+    """Simulation settings: equidistant normal classes with equal covariances.
+
+    Attributes
+    ----------
+    distance : float
+        Mahalanobis distance between any two means.
+    p, classes : int
+        Numbers of columns and classes.
+    draws : int
+        Number of simulated samples.
+    seed : int
+    """
 
     distance: float
     p: int
@@ -68,7 +82,7 @@ class Setting(NamedTuple):
 
 
 def least_error(setting: Setting) -> float:
-    """Error of the best rule.
+    """Bayes error of the setting.
 
     Examples
     --------
@@ -78,17 +92,17 @@ def least_error(setting: Setting) -> float:
     k = setting.classes
     if k == 2:
         return float(scipy.special.ndtr(-setting.distance / 2))
-    # Means D / sqrt(2) along K axes: a row is kept where its own coordinate is the largest.
+    # Means D / sqrt(2) along K axes: a row is classified correctly if its own coordinate is the largest.
     nodes, weights = np.polynomial.hermite_e.hermegauss(200)
     kept = scipy.special.ndtr(nodes + setting.distance / np.sqrt(2)) ** (k - 1)
     return float(1.0 - weights @ kept / weights.sum())
 
 
 def fewest_rows(rule: SampledRule, setting: Setting) -> int:
-    """Rows of each class that the rule needs at least for its covariances to have inverses."""
+    """Minimum number of rows of each class for nonsingular covariances."""
     if rule == "qda":
         return setting.p + 1
-    # nu = K (n - 1) is to be p, or 1.
+    # nu = K (n - 1) has to be at least p, or 1 for the diagonal rule.
     return 1 + -(-(setting.p if rule == "lda" else 1) // setting.classes)
 
 
@@ -100,7 +114,20 @@ def simplex_means(classes: int) -> Floats:
 
 
 def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, float]:
-    """Expected error of a rule that is estimated from n rows of each class, and its standard error."""
+    """Expected error of a rule estimated from n rows of each class.
+
+    Parameters
+    ----------
+    rule : {"lda", "diagonal", "qda"}
+    n : int
+        Number of rows of each class.
+    setting : Setting
+
+    Returns
+    -------
+    error, se : float
+        The expected error and its Monte Carlo standard error.
+    """
     rng = np.random.default_rng(setting.seed)
     k = setting.classes
     p = setting.p
@@ -119,20 +146,47 @@ def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, 
 
 
 def _means(setting: Setting) -> Floats:
-    """Means (K, K - 1) of the classes less that of the first, in the columns in which they lie."""
+    """Class means (K, K - 1) minus the mean of the first class, in the columns that contain them."""
     points = setting.distance * simplex_means(setting.classes)
     return np.asarray(points - points[0])
 
 
 def _more(best: Floats, own: Floats) -> Floats:
-    """Whether the smallest of distances (m, K) is not the first, less the same of those of the best rule."""
+    """Error indicators (m,) of the estimated rule minus those of the Bayes rule.
+
+    Parameters
+    ----------
+    best, own : (m, K) float
+        Distances of the Bayes rule and of the estimated rule; the true class is the first.
+
+    Returns
+    -------
+    (m,) float
+    """
     wrong = own.argmin(axis=1) != 0
     wrong_best = best.argmin(axis=1) != 0
     return np.asarray(wrong.astype(np.float64) - wrong_best)
 
 
 def _products(rng: np.random.Generator, n: int, setting: Setting, m: int) -> tuple[Floats, Floats]:
-    """Columns R (m, q, K) with R'R = U'U, q at most K, and squared distances (m, K) of the best rule."""
+    """Draw roots of U'U and the distances of the Bayes rule.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    n : int
+        Number of rows of each class.
+    setting : Setting
+    m : int
+        Number of draws.
+
+    Returns
+    -------
+    root : (m, q, K) float
+        R with R'R = U'U; q is at most K.
+    best : (m, K) float
+        Squared distances of the Bayes rule.
+    """
     k = setting.classes
     means = _means(setting)
     first = rng.standard_normal((m, k - 1))
@@ -147,7 +201,7 @@ def _products(rng: np.random.Generator, n: int, setting: Setting, m: int) -> tup
 
 
 def _wishart_root(rng: np.random.Generator, m: int, k: int, df: int) -> Floats:
-    """Upper triangular roots (m, k, k) of matrices with a Wishart law (Bartlett, 1933)."""
+    """Upper triangular roots (m, k, k) of Wishart matrices with `df` degrees of freedom (Bartlett, 1933)."""
     root = np.triu(rng.standard_normal((m, k, k)), 1)
     places = np.arange(k)
     root[:, places, places] = np.sqrt(rng.chisquare(df - places, (m, k)))
@@ -155,6 +209,7 @@ def _wishart_root(rng: np.random.Generator, m: int, k: int, df: int) -> Floats:
 
 
 def _linear(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
+    """Excess error indicators (m,) of LDA in m draws."""
     products, best = _products(rng, n, setting, m)
     q = products.shape[1]
     free = setting.classes * (n - 1) - setting.p + q
@@ -164,13 +219,27 @@ def _linear(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Float
 
 
 def _quadratic(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
+    """Excess error indicators (m,) of QDA in m draws.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    n : int
+        Number of rows of each class.
+    setting : Setting
+    m : int
+
+    Returns
+    -------
+    (m,) float
+    """
     products, best = _products(rng, n, setting, m)
     k = setting.classes
     nu = n - 1
     p = setting.p
     own = rng.chisquare(nu - p + 1, (m, k))
     logs = np.log(own)
-    # The root of a product of chi-squares on f and f - 1 degrees of freedom is half of one on 2 f - 2.
+    # The root of a product of chi-squares with f and f - 1 df is half a chi-square with 2 f - 2 df.
     free = np.arange(nu, nu - p + 1, -1)
     pairs = free[: 2 * (len(free) // 2) : 2]
     for f in pairs.tolist():
@@ -181,6 +250,7 @@ def _quadratic(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Fl
 
 
 def _diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
+    """Excess error indicators (m,) of the diagonal rule in m draws."""
     k = setting.classes
     p = setting.p
     points = _spread(setting)
@@ -191,7 +261,7 @@ def _diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Flo
 
 
 def _spread(setting: Setting) -> Floats:
-    """Means (K, p) of the classes less that of the first, the differences spread over the columns."""
+    """Class means (K, p) minus the mean of the first class, with differences spread over the columns."""
     means = _means(setting)
     k = setting.classes
     column = np.arange(setting.p) % (k - 1)
@@ -207,16 +277,26 @@ _DRAWN: dict[SampledRule, Callable[[np.random.Generator, int, Setting, int], Flo
 
 
 def rows_for(rule: SampledRule, error: float, setting: Setting) -> int | None:
-    """The rows of each class, within a hundredth, from which on the expected error is at most `error`.
+    """Number of rows of each class for which the expected error is at most `error`, within one percent.
 
-    None where more than `MOST_ROWS` would be needed, or where what the error has above the least one is less
-    than twice the standard error of the draws. That is about as 1/n, so that a few looks are enough.
+    Parameters
+    ----------
+    rule : {"lda", "diagonal", "qda"}
+    error : float
+        Required expected error.
+    setting : Setting
+
+    Returns
+    -------
+    int or None
+        None if more than `MOST_ROWS` are needed, or if the difference between `error` and the Bayes error is
+        less than twice the Monte Carlo standard error.
     """
     wanted = error - least_error(setting)
     least = max(fewest_rows(rule, setting), 2)
     low, high = least - 1, least
     while (more := expected_error(rule, high, setting)[0] - least_error(setting)) > wanted:
-        # Of few rows it falls faster than 1/n.
+        # For few rows the excess decreases faster than 1/n.
         low, high = high, max(high + 1, int(np.ceil(high * min(more / max(wanted, 1e-300), 2.0))))
         if high > MOST_ROWS:
             return None
@@ -228,10 +308,24 @@ def rows_for(rule: SampledRule, error: float, setting: Setting) -> int | None:
 
 
 def rows_judged(error: float, width: float, level: float) -> int | None:
-    """The fewest rows to be judged whose exact interval of an error rate is at most so wide.
+    """Minimum number of test rows for a given width of the exact interval of the error rate.
 
-    The rate is the one that is expected; the interval is that of Clopper and Pearson at this share of the
-    rows (Beleites et al., 2013, Analytica Chimica Acta 760, 25-33).
+    The interval is the Clopper-Pearson interval at the expected rate (Beleites et al., 2013, Analytica
+    Chimica Acta 760, 25-33).
+
+    Parameters
+    ----------
+    error : float
+        Expected error rate.
+    width : float
+        Maximum width of the interval.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    int or None
+        None if more than `MOST_ROWS` are needed.
 
     Examples
     --------
@@ -247,7 +341,7 @@ def rows_judged(error: float, width: float, level: float) -> int | None:
 
 
 def _fewest(holds: Callable[[int], bool], least: int) -> int | None:
-    """The least number from which on something holds, where it holds of all larger ones."""
+    """Smallest number, at least `least`, for which a monotone condition is true; None if it is too large."""
     low, high = least - 1, least
     while not holds(high):
         low, high = high, 2 * high
@@ -260,19 +354,31 @@ def _fewest(holds: Callable[[int], bool], least: int) -> int | None:
 
 
 class PowerLaw(NamedTuple):
-    """Laws a + b n^-c, as many as there are of each number (B,)."""
+    """Power laws a + b n^-c with parameters (B,)."""
 
     a: Floats
     b: Floats
     c: Floats
 
     def at(self, n: Floats) -> Floats:
-        """The values (B, N) at numbers (N,)."""
+        """Values (B, N) at numbers of rows (N,)."""
         return self.a[:, None] + self.b[:, None] * n[None, :] ** -self.c[:, None]
 
 
 def power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
-    """The laws of least squares of errors (B, S) at numbers (S,) with weights (S,); a and b are not negative.
+    """Fit power laws by weighted least squares, with nonnegative a and b.
+
+    Parameters
+    ----------
+    n : (S,) float
+        Numbers of rows.
+    errors : (B, S) float
+        Error rates.
+    weights : (S,) float
+
+    Returns
+    -------
+    PowerLaw
 
     Examples
     --------
@@ -303,9 +409,20 @@ def power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
 
 
 def curve_limits(wrong: Floats, judged: Floats, draw: Callable[[], Floats], draws: int) -> Floats:
-    """Errors (B, S) of samples of rows, from how often each row was wrong and was judged, (S, n) each.
+    """Error rates of bootstrap samples of rows.
 
-    `draw` gives weights (n,) of the rows of a sample.
+    Parameters
+    ----------
+    wrong, judged : (S, n) float
+        How often each row was misclassified, and how often it was predicted, for each training size.
+    draw : callable
+        Returns weights (n,) of the rows in a sample.
+    draws : int
+        Number of samples B.
+
+    Returns
+    -------
+    (B, S) float
     """
     found = np.empty((draws, len(wrong)))
     for i in range(draws):
@@ -318,7 +435,21 @@ def curve_limits(wrong: Floats, judged: Floats, draw: Callable[[], Floats], draw
 def resampled_rows(
     rng: np.random.Generator, weights: Floats, groups: Codes | None = None
 ) -> Callable[[], Floats]:
-    """What draws as many rows, or groups of rows (n,), as there are, with replacement, times weights (n,)."""
+    """Return a function that draws bootstrap weights of rows or groups of rows.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    weights : (n,) float
+        Row weights, multiplied by the number of times that a row is drawn.
+    groups : (n,) int, optional
+        Group of each row, numbered from 0.
+
+    Returns
+    -------
+    callable
+        Returns weights (n,).
+    """
     members = np.arange(len(weights)) if groups is None else groups
     n = int(members.max()) + 1
     return lambda: rng.multinomial(n, np.full(n, 1 / n))[members] * weights
