@@ -1,6 +1,9 @@
-"""What a fit says of single rows, beyond their labels and posteriors: a parent of `ClassifierResults`.
+"""Methods of `ClassifierResults` for single observations, in addition to labels and posteriors.
 
-Answers for the rows of a source come frame by frame, or stand in a file; the rule goes where other rows are.
+`NewRows` has typicality, casewise tables, prediction sets, posterior intervals, estimation of the prior of
+unlabelled rows, and the export of the rule to SQL, ONNX and marginaleffects. The computations are in
+`discrim.models.evaluation` and in the export modules next to this one. `answered` applies a function row by
+row to a table or, chunk by chunk, to a source of tables.
 """
 
 from __future__ import annotations
@@ -40,11 +43,28 @@ def answered(
     whole: bool = False,
     beyond: bool = False,
 ) -> T:
-    """What a fit says of the rows of a table; of a source an iterator of frames; a path where it is written.
+    """Apply a prediction function to a table, or chunk by chunk to a source of tables.
 
-    Type checkers are told the type of a table's answer, which what comes back for sources and files is not.
-    The answer is made of the results and a table: labels or scores of its rows. Where it is `whole` it has
-    the table's columns too, and rows `beyond` may have labels that are none of the classes.
+    Parameters
+    ----------
+    results : ClassifierResults
+        Results that are passed to `answer`.
+    data : table or source of tables
+        Rows to predict.
+    out : path or None
+        File or folder to which the result is written.
+    answer : callable
+        Function of results and a table that returns a Series or DataFrame on the index of the table.
+    whole : bool
+        Whether `answer` needs all columns of the table and not only the columns of the formula.
+    beyond : bool
+        Whether labels outside the classes are possible, such as the label of an outlier.
+
+    Returns
+    -------
+    Series, DataFrame, iterator or path
+        The result for a table, an iterator of results for a source, or the path if `out` is passed. The
+        annotation states the type for a table only, which is the usual case for type checkers.
     """
     source = rows_given(data)
     columns = None if whole else results._fit.design_rows.design.columns
@@ -65,28 +85,28 @@ Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
 
 def _has_casewise(results: FittedResults) -> None:
-    """Raise NotSupportedError if the fit has no distances to the classes with a known distribution."""
+    """Raise NotSupportedError if the fit lacks distances to the classes with a theoretical distribution."""
     from discrim.models.evaluation.classification import check_distances
 
     check_distances(results._fit)
 
 
 def _has_relative_distances(results: FittedResults) -> None:
-    """Raise NotSupportedError if the fit has no distances to the classes and to all observations."""
+    """Raise NotSupportedError if the fit lacks distances to the classes and to all observations."""
     from discrim.models.evaluation.single_rows import distance_measure
 
     distance_measure(results._fit, relative=True)
 
 
 def _is_exportable(results: FittedResults) -> None:
-    """Raise NotSupportedError if the rule or a term of the formula has no form in SQL or ONNX."""
+    """Raise NotSupportedError if the rule or a term of the formula cannot be written in SQL and ONNX."""
     from discrim.models.results.exported import exported
 
     exported(results._fit)
 
 
 class NewRows(FittedResults):
-    """How typical rows are of the classes, and how sure their posteriors."""
+    """Methods for single rows: typicality, prediction sets, intervals and export of the rule."""
 
     def typicality(
         self,
@@ -105,16 +125,17 @@ class NewRows(FittedResults):
         data : table or source of tables, optional
             New rows. Without it, the rows of the fit, each judged by the others.
         method : {"exact", "chi2", "relative", "conformal"}
-            How a distance becomes a probability. "exact" takes the law of the distance of a new row from
-            estimated means and covariances of normal classes, an F. "chi2" is its limit for many rows: other
-            programs print it, and it calls too many rows untypical. Robust fits have "chi2" in place of
-            "exact", because the exact law of their distances is not known. "conformal" assumes no law: it is
-            the share (1 + #)/(n_k + 1) of rows of the class, including the new one, whose own distance
-            without them is as large. For any share a, at most about a share a of rows, of whatever law, has a
-            value of at most a. "relative" is the same for the relative distance, see `relative_distances`.
+            How a distance becomes a probability. "exact" uses the F distribution of the distance of a new row
+            from estimated means and covariances of normal classes. "chi2" is its limit for many rows: other
+            programs print it, and it calls too many rows untypical. Robust fits have "chi2" instead of
+            "exact", because the exact distribution of their distances is unknown. "conformal" makes no
+            distributional assumption: it is the share (1 + #)/(n_k + 1) of rows of the class, including the
+            new one, whose own distance without them is as large. For any distribution and any a, at most
+            about a share a of rows has a value of at most a. "relative" is the same for the relative
+            distance, see `relative_distances`.
         calibration : table or source of tables, optional
-            For "conformal" and "relative": rows with their response that the fit has not seen, in place of
-            those of the fit. The bound then holds exactly, and not just about. Fits that were loaded need
+            For "conformal" and "relative": rows with their response that the fit has not seen, instead of
+            the rows of the fit. The bound is then exact and not only approximate. Fits that were loaded need
             them.
         unseen : {"raise", "missing"}, optional
             Whether an unseen level is an error or a missing value; see the page on shared arguments. It
@@ -123,7 +144,7 @@ class NewRows(FittedResults):
         Returns
         -------
         DataFrame
-            P(D2 >= d2 | class); missing where a row has a missing value.
+            P(D2 >= d2 | class); missing if the row has a missing value.
 
         Raises
         ------
@@ -135,11 +156,11 @@ class NewRows(FittedResults):
         Notes
         -----
         With "conformal", models with shrunken or regularized covariances of each class, and naive Bayes, use
-        the density of the row in the class in place of a distance. Models without either use the log odds of
-        the class against the others or, without posteriors, the margin; these tell rows between the classes,
-        but not rows beyond them. Rows are left out as in `leave_one_out`, which holds what was chosen and
-        what columns are standardized by. A row whose distance without it has no closed form, such as the only
-        row of a class, counts as farther than any other.
+        the density of the row in the class instead of a distance. Models without either use the log odds of
+        the class against the others or, without posteriors, the margin; these find rows
+        between the classes, but not rows outside all of them. Rows are left out as in `leave_one_out`, which
+        keeps chosen options and the scale by which columns are standardized. A row without a distance when
+        it is left out, such as the only row of a class, counts as farther than any other.
 
         Examples
         --------
@@ -176,8 +197,8 @@ class NewRows(FittedResults):
             New observations, with or without the response. By default the data of the fit.
         method : {"apparent", "loo"}
             How the rows of the fit are judged: by the rule itself ("apparent"), or each by the rule, means
-            and covariances without it ("loo"), which SPSS calls cross-validated. It may come first, as in
-            `casewise("loo")`.
+            and covariances without it ("loo"), which SPSS calls cross-validated. It may come first, for
+            example `casewise("loo")`.
         unseen : {"raise", "missing"}, optional
             Whether an unseen level is an error or a missing value; see the page on shared arguments.
         refit_prior : bool, optional
@@ -196,16 +217,17 @@ class NewRows(FittedResults):
         Raises
         ------
         NotSupportedError
-            The model has no distances to normal classes with full covariances: `augment` has labels and
-            posteriors of any model. Or rows of a fit that has none are asked for; or rows are to be left out
-            with `data`, or of a robust fit, whose distances without a row are not known.
+            The model lacks distances to normal classes with full covariances: `augment` has labels and
+            posteriors of any model. Or `data` is not passed and the fit was saved without rows; or
+            method="loo" is combined with `data`, or with a robust fit, whose distances without a row are not
+            available.
 
         Notes
         -----
-        As in SPSS, `lda` measures distances by its canonical variates, of which there are `df`, and where
+        As in SPSS, `lda` measures distances by its canonical variates, of which there are `df`, and if
         rows are left out by all columns; `qda` measures them by all columns. Covariances have the divisor N -
-        K, or n_k - 1, as in `typicality`, which has the exact law in place of the chi-square. SPSS takes
-        equal priors by default, as prior="equal" does.
+        K, or n_k - 1, like `typicality`, which has the exact distribution instead of the chi-square. SPSS
+        uses equal priors by default, which is prior="equal" here.
 
         Examples
         --------
@@ -226,12 +248,12 @@ class NewRows(FittedResults):
 
     @available_if(_has_relative_distances)
     def relative_distances(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Squared distance of rows to each class less that to one normal law of all rows, rows by classes.
+        """Squared distance of rows to each class minus the distance to one normal distribution of all rows.
 
-        It says how much farther a row is from the class than from all rows together. A row that is unusual in
-        directions in which all classes vary alike does not count as unlike them (Ren et al., 2021, A simple
-        fix to Mahalanobis distance for improving near-OOD detection, arXiv:2106.09022). The smallest value of
-        a row is the score by which these authors call it new.
+        The difference measures how much farther a row is from the class than from all rows together. A row
+        that is unusual in directions in which all classes vary alike does not count as unlike them (Ren et
+        al., 2021, A simple fix to Mahalanobis distance for improving near-OOD detection, arXiv:2106.09022).
+        The smallest value of a row is the score by which these authors call it new.
 
         Parameters
         ----------
@@ -244,12 +266,12 @@ class NewRows(FittedResults):
         -------
         DataFrame
             D2_k - D2_0, by covariances with the divisors N - K (or n_k - 1) and N - 1. Models that have a
-            density for each class but no distance use minus twice the log density in place of D2_k.
+            density for each class but no distance use minus twice the log density instead of D2_k.
 
         Raises
         ------
         NotSupportedError
-            The model has neither distances nor densities, or the columns have no covariance over all rows.
+            The model has neither distances nor densities, or the covariance over all rows is singular.
 
         Examples
         --------
@@ -283,51 +305,51 @@ class NewRows(FittedResults):
     ) -> pd.DataFrame:
         """Sets of classes that contain a row's class as often as the level says: conformal prediction sets.
 
-        Every row has a score for each class that says how strange it would be there. A class is in the set of
-        a row unless the row would be stranger in it than a share `level` of the calibration rows are in their
-        own classes.
+        Every row has a nonconformity score for each class. A class is in the set of a row unless this score
+        is larger than the scores that a share `level` of the calibration rows have in their own classes.
 
         Parameters
         ----------
         data : table or source of tables, optional
             New rows; the response need not be there. Without it, the rows of the fit, each by a rule and a
-            calibration without it. A source of tables gives an iterator of DataFrames, one for each part, and
-            a DataFrame of Dask gives a lazy one, which is computed when it is asked for.
+            calibration without it. For a source of tables the result is an iterator of DataFrames, one for
+            each chunk, and for a Dask DataFrame a lazy one, which is computed on demand.
         level : float
             How often the set contains the class: 0.95 stands for 95 percent.
         by : {"class"}, optional
-            "class" keeps the promise within each class, whose rows are compared with those of the class, and
-            not just over all rows together. A class with too few calibration rows for the level is in every
-            set; a warning says so.
+            "class" guarantees the level within each class, whose rows are compared with calibration rows of
+            the class, and not only over all rows together. A class with too few calibration rows for the
+            level is in every set, with a warning.
         method : {"loo", "cv", "split"}, optional
-            How the calibration rows get their scores. "loo", the default without `calibration`, takes the
-            rows of the fit, each by the rule without it. "cv" takes them by rules without folds. Both keep
-            the level closely in practice, but no bound says so for every law, because new rows are scored by
-            another rule. "split" takes the rows of `calibration`. If new rows are exchangeable with these, it
-            promises at least the level, and at most 1/(n + 1) more where scores do not tie, whatever the law
-            and however bad the model.
+            How the calibration rows get their scores. "loo", the default without `calibration`,
+            scores each row of the fit by the rule without it. "cv" scores them by rules without their fold.
+            Both keep the level closely in practice, but it is not guaranteed for every distribution, because
+            new rows are scored by another rule. "split" uses the rows of `calibration`. If new rows are
+            exchangeable with these, it guarantees at least the level, and at most 1/(n + 1) more if scores do
+            not tie, for any distribution and however bad the model.
         calibration : table or source of tables, optional
             Rows with their response that the fit has not seen. Fits that were loaded, and fits of moments,
             need them.
         score : {"lac", "aps", "margin"}, optional
-            How strange a row is in a class. "lac", the default, is one less its posterior; it gives the
-            smallest sets on average, and is ranked by log odds, so that posteriors that are 0 or 1 to the
-            last digit do not tie. "aps" is the sum of the posteriors of the class and of all more probable
+            Nonconformity score of a row in a class. "lac", the default, is one minus its posterior; its sets
+            are the smallest on average, and it is ranked by log odds, because posteriors that are 0 or 1 to
+            the last digit would tie. "aps" is the sum of the posteriors of the class and of all more probable
             ones; its sets are larger, and as often right for hard rows as for easy ones. "margin" is the best
-            score of the other classes less that of the class, and is what models without posteriors have.
+            score of the other classes minus the score of the class; models without posteriors use it.
         smoothed : bool
-            Whether ties are broken at random, and "aps" takes a random share of the class's own posterior.
+            Whether ties are broken at random, and "aps" adds a random share of the class's own posterior.
             The level is then kept exactly, and not just at least.
         empty : {"keep", "best"}
-            An empty set says that the row is stranger in each class than the level allows, and counts as a
-            miss in the promise. "best" puts the class that `predict` gives into it, which can only add hits.
+            An empty set means that the row is less typical of each class than the level allows, and counts as
+            a miss in the guarantee. "best" puts the class that `predict` returns into it, which can only add
+            hits.
         prior : optional
-            Prior probabilities; by default those of the fit. The prior moves the posteriors of calibration
-            rows and new ones alike. It changes the sets, and not the promise, which is for rows with the
-            class shares of the calibration rows. For other shares the promise of by="class" holds. A class of
-            prior zero is in no set, and its calibration rows do not count.
+            Prior probabilities; by default the prior of the fit. The prior moves the posteriors of
+            calibration rows and new ones alike. It changes the sets, but not the guarantee, which is for rows
+            with the class shares of the calibration rows. For other shares the guarantee of by="class" is
+            valid. A class of prior zero is in no set, and its calibration rows do not count.
         weights : column name or vector, optional
-            Frequencies of the rows of `calibration`. Where the fit has weights, those of its rows count.
+            Frequencies of the rows of `calibration`. The weights of the fit apply to the rows of the fit.
         folds : int
             Number of folds of "cv".
         seed : int, optional
@@ -337,8 +359,8 @@ class NewRows(FittedResults):
             applies to calibration rows too.
         missing : {"drop", "integrate"}, optional
             Whether observations with a missing value are predicted; see the page on shared arguments. It
-            applies to calibration rows too. With "integrate" the promise is kept if calibration rows miss
-            values as new rows do; those of "loo" and "cv" miss none.
+            applies to calibration rows too. With "integrate" the guarantee requires calibration rows that
+            miss values as often as new rows do; the calibration rows of "loo" and "cv" are complete.
         out : path, optional
             File or folder to which the result is written; see the page on shared arguments.
 
@@ -346,16 +368,16 @@ class NewRows(FittedResults):
         -------
         DataFrame
             `set`: "empty", "single", "several" or "full" (each class that has a prior); then a column of
-            truth values for each class. A row is missing where it has a missing value, or where there is no
-            rule without it. `attrs` says what the sets promise, by which method and from how many calibration
+            truth values for each class. A row is missing if it has a missing value, or if the rule without it
+            does not exist. `attrs` has the guarantee of the sets, the method and the number of calibration
             rows. For a source, an iterator of such DataFrames.
 
         Raises
         ------
         NotSupportedError
-            The fit has no rows, or no rules without them; the message says how to go on.
+            The fit lacks rows, or cannot leave them out; the message suggests an alternative.
         DataError
-            An option is not known, or the calibration rows cannot be read.
+            An option is unknown, or the calibration rows cannot be read.
 
         Warns
         -----
@@ -364,9 +386,9 @@ class NewRows(FittedResults):
 
         Notes
         -----
-        The theory is that of Vovk, Gammerman & Shafer (2005, Algorithmic Learning in a Random World), and of
-        Barber et al. (2021, Annals of Statistics 49, 486-507). A calibration row without a rule is stranger
-        than any other.
+        The theory is from Vovk, Gammerman & Shafer (2005, Algorithmic Learning in a Random World), and from
+        Barber et al. (2021, Annals of Statistics 49, 486-507). A calibration row that cannot be left out has
+        a larger nonconformity score than any other.
 
         Examples
         --------
@@ -416,8 +438,8 @@ class NewRows(FittedResults):
         data : table, optional
             New observations. By default the data of the fit.
         method : {"delta", "bootstrap"}
-            "delta" gives normal intervals on the logit scale, from the asymptotic variance under the model.
-            "bootstrap" gives percentiles of the posteriors under fits to rows drawn again within classes.
+            "delta": normal intervals on the logit scale, from the asymptotic variance under the model.
+            "bootstrap": percentiles of the posteriors under fits to rows drawn again within classes.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         replicates : int
@@ -451,19 +473,19 @@ class NewRows(FittedResults):
         unseen: Unseen | None = None,
         missing: Missing | None = None,
     ) -> PriorEstimate:
-        """Shares of the classes among rows whose classes are not known, by maximum likelihood.
+        """Proportions of the classes among unlabelled rows, by maximum likelihood.
 
-        It is assumed that rows within a class are like those of the fit, while the classes come in other
-        shares. The shares that a batch of unlabelled rows makes most likely are the prior with which these
-        rows should be predicted.
+        It is assumed that rows within a class have the same distribution as in the fit, while the proportions
+        of the classes differ. The shares that a batch of unlabelled rows makes most likely are the prior with
+        which these rows should be predicted.
 
         Parameters
         ----------
         data : table or source of tables
-            The batch of rows; a response in it is not read. For a source the densities are held in memory,
+            The batch of rows; a response in it is not read. For a source the densities are kept in memory,
             rows by classes.
         tol : float
-            The search ends where the slope of the mean log-likelihood along each share above zero is within
+            The search ends when the slope of the mean log-likelihood along each share above zero is within
             this distance of its value at a maximum, and the slope along each share of zero is above it by no
             more.
         maxiter : int
@@ -472,12 +494,12 @@ class NewRows(FittedResults):
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         interval : {"wald", "profile", "bootstrap"}
-            "wald" is normal on the logit scale. "profile" is of the profile likelihood: it takes some
-            searches for each class, and has limits for shares of zero too. "bootstrap" takes percentiles, and
-            standard errors, from rows drawn again within the classes of the fit and rows drawn again from the
-            batch, and for shares of zero the upper limit of "profile" if that is larger; it alone takes
-            account of the fit being an estimate. In simulations with 25 rows a class
-            the other two, at 95 percent, held the share in about three samples of four.
+            "wald" is normal on the logit scale. "profile" is of the profile likelihood: it needs
+            some searches for each class, and has limits for shares of zero too. "bootstrap" computes
+            percentiles and standard errors from rows drawn again within the classes of the fit and rows drawn
+            again from the batch, and for shares of zero the upper limit of "profile" if that is larger; it
+            alone accounts for the estimation error of the fit. In simulations with 25 rows a class the 95%
+            intervals of the other two covered the share in about three samples of four.
         replicates : int
             Number of samples of the bootstrap.
         seed : int, optional
@@ -493,15 +515,15 @@ class NewRows(FittedResults):
         -------
         PriorEstimate
             `prior`, `bse`, `table`, `test` (likelihood ratio against the fit's prior), `steps`, `converged`.
-            It may itself be passed as `prior=`, as in `predict(batch, prior=found)`.
+            It may itself be passed as `prior=`, for example `predict(batch, prior=found)`.
 
         Raises
         ------
         DataError
-            No row tells anything of the classes; an option is out of its range; or the densities need more
-            than the memory.
+            No row is informative about the classes; an option is out of its range; or the densities do not
+            fit into memory.
         NotSupportedError
-            The model has no posteriors; or a bootstrap is asked of a fit without rows, or of a source.
+            The model lacks posteriors; or interval="bootstrap" is used with a fit without rows, or a source.
 
         Warns
         -----
@@ -510,10 +532,10 @@ class NewRows(FittedResults):
 
         Notes
         -----
-        The likelihood is concave, so that there is no other maximum, and the gradient certifies
-        it. The densities are those of the fit. Standard errors, except those of the bootstrap, do
-        not take account of their being estimates, and a model that is wrong about the classes is wrong about
-        their shares. A class with a prior of zero in the fit is held at zero.
+        The likelihood is concave and therefore has a single maximum, which the gradient certifies. The
+        densities of the fit are used. Standard errors, except for the bootstrap, treat these densities as
+        fixed, and a model that is wrong about the classes is wrong about their shares. A class with a prior
+        of zero in the fit stays at zero.
 
         Examples
         --------
@@ -546,26 +568,26 @@ class NewRows(FittedResults):
         keep: str | Sequence[str] = (),
         prior: Prior = None,
     ) -> str:
-        """The rule as a query of SQL, which gives rows of a table their labels and posteriors.
+        """The rule as a SQL query that returns labels and posteriors of the rows of a table.
 
         Parameters
         ----------
         dialect : {"duckdb", "postgres", "sqlite", "mysql", "bigquery", "snowflake", "spark"}
-            The language of the engine that is to run it. SQLite needs its mathematical functions, which it
-            has since 3.35 where it was built with them; MySQL needs 8.0.17, which casts to doubles.
+            The language of the engine that is to run it. SQLite needs 3.35 or newer, built with its
+            mathematical functions; MySQL needs 8.0.17, which can cast to double precision.
         table : str or sequence of str
             The table that is read: a name, or the names of database, schema and table.
         output : {"label", "proba", "log_proba", "decision"} or a sequence of them, optional
-            What the query gives: the column `label`, and for each class a column `proba_<class>`,
+            Columns of the result: the column `label`, and for each class a column `proba_<class>`,
             `log_proba_<class>` or `decision_<class>`. The last are the values of `decision_function`, and of
             two classes the one column `decision`. By default the label and the posteriors, or the values of a
-            model that has none. Where engines that make no difference between capital and small letters
-            would have two columns of one name, an underscore follows the second.
+            model without posteriors. If two names differ only in case, an underscore follows the second,
+            because some engines ignore case.
         keep : str or sequence of str
-            Columns of the table that the query gives as well, such as a key: an engine is free to give the
-            rows in any order.
+            Columns of the table that the query returns as well, such as a key: an engine is free to return
+            the rows in any order.
         prior : optional
-            Prior probabilities; by default those of the fit.
+            Prior probabilities; by default the prior of the fit.
 
         Returns
         -------
@@ -575,30 +597,30 @@ class NewRows(FittedResults):
         Raises
         ------
         NotSupportedError
-            The rule is neither linear nor that of a normal law in each class, such as those of neighbours,
-            kernel densities and mixtures; or the formula has splines, functions of `functions=`, `//`, `%` or
-            categories that are computed. The message names it.
+            The rule is neither linear nor based on a normal distribution in each class, such as the rules of
+            neighbours, kernel densities and mixtures; or the formula has splines, functions of `functions=`,
+            `//`, `%` or categories that are computed. The message names it.
         DataError
-            An option is not known, or a name is no text.
+            An option is unknown, or a name is not a str.
 
         Notes
         -----
-        Numbers are doubles, written with all their digits; posteriors are computed as here, from scores less
-        the largest, and agree with `predict_proba` to the twelfth digit and beyond. Other linear rules than
-        that of `lda` are computed about one origin: where some classes lie more than a hundred standard
-        deviations from others that lie close together, posteriors of the latter have fewer digits.
+        Numbers are in double precision, written with all their digits; posteriors are computed as here, from
+        scores minus the largest, and agree with `predict_proba` to 12 digits or more. Linear rules other than
+        `lda` are computed about one origin: if some classes lie more than a hundred standard deviations from
+        a group of close classes, posteriors of the close classes have fewer digits.
 
-        Names are quoted, and so stand as the engine holds them: Snowflake holds names that were typed without
-        quotes in capital letters, and Postgres in small ones. Postgres cuts names off after 63 bytes, and
-        BigQuery refuses some signs in those of columns, which the labels of classes are part of.
+        Names are quoted and have to match the names in the engine: Snowflake stores names that were typed
+        without quotes in upper case, and Postgres in lower case. Postgres cuts names off after 63 bytes, and
+        BigQuery refuses some characters in names of columns, which contain the labels of classes.
 
-        In a row that misses a value of the formula all answers are NULL, also of a model that integrates
-        missing columns out. So they are in a row of which `predict` raises an error: with a level that the
-        fit has not seen, a value that is infinite, a logarithm of zero; and in one that lies some 1e100
-        standard deviations away. A log posterior of minus infinity is NULL. Levels are compared as they
-        stand, with capital letters and blanks. A posterior below 1e-307 is zero. MySQL takes text for the
-        number that it begins with, or zero. Where a product or a power within a term is beyond all doubles,
-        Postgres, MySQL and BigQuery stop with an error, and Postgres also where it underflows.
+        In a row with a missing value in the formula all results are NULL, also for a model that integrates
+        missing columns out. They are NULL, too, in a row for which `predict` raises an error (a level that
+        the fit has not seen, an infinite value, a logarithm of zero) and in a row that lies some 1e100
+        standard deviations away. A log posterior of minus infinity is NULL. Levels are compared exactly,
+        including case and blanks. A posterior below 1e-307 is zero. MySQL converts text to the number that it
+        begins with, or zero. If a product or a power within a term overflows, Postgres, MySQL and BigQuery
+        stop with an error, and Postgres also if it underflows.
 
         Examples
         --------
@@ -626,27 +648,27 @@ class NewRows(FittedResults):
         Parameters
         ----------
         prior : optional
-            Prior probabilities; by default those of the fit.
+            Prior probabilities; by default the prior of the fit.
 
         Returns
         -------
         onnx.ModelProto
             `onnx.save(model, path)` writes it. Each column of the table that the formula reads is an input of
-            its name, rows by one: doubles for numbers and truth values, text or whole numbers where it has
-            categories. The outputs are `label` (rows) and `probabilities` (rows by classes), or `values`,
-            those of `decision_function`, of a model without posteriors. The classes are in the metadata.
+            its name, rows by one: float64 for numbers and booleans, text or integers for categories. The
+            outputs are `label` (rows) and `probabilities` (rows by classes), or for a model without
+            posteriors `values`, the values of `decision_function`. The classes are in the metadata.
 
         Raises
         ------
         NotSupportedError
-            onnx is not installed; or the rule or a term has no form outside Python, as for `to_sql`.
+            onnx is not installed; or the rule or a term cannot be exported, see `to_sql`.
 
         Notes
         -----
-        All is computed in doubles by operators of opset 19, and agrees with `predict_proba` to the last
-        digits. In a row with a missing value (NaN), or one of which `to_sql` says nothing, the
-        probabilities are NaN, and the label is the empty text, NaN, or the smallest of all whole numbers
-        where classes are whole numbers. Classes that are truth values are the whole numbers 0 and 1.
+        All is computed in double precision by operators of opset 19, and agrees with `predict_proba` to the
+        last digits. In a row with a missing value (NaN), or one for which `to_sql` returns NULL, the
+        probabilities are NaN, and the label is the empty string, NaN, or the smallest int64 if the classes
+        are integers. Boolean classes are the integers 0 and 1.
 
         Examples
         --------
@@ -664,31 +686,32 @@ class NewRows(FittedResults):
     @available_if(lambda self: self._fit.need_posteriors("to_marginaleffects()"))
     @available_if(needs_rows("to_marginaleffects()"))
     def to_marginaleffects(self) -> Any:
-        """The fit as the package marginaleffects takes a model, with the rows of the fit.
+        """The fit with its rows as a model of the package marginaleffects.
 
-        Needs that package: ``pip install "discrim[marginaleffects]"``. It knows models of other packages by
-        a class of its own only, so that its functions take what this method returns and not the fit.
+        Needs that package: ``pip install "discrim[marginaleffects]"``. Its functions
+        accept the result of this method, but not the fit, because it wraps models of other packages in a
+        class of its own.
 
         Returns
         -------
         marginaleffects.classes.ModelAbstract
-            `avg_slopes`, `comparisons`, `predictions` and their kin take it. Effects are those on the
+            Argument of `avg_slopes`, `comparisons`, `predictions` and similar functions. Effects are on the
             posterior of the second of two classes, or on the posterior of each class (`group`).
 
         Raises
         ------
         NotSupportedError
-            marginaleffects is not installed; or the fit has no rows, no posteriors, or rows that are read
-            part by part.
+            marginaleffects is not installed; or the fit lacks rows or posteriors, or reads its rows in
+            chunks.
 
         Notes
         -----
-        There are standard errors where the fit has `cov_params`: of `logistic` fits, of `robust` ones too,
-        and of `lda` fits. Others, as those with a penalty, have estimates only. Weights of the rows are taken
-        where they are named, as in ``avg_slopes(model, wts="weight")``. That package takes differences in the
-        place of derivatives, by steps of `eps` and of `eps_vcov`: `marginal_effects` has the exact ones. Its
-        version 0.6 needs a polars before 2 where the formula has categories, and no column named as its own
-        columns are, such as `type` and `group`.
+        There are standard errors if the fit has `cov_params`: for `logistic` fits, including `robust` ones,
+        and for `lda` fits. Others, for example penalized fits, have estimates only. Weights of the rows are
+        used if they are named: ``avg_slopes(model, wts="weight")``. That package uses finite differences with
+        the steps `eps` and `eps_vcov` instead of derivatives: `marginal_effects` has the exact derivatives.
+        Its version 0.6 needs polars 1 if the formula has categories, and fails if a column has the name of
+        one of its own columns, such as `type` and `group`.
 
         Examples
         --------

@@ -1,4 +1,8 @@
-"""A fit made again: of other columns, rows or options, or of its rows and a batch of new ones."""
+"""Methods `update` and `learning_curve` of fitted classifiers.
+
+`update` refits with another formula, other rows or options, or adds a batch of new rows to the moments of the
+fit. `learning_curve` refits to subsets of the rows, see `discrim.models.selection.learning`.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +23,16 @@ from discrim.models.moments.moments import Moments, Scatters, moments, of_fit
 from discrim.models.registry import BY_MODEL, ModelEntry, resolve
 
 MOMENTS = "moments"
-"""Where the cache of a fit has the moments that it was made of by a batch."""
+"""Key of the cache of a fit for the moments of all rows that `update(batch)` has added up."""
 
 SCATTERS: dict[Spread, Scatters] = {
     "pooled": "pooled", "thin": "pooled", "class": "class", "thin class": "class", "diagonal": "diagonal",
 }  # fmt: skip
-"""What moments hold of what a fit holds of the scatter."""
+"""Option `scatters` of `moments` by the kind of scatter matrices in a fit."""
 
 
 class Updating(FittedResults):
-    """A fit that is made again of other columns, rows or options, or of more rows."""
+    """Mixin of results with `update` and `learning_curve`."""
 
     def update(
         self,
@@ -38,32 +42,32 @@ class Updating(FittedResults):
         batch: Data | None = None,
         **changes: Any,
     ) -> Self:
-        """The fit with a batch of new rows added; or with another formula, other rows or other options.
+        """Refit with a batch of new rows added, or with another formula, other rows or other options.
 
-        `update(batch)` adds: the fit is then that of all rows so far, and those of the batch may be of new
-        classes. `update(formula, data=rows)` replaces, as R's `update`: the verb is called again with what
-        is said here.
+        `update(batch)` adds: the result is a fit to all rows so far, and rows of the batch may be of new
+        classes. `update(formula, data=rows)` replaces, like `update` in R: the verb is called again with
+        these arguments changed.
 
         Parameters
         ----------
         formula : str, or a batch, optional
-            Another formula, in which `.` stands for what the fit has on that side, as in `". ~ . - x"`.
-            Without a response it has that of the fit. A table in its place is a batch.
+            Another formula, in which `.` stands for that side of the formula of the fit: `". ~ . - x"`.
+            Without a response it has the response of the fit. A table passed here is a batch.
         data : table, optional
-            Other rows, as of the verb, in the place of those of the fit. Without it, the rows of the fit.
+            Other rows to fit instead of the rows of the fit.
         batch : table or source of tables, optional
-            New rows, to be added to those of the fit; a path to a file has to be named so, as any text
-            without a name is a formula. It goes with no formula and no `data`.
+            New rows, to be added to the rows of the fit; a path to a file has to be passed by this keyword,
+            because a positional str is a formula. Cannot be combined with a formula or `data`.
         **changes
-            Arguments of the verb. What is not among them stays as it was given, but for `na_action`; what the
-            rows chose, such as a tuning parameter, is chosen anew. With a batch, `weights` and `na_action`
-            are of its rows, and `levels` is the order of all classes.
+            Arguments of the verb to change. The others keep the values of the fit, except `na_action`;
+            options that were chosen by the rows, such as a tuning parameter, are chosen again. With a batch,
+            `weights` and `na_action` apply to its rows, and `levels` is the order of all classes.
 
         Returns
         -------
         ClassifierResults
-            Those of the verb. After a batch they hold moments and no rows, so that what needs rows takes them
-            as `data=`.
+            Results of the verb. After a batch they contain moments but no rows: methods that need rows
+            require `data=`.
 
         Raises
         ------
@@ -71,22 +75,22 @@ class Updating(FittedResults):
             The fit has weights, and other rows come without; or the batch has a level of a category that the
             fit has not seen.
         PriorError
-            The batch has a new class, and the prior that was given does not name it: pass `prior`.
+            The batch has a new class that is not in the prior of the fit: pass `prior`.
         NotSupportedError
-            The fit has no rows, because it was loaded or made of moments: pass `data`. Or a batch is for a
-            model that is no function of moments, or for a fit that does not hold all of its moments.
+            The fit lacks rows, because it was loaded or made of moments: pass `data`. Or a batch is added to
+            a model that is not a function of moments, or to a fit that does not contain all of its moments.
         DiscrimError, TypeError
-            Those of the verb.
+            Errors of the verb.
 
         Notes
         -----
-        A batch is added by the moments of `discrim.moments`, so that the fit is that of all rows at once but
-        for rounding, whatever the order in which they come, and costs no more for the rows that went before:
-        streaming linear discriminant analysis (Hayes & Kanan, 2020, CVPR Workshops) with every covariance
-        exact. What the formula learnt of the first rows, such as the centre of `center(x)`, stays. Classes
-        have the order of the fit, and after them those that are new, sorted or in the order of their
-        categories. Class proportions are those of all rows, and equal priors stay equal, in whatever form
-        they were given. For classes that drift, `0.99 * moments` forgets: see `Moments`.
+        A batch is added by the moments of `discrim.moments`. The fit therefore equals a fit to all rows at
+        once up to rounding, in any order of the batches, at a cost that does not depend on the number of
+        earlier rows: streaming linear discriminant analysis (Hayes & Kanan, 2020, CVPR Workshops) with every
+        covariance exact. Values that the formula learned from the first rows, such as the centre of
+        `center(x)`, do not change. New classes follow the classes of the fit, sorted or in the order of their
+        categories. Class proportions are computed from all rows, and equal priors stay equal. For classes
+        that drift, `0.99 * moments` forgets: see `Moments`.
 
         Examples
         --------
@@ -156,47 +160,46 @@ class Updating(FittedResults):
         nested: bool = True,
         level: float = 0.95,
     ) -> Any:
-        """Errors of rows left out by the number of rows that are fitted, and their law.
+        """Held-out error by the size of the training set, with a fitted power law.
 
         Parameters
         ----------
         sizes : sequence of float, optional
-            Shares of the rows to which rules are fitted, about: 1/J of them are one of J equal parts, and 1 -
-            1/J all parts but one. By default from 1/10 to 9/10.
+            Approximate shares of the rows to which rules are fitted: 1/J is one of J equal parts, and 1 - 1/J
+            is all parts except one. By default from 1/10 to 9/10.
         repeats : int
-            How often the rows are dealt to parts.
+            Number of random partitions of the rows.
         groups : column name or vector of length n, optional
-            Groups whose rows stay in one part, as the rows of one patient have to.
+            Groups whose rows stay in one part, for example the rows of one patient.
         seed : int, optional
-            Seed by which the rows are dealt. If it is not given, one is drawn and kept as `seed` of the
-            result.
+            Seed of the partitions. By default one is drawn and stored as `seed` of the result.
         nested : bool
-            Whether what the fit has chosen is chosen anew for each rule. A choice that is held has seen the
-            rows on which it is judged.
+            Whether choices of the fit, such as a tuning parameter, are repeated for each rule. A fixed choice
+            has already used the rows on which the rule is evaluated.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
 
         Returns
         -------
         LearningCurve
-            `table` has the errors, `params` the law a + b n^-c, `predict(rows)` what it says of other numbers
-            of rows, `rows_for(error)` how many rows an error takes.
+            `table` has the errors, `params` the parameters of a + b n^-c, `predict(rows)` the error expected
+            for other numbers of rows, `rows_for(error)` the number of rows needed for an error.
 
         Raises
         ------
         DataError
             Sizes, repeats, groups or the seed cannot be used.
         NotSupportedError
-            The fit has no rows, or rules can be fitted to fewer than three of the sizes.
+            The fit lacks rows, or rules can be fitted to fewer than three of the sizes.
 
         Notes
         -----
-        Each class has its share of each part. The law is that of Mukherjee et al. (2003, Journal of
+        Parts are stratified by class. The power law follows Mukherjee et al. (2003, Journal of
         Computational Biology 10, 119-142) and Figueroa et al. (2012, BMC Medical Informatics and Decision
         Making 12, 8), by least squares with the weights 1/se^2; a and b are not negative, and c is from 0.05
-        to 4. Intervals are those of 200 samples of the judged rows, or of their groups, with replacement, for
-        rules as they are. That errors follow the law beyond the rows there are is an assumption, which holds
-        for normal classes and LDA about as c = 1.
+        to 4. Intervals are from 200 bootstrap samples of the held-out rows, or of their groups, for
+        fixed rules. Extrapolation to more rows assumes that the errors follow the law; for LDA and normal
+        classes it is about right with c = 1.
 
         Examples
         --------
@@ -211,7 +214,22 @@ class Updating(FittedResults):
 
 
 def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
-    """What the verb gives of the rows of a fit and those of a batch, by their moments."""
+    """Fit the verb again to the moments of the rows of a fit and of a batch.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+        The fit to which rows are added.
+    batch : table or source of tables
+        New rows with their response.
+    changes : mapping of str to object
+        Arguments of the verb that differ from the arguments of the fit.
+
+    Returns
+    -------
+    ClassifierResults
+        Results of the verb, without rows; the moments are kept in the cache of the fit for the next batch.
+    """
     row = BY_MODEL[results._spec.name]
     verb = resolve(f"{row.module}:{row.verb}")
     changes = dict(changes)
@@ -246,10 +264,27 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
 def _added(
     fit: FittedModel[Any], row: ModelEntry, batch: Data, levels: Sequence[Any] | None, **reading: Any
 ) -> Moments:
-    """The moments of the rows of a fit and those of a batch, with the classes of both in order."""
+    """Add the moments of a batch to the moments of a fit, over the classes of both.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    row : ModelEntry
+        Entry of the model in the registry.
+    batch : table or source of tables
+        New rows with their response.
+    levels : sequence or None
+        Order of all classes; by default the classes of the fit, followed by the new ones.
+    **reading
+        `weights` and `na_action` of the batch.
+
+    Returns
+    -------
+    Moments
+    """
     before = replace(_moments_so_far(fit, row), _levels_given=False)
     with warnings.catch_warnings():
-        # That a batch has no rows of some classes is nothing to be warned of.
+        # A batch may lack rows of some classes.
         warnings.simplefilter("ignore", EmptyClassWarning)
         more = before.of(batch, **reading)
     known = list(before._design.levels)
@@ -273,7 +308,11 @@ def _added(
 
 
 def _moments_so_far(fit: FittedModel[Any], row: ModelEntry) -> Moments:
-    """The moments that a fit is of: held since the last batch, its numbers, or of a pass over its rows."""
+    """Return the moments of the rows of a fit.
+
+    They come from the cache after an earlier batch, from the estimates if the fit lacks rows, or else from a
+    pass over its rows.
+    """
     if MOMENTS in fit.cache:
         held: Moments = fit.cache[MOMENTS]
         return held
@@ -296,7 +335,7 @@ def _moments_so_far(fit: FittedModel[Any], row: ModelEntry) -> Moments:
     column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
     rows: Any = blocks.table.data if blocks.rows.read_from else blocks.table
     with warnings.catch_warnings():
-        # The fit has said what there is to say of these rows.
+        # The fit has already issued the warnings about these rows.
         warnings.simplefilter("ignore", DiscrimWarning)
         return moments(
             fit.formula,
@@ -309,7 +348,7 @@ def _moments_so_far(fit: FittedModel[Any], row: ModelEntry) -> Moments:
 
 
 def _refuse_without_rows(why: str) -> NoReturn:
-    """Raise the error of a model to which no batch can be added."""
+    """Raise NotSupportedError for a model to which a batch cannot be added."""
     raise NotSupportedError(
         f"{why}. update(batch) adds the moments of rows.",
         hint=(
