@@ -1,16 +1,12 @@
-"""What a fit says of single rows: the classes they may be of, how typical they are, how sure posteriors are.
+"""Conformal prediction sets, typicality and intervals of posteriors for single rows.
 
-*Prediction sets* have a promise of how often a row's own class is in them. Calibration rows tell what is
-usual: those of the fit, each left out, or others that it has not seen.
-
-*Typicality* says how unlike a class a row is, by the law of normal classes or without a law: the p-value of
-a row is its rank among the class's own rows, which `discrim.inference.conformal` has the law of. What is
-measured then is the squared distance to the class where the model has one, less that to one law of all rows
-where it is the relative one; of models with a density for each class but no distance minus twice its log; of
-others how strange the row is by its posteriors, or by its scores. Rows of the fit are measured without
-themselves.
-
-*Posteriors* have intervals by the delta method, or by a bootstrap.
+*Prediction sets* contain the class of a row with a stated frequency. The scores of rows are compared with the
+scores of calibration rows: rows of the fit, each left out, or rows that the fit has not seen. *Typicality* is
+a p-value of a row in each class, from the distribution of its distance under normality, or by its rank among
+the rows of the class (`discrim.inference.conformal`). The ranked quantity is the squared distance to the
+class, or minus twice its log density, or a nonconformity score if the model has neither; "relative" subtracts
+the distance to one normal distribution of all rows. *Posteriors* have intervals by the delta method, or by a
+bootstrap.
 """
 
 from __future__ import annotations
@@ -61,26 +57,26 @@ from discrim.models.evaluation.validation import BootstrapSamples, left_out_scor
 
 
 class CalibrationRows(NamedTuple):
-    """Calibration rows: how strange each (n,) is in its own class, its class, and its weight."""
+    """Calibration rows: nonconformity (n,) of each in its own class, its class (n,), and its weight (n,)."""
 
     values: Floats
     codes: Codes
     weights: Floats | None
 
     def among(self, classes: NDArray[np.bool_]) -> CalibrationRows:
-        """The rows of some classes (K,)."""
+        """Return the rows whose class is in a mask of classes (K,)."""
         kept = classes[self.codes]
         return CalibrationRows(
             self.values[kept], self.codes[kept], None if self.weights is None else self.weights[kept]
         )
 
     def counts(self, n_classes: int) -> Floats:
-        """Rows, or sums of weights, (K,) by class."""
+        """Return the number of rows, or sum of weights, (K,) by class."""
         return np.bincount(self.codes, self.weights, n_classes).astype(np.float64)
 
 
 def scores_by_class(known: CalibrationRows, n_classes: int) -> list[Reference]:
-    """The scores of each class, in order."""
+    """Return the reference distribution of the scores of each class."""
     members = [known.codes == k for k in range(n_classes)]
     weights = [None if known.weights is None else known.weights[at] for at in members]
     return [Reference.of(known.values[at], each) for at, each in zip(members, weights, strict=True)]
@@ -94,10 +90,16 @@ def calibration_rows(
     weights: Any = None,
     gaps: Gaps = AS_FITTED,
 ) -> CalibrationRows:
-    """Rows of a table, or of a source of tables, that the fit has not seen.
+    """Read calibration rows that the fit has not seen; a warning counts rows that are left out.
 
-    The values are scores (m, K) of blocks, piece by piece; missing where a row misses a value. A warning
-    counts the rows that do not count.
+    Parameters
+    ----------
+    fit, data
+        The fit, and a table or source of tables with the response.
+    values : callable
+        Function of blocks that yields slices and scores (m, K), NaN if the row has a missing value.
+    weights, gaps
+        Frequency weights; options for missing values and unseen levels.
     """
 
     def strange(blocks: Blocks) -> Floats:
@@ -131,7 +133,7 @@ def calibration_rows(
 
 
 def warn_of_few(counts: Floats, classes: pd.Index, level: float, possible: NDArray[np.bool_]) -> None:
-    """Warn of classes with too few calibration rows (K,) for the level, which are in every set."""
+    """Warn of classes with too few calibration rows (K,) for the level: they are in every set."""
     least = least_rows(level)
     few = np.flatnonzero(possible & (counts < least))
     if len(few):
@@ -163,7 +165,7 @@ PROMISES = {
 
 @dataclass(frozen=True, slots=True)
 class SetPlan:
-    """How prediction sets are made; as of `predict_set`."""
+    """Options of `ClassifierResults.predict_set`, with the same names."""
 
     level: float = 0.95
     by: str | None = None
@@ -179,7 +181,7 @@ class SetPlan:
     gaps: Gaps = AS_FITTED
 
     def checked(self, fit: FittedModel[Any], data: Any) -> SetPlan:
-        """The same with what is left open, or an error that names the option at fault."""
+        """Return the options with defaults filled in; raise an error for an option that cannot be used."""
         check_level(self.level)
         check_word("by", self.by, ("class",), optional=True)
         check_word("method", self.method, ("loo", "cv", "split"), optional=True)
@@ -214,16 +216,16 @@ class SetPlan:
         return replace(self, method=method, score=score)
 
     def generator(self) -> np.random.Generator | None:
-        """What draws the ties that count, where sets are smoothed."""
+        """Return the random generator that breaks ties of smoothed sets; None for other sets."""
         return generator(self.seed) if self.smoothed else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibrated:
-    """What sets of new rows take: arrays and options, and no row of the fit.
+    """Calibration of prediction sets: options and sorted scores, without rows of the fit.
 
-    There are 1 or K references; classes (K,) are possible whose prior is not zero. A table of sets has the
-    notes in its `attrs`.
+    `references` has one distribution of scores, or one for each class. `possible` (K,) marks classes with a
+    positive prior. `notes` are stored in the `attrs` of a table of sets.
     """
 
     plan: SetPlan
@@ -232,11 +234,11 @@ class Calibrated:
     notes: dict[str, Any]
 
     def of(self, k: int) -> Reference:
-        """The calibration rows that class k is held against."""
+        """Return the distribution of calibration scores for class k."""
         return self.references[k if len(self.references) > 1 else 0]
 
     def sets(self, fit: FittedModel[Any], blocks: Blocks) -> pd.DataFrame:
-        """Sets of new rows."""
+        """Return the table of prediction sets of new rows."""
         k = len(fit.classes)
         refuse_many_scores(blocks.table.nrows, k, "Prediction sets")
         p = np.full((blocks.table.nrows, k), np.nan, order="F")
@@ -251,7 +253,7 @@ class Calibrated:
         return self.frame(fit, blocks, p, best)
 
     def frame(self, fit: FittedModel[Any], blocks: Blocks, p: Floats, best: NDArray[np.intp]) -> pd.DataFrame:
-        """P-values (n, K) as a table of sets; of a row that misses a value, missing."""
+        """Return the table of sets from p-values (n, K) and predicted classes (n,); NaN is missing."""
         missing = np.asarray(np.isnan(p).any(axis=1))
         inside = p > miss_share(self.plan.level)
         if self.plan.empty == "best":
@@ -276,10 +278,10 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeftOut:
-    """The rows of a fit, each judged by rules that did not see it.
+    """Rows of a fit with scores (n, K) and nonconformity `strange` (n, K) by rules fitted without them.
 
-    Scores, and how strange rows are, (n, K), are missing in rows that the fit does not use, whose codes (n,)
-    are -1, and in those without a rule. Shares (n,) are those of ties that count.
+    Both are NaN in rows that cannot be left out and in rows that the fit does not use, whose `codes` (n,) are
+    -1. `shares` (n,) are random shares of ties, for smoothed sets.
     """
 
     blocks: Blocks
@@ -290,7 +292,7 @@ class LeftOut:
     shares: Floats | None
 
     def own(self) -> CalibrationRows:
-        """The rows that the fit uses, each in its own class; one without a rule is as strange as can be."""
+        """Return the used rows as calibration rows; the score of a row that cannot be left out is NaN."""
         used = np.flatnonzero(self.codes >= 0)
         codes = self.codes[used]
         return CalibrationRows(
@@ -298,7 +300,7 @@ class LeftOut:
         )
 
     def sets(self, fit: FittedModel[Any], calibration: Calibrated) -> pd.DataFrame:
-        """Sets of these rows, each by the calibration of the others."""
+        """Return the table of prediction sets of these rows, each calibrated by the others."""
         n, k = self.strange.shape
         at = np.maximum(self.codes, 0)
         own_scores = self.strange[np.arange(n), at]
@@ -317,7 +319,7 @@ class LeftOut:
 
 
 def calibrated(fit: FittedModel[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None]:
-    """Calibration by a checked plan, and the rows of the fit left out where these are what it is by."""
+    """Return the calibration by a checked plan, and the rows of the fit left out if they are the basis."""
     k = len(fit.classes)
     if plan.prior is not None:
         fit.need_posteriors("prior=")
@@ -347,7 +349,7 @@ def calibrated(fit: FittedModel[Any], plan: SetPlan) -> tuple[Calibrated, LeftOu
 
 
 def _left_out(fit: FittedModel[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
-    """The rows of the fit under rules that did not see them, with a prior (K,)."""
+    """Score the rows of the fit by rules that are fitted without them, under a prior (K,)."""
     way_out = f"a table of rows that it has not seen, with the response, {fit.design_rows.design.response!r}."
     if not fit.has_rows:
         raise NotSupportedError(
@@ -371,7 +373,7 @@ def _left_out(fit: FittedModel[Any], plan: SetPlan, prior: Floats | None) -> Lef
 
 
 def _moved(fit: FittedModel[Any], prior: Floats) -> Floats:
-    """What the scores (m, K) of the fit gain under another prior (K,)."""
+    """Return the change (K,) of the scores of the fit under another prior (K,)."""
     none = np.flatnonzero((fit.prior_values() == 0) & (prior > 0))
     if len(none):
         raise PriorError(
@@ -391,7 +393,7 @@ def _pieces(
 
 
 def _strange(scores: Floats, plan: SetPlan, rng: np.random.Generator | None) -> tuple[Floats, Floats | None]:
-    """How strange rows are in each class (m, K), and of smoothed sets the share (m,) of their ties."""
+    """Return nonconformity (m, K) of scores (m, K), and random shares (m,) of ties for smoothed sets."""
     score: Any = plan.score
     if rng is None:
         return strangeness(scores, score), None
@@ -415,10 +417,10 @@ def _notes(fit: FittedModel[Any], plan: SetPlan, counts: Floats) -> dict[str, An
 
 
 def set_answer(fit: FittedModel[Any], data: Any, plan: SetPlan) -> Callable[[Any, Any], pd.DataFrame]:
-    """What gives the sets of rows, from results and a table; see `ClassifierResults.predict_set`."""
+    """Return a function of results and a table that returns prediction sets; checks all options first."""
     plan = plan.checked(fit, data)
     calibration, left_out = calibrated(fit, plan)
-    # What is sent to where rows lie takes no table with it.
+    # The function may be sent to workers and must not contain the table.
     calibration = replace(calibration, plan=replace(plan, calibration=None, weights=None))
     return partial(_sets, calibration, left_out if data is None else None)
 
@@ -435,18 +437,18 @@ Kind = Literal["distance", "common", "density", "scores"]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is measured of rows in each class, larger for rows less like it.
+    """Quantity that is ranked for typicality; larger values are less typical of the class.
 
-    The kinds are squared distances whose leaving out has a closed form; those under one covariance, of which
-    the scores left out are linear; minus twice log densities; and how strange scores are. Relative ones are
-    less those to the law of all rows, the whole.
+    `kind` is "distance" (squared distances with a closed form for leaving out), "common" (of a common
+    covariance or robust), "density" (minus twice the log density) or "scores" (nonconformity of the scores).
+    `whole` is the normal distribution of all rows, whose distance is subtracted from relative distances.
     """
 
     kind: Kind
     whole: WholeLaw | LawOnAxes | None = None
 
     def of_new(self, fit: FittedModel[Any], blocks: Blocks) -> Iterator[tuple[slice, Floats]]:
-        """Values (m, K) of rows that the fit has not seen, piece by piece."""
+        """Yield slices of rows that the fit has not seen and their values (m, K)."""
         if self.kind in ("distance", "common"):
             estimates = fit.estimates
             distances = (
@@ -466,13 +468,13 @@ class Measure:
                 yield place, values
 
     def _relative(self, values: Floats, x: Floats, left_out: Floats | None) -> Floats:
-        """Values (m, K) less distances to all rows, those (m,) where each row is left out."""
+        """Subtract distances to all rows from values (m, K); `left_out` (m,) if each row is left out."""
         if self.whole is None:
             return values
         return values - (self.whole.squared(x) if left_out is None else left_out)[:, None]
 
     def of_own(self, fit: FittedModel[Any]) -> Floats:
-        """Values (n, K) of the rows of the fit, each under what is fitted without it."""
+        """Return values (n, K) of the rows of the fit, each from estimates without it."""
         blocks = fit.rows("typicality()", "pass calibration=, a table of rows with their response")
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
         if self.kind == "scores":
@@ -496,7 +498,7 @@ class Measure:
                     f'covariance="{fit.estimates.method}".',
                     hint="Fit without covariance=.",
                 )
-            # In closed form alone: scores by a refit may be in other units, which change densities.
+            # Only in closed form: a refit may rescale columns, which changes densities.
             left_out = equal.refits.leave_one_out(equal)
             if isinstance(left_out, ByRefits):
                 raise NotSupportedError(
@@ -509,7 +511,7 @@ class Measure:
                     d2, left, _ = fit.estimates.left_out_distances(x, codes, weights)
                     values = d2.T
                     at = np.arange(len(x))
-                    # Without the row its class has no covariance, or the row was alone in it.
+                    # The row is alone in its class, or the covariance without it is singular.
                     known = (values[at, codes] >= 0) & (left[codes, at] < fit.counts[codes])
                     values[at, codes] = np.where(known, values[at, codes], np.inf)
                 elif left_out is not None:
@@ -541,9 +543,9 @@ def _kind(fit: FittedModel[Any]) -> Kind:
 
 
 def distance_measure(fit: FittedModel[Any], *, relative: bool) -> Measure:
-    """Return how the distances of observations to the classes are measured.
+    """Return the measure by which rows are compared with the classes.
 
-    Raises NotSupportedError if relative distances are asked for and the fit has none.
+    Raises NotSupportedError if relative distances are requested and are not defined for the fit.
     """
     kind = _kind(fit)
     if not relative:
@@ -571,13 +573,13 @@ def distance_measure(fit: FittedModel[Any], *, relative: bool) -> Measure:
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """What p-values of new rows take, without rows of the fit: the values of the rows of each class."""
+    """Reference distributions of a measure, one for each class, for p-values of new rows."""
 
     measure: Measure
     references: list[Reference]
 
     def of_new(self, fit: FittedModel[Any], blocks: Blocks) -> Floats:
-        """P-values (n, K) of rows that the fit has not seen."""
+        """Return p-values (n, K) of rows that the fit has not seen."""
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
         out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
         for place, values in self.measure.of_new(fit, blocks):
@@ -586,7 +588,7 @@ class Ranks:
         return out
 
     def of_own(self, values: Floats, known: CalibrationRows, at: NDArray[np.intp]) -> Floats:
-        """P-values (n, K) of the rows of the fit by their values (n, K), each ranked among the others."""
+        """Return p-values (n, K) of values (n, K) of the rows of the fit, each ranked among the others."""
         out = np.full(values.shape, np.nan)
         own_values = np.full(len(values), np.inf)
         own_values[at] = known.values
@@ -601,7 +603,7 @@ class Ranks:
 
 
 def ranked(fit: FittedModel[Any], method: str) -> Ranks:
-    """Ranks among the rows of the fit left out, for labels of rows unlike any class."""
+    """Return ranks among the rows of the fit left out, to label outliers in new rows."""
     way_out = (
         f'Call typicality(data, method="{method}", calibration=), with a table of rows that the fit has not '
         "seen, and compare its values with the bound."
@@ -637,7 +639,7 @@ def _ranked(
 def rank_typicality(
     fit: FittedModel[Any], data: Any, method: str, calibration: Any = None, gaps: Gaps = AS_FITTED
 ) -> pd.DataFrame:
-    """P-values of new rows, or of the fit's own by the others; see `ClassifierResults.typicality`."""
+    """Return p-values by ranks, a DataFrame (n, K); see `ClassifierResults.typicality`."""
     if data is None and calibration is not None:
         raise NotSupportedError(
             "Rows that the fit has seen are not ranked among rows that it has not.",
@@ -652,7 +654,7 @@ def rank_typicality(
 
 
 def relative_distances(fit: FittedModel[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.DataFrame:
-    """Relative distances of new rows, or of the fit's own left out; see `ClassifierResults`."""
+    """Return relative distances, a DataFrame (n, K); see `ClassifierResults.relative_distances`."""
     measure = distance_measure(fit, relative=True)
     if data is None:
         blocks = fit.rows("relative_distances()", "pass data=")
@@ -673,13 +675,13 @@ def relative_distances(fit: FittedModel[Any], data: Any, gaps: Gaps = AS_FITTED)
 
 
 HELD = 2**21
-"""Numbers of rows by classes, or by classes by classes, that are held at once."""
+"""Largest number of array elements, of rows by classes or by coefficients, in a chunk."""
 
 
 def typicality(
     fit: FittedModel[Any], data: Any, gaps: Gaps = AS_FITTED, method: str = "exact", calibration: Any = None
 ) -> pd.DataFrame:
-    """P(D2 >= d2 | class) of new rows, or of the fit's own by the others; see `ClassifierResults`."""
+    """Return P(D2 >= d2 | class), a DataFrame (n, K); see `ClassifierResults.typicality`."""
     if method in ("relative", "conformal"):
         return rank_typicality(fit, data, method, calibration, gaps)
     if calibration is not None:
@@ -694,7 +696,7 @@ def typicality(
 def typicality_of_new(
     fit: FittedModel[Any], method: str, bound: float
 ) -> Callable[[FittedModel[Any], Blocks], Floats]:
-    """What gives the typicality (n, K) of rows; a warning says that no rank is ever below the bound."""
+    """Return a function that computes typicality (n, K); warn if ranks cannot be below the bound."""
     if method in ("relative", "conformal"):
         of_new = ranked(fit, method).of_new
         least = 1 / (fit.counts + 1)
@@ -710,9 +712,9 @@ def typicality_of_new(
 
 
 def unlike_all(typical: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
-    """Whether rows (n,) with a label have a typicality (n, K) below a bound in every class.
+    """Return which rows (n,) with a label have a typicality (n, K) below the bound in every class.
 
-    A warning counts rows that have a label, as missing columns were integrated out, and no typicality.
+    A warning counts rows with a label but without typicality: missing columns were integrated out.
     """
     labelled = codes >= 0
     count = int((labelled & np.isnan(typical).all(axis=1)).sum())
@@ -737,19 +739,19 @@ def _by_law(fit: FittedModel[Any], blocks: Blocks, method: str, *, seen: bool) -
 
 
 def is_searched(fit: FittedModel[Any]) -> bool:
-    """Whether the covariance is robust, and not one of moments."""
+    """Return whether the covariance is robust, and therefore not a function of moments."""
     covariance_model = getattr(fit.estimates, "covariance_model", None)
     return covariance_model is not None and not covariance_model.traits.is_moment_estimate
 
 
 def has_law(fit: FittedModel[Any], method: str) -> bool:
-    """Whether the squared distances to the classes have a law by a method of `typicality`."""
+    """Return whether the distribution of the squared distances is available for a method of `typicality`."""
     has: bool = getattr(fit.estimates, "has_distances", False)
     return has or (method == "chi2" and is_searched(fit))
 
 
 def _law(fit: FittedModel[Any], method: str) -> Callable[..., Floats]:
-    """From distances (K, m), counts, degrees of freedom and p to what is at least as far; or a refusal."""
+    """Return the function of distances (K, m), counts, degrees of freedom and p that computes typicality."""
     searched = is_searched(fit)
     if not has_law(fit, method):
         others = 'method="chi2" or ' if searched else ""
@@ -770,7 +772,7 @@ def _law(fit: FittedModel[Any], method: str) -> Callable[..., Floats]:
 def typical_rows(
     fit: FittedModel[Any], blocks: Blocks, law: Callable[..., Floats], *, seen: bool
 ) -> Iterator[tuple[Any, Floats]]:
-    """Typicality (K, m) of some rows and where they are, block by block; those seen by the fit left out."""
+    """Yield positions and typicality (K, m) of rows, block by block; rows of the fit are left out."""
     p = len(fit.terms)
     estimates = fit.estimates
     if seen and estimates.has_distances:
@@ -787,7 +789,7 @@ def typical_rows(
 
 
 def _refuse_light(fit: FittedModel[Any], least: int, what: str) -> None:
-    """Raise where the weights of a class leave its covariance too few degrees of freedom."""
+    """Raise an error if the weight of a class is too small for the degrees of freedom of its covariance."""
     if isinstance(fit.estimates, QDAFit):
         refuse_little_weight(fit.counts, fit.classes, least, what)
 
@@ -801,7 +803,7 @@ def posterior_intervals(
     seed: int | None,
     unseen: Any = None,
 ) -> pd.DataFrame:
-    """Posteriors with intervals; see `ClassifierResults.posterior_intervals`."""
+    """Return posteriors with intervals; see `ClassifierResults.posterior_intervals`."""
     check_level(level)
     blocks = fit.new_rows(data, Gaps(unseen))
     refuse_many_scores(3 * blocks.table.nrows, len(fit.classes), "Posteriors and two ends of intervals")
@@ -815,7 +817,7 @@ def posterior_intervals(
         _refuse_light(fit, 1, 'method="delta"')
         rule = fit.rule()
         covariance = _score_covariance(fit)
-        # Numbers that a row takes for its covariances.
+        # Number of array elements per row for the covariances of its scores.
         numbers = len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit.estimates, LogisticFit) else 1)
         parts = []
         step = max(HELD // numbers, 1)
@@ -840,13 +842,13 @@ def posterior_intervals(
 
 
 def _score_covariance(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovariance]:
-    """From rows x (m, p) to the covariances of their scores."""
+    """Return a function of rows (m, p) that computes the covariances of their scores."""
     if isinstance(fit.estimates, LogisticFit):
         of_rows = fit.estimates.score_covariances()
         return lambda x: ScoreCovariance(*of_rows(x))
     estimates: MomentsFit = fit.estimates
     unbiased, free = estimates.unbiased_distances()
-    # What counts is the relative noise of a covariance, and that of the divisor N is the same.
+    # Only the relative noise of a covariance matters, which does not depend on its divisor.
     distances = estimates.distances()
     counts = estimates.moments.counts
     known = estimates.estimated_prior
@@ -866,7 +868,7 @@ def _score_covariance(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovarian
 def _bootstrapped(
     fit: FittedModel[Any], blocks: Blocks, level: float, replicates: int, seed: int | None
 ) -> Floats:
-    """Posteriors (n, K) with the percentiles of those under fits to rows drawn again."""
+    """Return posteriors and percentiles (n, K, 3) under fits to bootstrap samples of the rows."""
     samples = BootstrapSamples(fit.rows('method="bootstrap"'), replicates, seed)
     k = len(fit.classes)
     counts = fit.counts
@@ -879,11 +881,11 @@ def _bootstrapped(
     values = np.empty((len(intervals), k))
     with Progress(replicates, "posterior intervals") as progress:
         for _ in range(replicates):
-            # A rule may hold its rows: it is used and forgotten.
+            # A rule may contain its rows: only one is kept in memory.
             rule, _ = samples.rule(fit)
             shift = np.zeros(k)
             if fit.estimates.estimated_prior:
-                # The shares of the classes are as uncertain as their rows.
+                # The samples are stratified: class proportions are drawn separately.
                 with np.errstate(divide="ignore"):
                     drawn = np.log(
                         samples.rng.multinomial(round(counts.sum()), counts / counts.sum()) / counts.sum()

@@ -4,10 +4,15 @@ A model that is a function of moments is refitted from merged moments of folds, 
 the rows. Any other model is fitted again with the rows of a fold weighted zero, and so is a model whose
 formula estimates transforms, for example `standardize`, which are then estimated without the fold too.
 
-The prior of these rules is fixed to that of all rows, or estimated again. Class proportions of all rows
-contain the row that is left out. A logistic regression has them in its intercepts, where they favour the
-class of that row, and nearest neighbours have no other prior: both are refitted with the proportions of the
-remaining rows. Other models estimate the prior separately, and by default it stays fixed, as in R's MASS.
+The prior of these rules is fixed to the prior of all rows, or estimated again. Class proportions of all rows
+contain the row that is left out. A logistic regression has them in its intercepts and then favours the class
+of that row, and nearest neighbours have them as their only prior: both are refitted with the proportions of
+the remaining rows. Other models estimate the prior separately, and by default it stays fixed, like in R's
+MASS.
+
+Throughout, `dealt` (n,) is the fold of each row, -1 for rows that are not used, and `labels` are the names of
+the folds in messages. Scores are NaN for rows that are not used. `progress` is a function that is called with
+the number of folds, or shares of a fold, that are finished.
 """
 
 from __future__ import annotations
@@ -55,11 +60,14 @@ from discrim.models.base.scores import Decision, StoredUsedRows, used_stored_row
 from discrim.models.evaluation.absent_classes import rule_of_present
 
 IN_TURN = 2.0
-"""Rows of a class that folds dealt in turn may lack at most to have all classes in proportion."""
+"""Largest deviation, in rows, from proportional class counts that stratified folds can have."""
 
 
 def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
-    """Whether rules without some rows estimate the prior anew; one that was given is held in any case."""
+    """Return whether rules without some rows estimate the prior again; a prior of the user is always fixed.
+
+    Raises DataError if `refit_prior` is neither a bool nor None, which stands for the default of the model.
+    """
     if refit_prior is not None and not isinstance(refit_prior, bool):
         raise DataError(
             f"refit_prior={refit_prior!r} is not valid.",
@@ -75,7 +83,10 @@ def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
 
 
 def prior_of_rest(fit: FittedModel[Any], refit_prior: bool | None) -> str:
-    """What becomes of the prior in rules without some rows, in words; empty where there is none."""
+    """Return how rules without some rows obtain the prior; empty for a model without a prior.
+
+    It is "given" (by the user), "held" (at the class proportions of all rows) or "refitted".
+    """
     if fit.prior_in_refits == "none":
         return ""
     if not fit.estimates.estimated_prior:
@@ -84,10 +95,18 @@ def prior_of_rest(fit: FittedModel[Any], refit_prior: bool | None) -> str:
 
 
 def left_out_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:
-    """What the score (m,) of its own class gains where each row leaves the class proportions.
+    """Change (m,) of the score of the own class of each row, if proportions are estimated without it.
 
-    The log shares ln (n_k - w)/(N - w) differ from ln n_k/N by ln(1 - w/n_g) in the row's class g, and by a
-    constant of the row in all classes.
+    The log proportions ln (n_k - w)/(N - w) and ln n_k/N differ by ln(1 - w/n_g) in the row's class g, apart
+    from a constant of the row in all classes.
+
+    Parameters
+    ----------
+    codes : (m,) int
+        Class of each row.
+    weights : (m,) float or None
+    counts : (K,) float
+        Rows, or sums of weights, of each class.
     """
     out = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
     with np.errstate(divide="ignore"):
@@ -95,10 +114,10 @@ def left_out_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floa
 
 
 def uneven(rest: Floats, counts: Floats) -> tuple[int, int] | None:
-    """The fold and class whose share among the rows outside the fold is farthest from that of all rows.
+    """Return the fold whose removal changes the share of a class most, and this class.
 
-    Counts are (F, K) outside each fold, and (K,) of all rows. None says that folds hold the classes in
-    proportion, as far as whole rows let them.
+    Counts of rows by class are `rest` (F, K), outside each fold, and `counts` (K,), of all rows. None means
+    that all folds contain the classes in proportion, up to `IN_TURN` rows.
     """
     share = counts / counts.sum()
     lacking = np.abs(rest - rest.sum(axis=1, keepdims=True) * share)
@@ -115,7 +134,10 @@ LEFT_OUT_KEPT_AS = {False: "left out", True: "left out, prior too"}
 
 
 def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> Floats:
-    """Leave-one-out scores (n, K) of the fit's table; unused rows, and rows without a rule, are missing."""
+    """Return the leave-one-out scores (n, K) of the rows of a fit, which its cache stores.
+
+    Rows that cannot be left out are NaN, with a warning.
+    """
     blocks = fit.rows("leave_one_out()")
     anew = refits_prior(fit, refit_prior)
     kept: Floats | None = fit.cache.get(LEFT_OUT_KEPT_AS[anew])
@@ -130,7 +152,10 @@ def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> F
 
 
 def kept_left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> StoredValue[Floats]:
-    """The same, kept where the rows lie."""
+    """Return the leave-one-out scores (n, K) of a fit, stored on the workers that have the rows.
+
+    Scores of local rows, and scores of which some need a refit, are computed in this process.
+    """
     blocks = fit.rows("leave_one_out()")
     anew = refits_prior(fit, refit_prior)
     if blocks.is_local:
@@ -144,12 +169,12 @@ def kept_left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None)
         if not (used & (lost == UNDECIDED)).any() and not len(without.rows_with_unique_level(used)):
             _warn_of_impossible(blocks, np.flatnonzero(used & (lost == IMPOSSIBLE)))
             return kept
-    # What a difference has spoilt takes rows that lie anywhere.
+    # Rows that need a refit require rows of all workers.
     return StoredValue(left_out_scores(fit, refit_prior))
 
 
 def _left_out_of_part(left_out: LeftOut, counts: Floats | None, part: Blocks) -> Floats:
-    """Scores (m, K) of the rows of a part, each left out; rows that are not used are missing."""
+    """Return the leave-one-out scores (m, K) of a chunk of m rows; runs in a worker."""
     out = np.full((len(part.design.levels), part.table.nrows), np.nan)
     for rows, x, codes, weights in used_rows(part):
         out[:, rows] = left_out(x, codes, weights).T
@@ -158,25 +183,25 @@ def _left_out_of_part(left_out: LeftOut, counts: Floats | None, part: Blocks) ->
 
 
 def _shift(scores: Floats, at: Codes, codes: Codes, weights: Floats | None, counts: Floats | None) -> None:
-    """Add to columns of scores (K, n) what a prior without the row makes of them, of counts (K,) with it."""
+    """Add `left_out_shift` to columns of scores (K, n), in place; counts (K,) of None mean a fixed prior."""
     if counts is not None:
         scores[codes, at] += left_out_shift(codes, weights, counts)
 
 
 def _lost(scores: Floats) -> Codes:
-    """Which rows (n,) of scores have none, and which are impossible in every class; others are zero."""
+    """Classify rows by scores (n, K): UNDECIDED if NaN, IMPOSSIBLE if minus infinity in all classes, or 0."""
     lost = np.where(np.isnan(scores[:, 0]), UNDECIDED, 0)
     return np.where(np.isneginf(scores).all(axis=1), IMPOSSIBLE, lost).astype(np.int8)
 
 
 def _warn_of_impossible(blocks: Blocks, rows: Codes) -> None:
-    """Warn of rows, by position, that are impossible in every class."""
+    """Warn that rows, by position, have a posterior of zero in every class."""
     if len(rows):
         warn_impossible(len(rows), blocks.table.label(int(rows[0])))
 
 
 def _blocks_left_out(blocks: Blocks, *, stored: bool) -> Iterable[UsedRows | StoredUsedRows]:
-    """The rows of a fit that are used, by what is stored of them where the model takes that."""
+    """Iterate over the used rows of a fit in chunks, sparse if the model supports sparse rows."""
     of_stored = used_stored_rows(blocks) if stored else None
     return used_rows(blocks) if of_stored is None else of_stored
 
@@ -201,7 +226,7 @@ class _LeftOutScores:
         self.counts = fit.counts if anew and fit.prior_in_refits == "fixed" else None
 
     def rows_with_unique_level(self, used: Mask) -> Codes:
-        """Return positions of the used rows (n,) that alone have some level, and therefore get no scores."""
+        """Return positions of used rows (n,) that alone have some level and therefore cannot be scored."""
         blocks = self._blocks
         weights = self._blocks.weights
         lone = used & unique_level_mask(blocks.design, blocks.table, used, blocks.functions)
@@ -209,7 +234,7 @@ class _LeftOutScores:
         return np.flatnonzero(lone if weights is None else lone & (weights <= 1))
 
     def rescore(self, rows: Codes, progress: Callable[[float], object]) -> Floats:
-        """Return scores (K, s) of rows whose closed form loses all digits, by another pass or by refits."""
+        """Return scores (K, s) of rows whose closed form loses all digits, by a second pass or by refits."""
         blocks = self._blocks
         scores = self.scores
         codes = blocks.codes[rows]
@@ -236,7 +261,7 @@ class _LeftOutScores:
 
 
 class LeftOutTable(_LeftOutScores):
-    """Leave-one-out scores of all rows, in memory: `add` each block, then `finish`."""
+    """Leave-one-out scores of all rows, in memory: call `add` for each block, then `finish`."""
 
     def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, anew: bool) -> None:
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Leave-one-out")
@@ -275,12 +300,12 @@ class LeftOutTable(_LeftOutScores):
 
 
 def positions_of(rows: slice | Codes) -> Codes:
-    """Positions (m,) of the rows of a block."""
+    """Return the positions (m,) of the rows of a block, which has a slice or positions."""
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
 def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
-    """Warn of rows without which there is no rule, by position, naming the first."""
+    """Warn that rows, by position, cannot be left out; the message names the first."""
     if none:
         warn_user(
             f"{len(none)} row{'s have' if len(none) > 1 else ' has'} no leave-one-out rule (first of them "
@@ -291,7 +316,7 @@ def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
 
 
 def refuse_many_scores(rows: int, n_classes: int, what: str) -> None:
-    """Raise a DataError where scores of rows by classes are more than the memory."""
+    """Raise DataError if an array of scores, rows by classes, does not fit into memory."""
     refuse_beyond_memory(
         2.0 * rows * n_classes,
         f"{what} of {rows:,} rows, with a column for each of {n_classes:,} classes,",
@@ -300,7 +325,16 @@ def refuse_many_scores(rows: int, n_classes: int, what: str) -> None:
 
 
 def scores_by_refit(fit: FittedModel[Any], blocks: Blocks, row: int, *, anew: bool) -> Floats:
-    """Scores (K,) of a row by a refit without it; missing where there is none."""
+    """Return the scores (K,) of a row by a refit without it, NaN if the rule does not exist.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : Blocks
+    row : int
+    anew : bool
+        Whether the prior is estimated without the row, too.
+    """
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     left = min(1.0, weights[row])
     weights[row] -= left
@@ -316,11 +350,16 @@ def scores_by_refit(fit: FittedModel[Any], blocks: Blocks, row: int, *, anew: bo
 
 
 def deal_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
-    """Fold (n,) of each row of the fit's table, -1 for rows that are not used.
+    """Assign the rows of a fit to folds at random, stratified by class; return the fold (n,) of each.
 
-    The rows of each class are shuffled and dealt in turn, so that folds hold the classes in proportion. They
-    are dealt before the fit drops any, so that all fits of a table have the same folds. Groups of rows stay
-    together.
+    The rows of each class are shuffled and assigned in turn. This includes rows that the fit drops, and
+    therefore all fits of a table have the same folds. Groups of rows stay together.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    folds : int
+    seed : int or None
     """
     blocks = fit.rows("cross-validation")
     used = used_codes(blocks) >= 0
@@ -334,7 +373,16 @@ def deal_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
 
 
 def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) -> Codes:
-    """Fold (n,) of each row, whole groups (n,) in one; -1 for rows that are not used."""
+    """Assign whole groups of rows to folds at random, and return the fold (n,) of each row.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    groups : (n,) int
+        Group of each row.
+    folds : int
+    seed : int or None
+    """
     codes = used_codes(blocks)
     check_folds(folds, int((codes >= 0).sum()))
     there = len(np.unique(groups[codes >= 0]))
@@ -347,7 +395,7 @@ def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) ->
 
 
 def folds_without_class(blocks: Blocks, dealt: Codes, folds: int) -> NDArray[np.bool_]:
-    """Return which folds (F,) have all rows of some class."""
+    """Return which of F folds contain all rows of some class, an array (F,) of bool."""
     used = dealt >= 0
     k = len(blocks.design.levels)
     rows = np.bincount(dealt[used] * k + blocks.codes[used], minlength=folds * k).reshape(folds, k)
@@ -357,7 +405,17 @@ def folds_without_class(blocks: Blocks, dealt: Codes, folds: int) -> NDArray[np.
 def _no_rule(
     fit: FittedModel[Any], blocks: Blocks, dealt: Codes, fold: int, labels: Sequence[Any]
 ) -> NotSupportedError:
-    """The error of a fold without which there is no rule: what is the matter, and the way out."""
+    """Return the error for a fold whose removal makes the fit impossible, with a cause and a hint.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : Blocks
+    dealt : (n,) int
+    fold : int
+        The fold at fault.
+    labels : sequence
+    """
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     without = f"Without fold {shown(labels[fold])} of {len(labels)}"
     error = fit.refits.why_no_rule(fit, blocks.with_weights(np.where(dealt == fold, 0.0, weights)))
@@ -380,7 +438,7 @@ def _no_rule(
 
 
 def fold_scores(fit: FittedModel[Any], dealt: Codes, folds: int, **options: Any) -> Floats:
-    """Scores (n, K) of each row under the rule fitted without its fold, here; as `kept_fold_scores`."""
+    """Return the scores (n, K) of `kept_fold_scores`, with the same options, as an array in this process."""
     return kept_fold_scores(fit, dealt, folds, **options).value()
 
 
@@ -394,12 +452,26 @@ def kept_fold_scores(
     labels: Sequence[Any] | None = None,
     refit_prior: bool | None = None,
 ) -> StoredValue[Floats]:
-    """Scores (n, K) of each row under the rule fitted without its fold; unused rows are missing.
+    """Score each row by the rule that is fitted without its fold; scores stay on the workers of the rows.
 
-    Each row (n,) is dealt to a fold, -1 for one that is not used. What the fit has chosen is chosen anew
-    without each fold where it is nested; else it is held. Messages call the folds by their labels, or by
-    numbers from 1; folds that are done, or shares of them, are told. Without some fold there may be no rule,
-    which raises a NotSupportedError.
+    Raises NotSupportedError if the model cannot be fitted without some fold.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    dealt : (n,) int
+    folds : int
+    progress : callable
+    nested : bool
+        Whether choices of the fit, such as a tuning parameter, are repeated without each fold, or fixed.
+    labels : sequence, optional
+        By default numbers from 1.
+    refit_prior : bool, optional
+        Whether class proportions are estimated without the fold; by default as the model does.
+
+    Returns
+    -------
+    StoredValue of (n, K) float
     """
     blocks = fit.rows("cross-validation")
     labels = range(1, folds + 1) if labels is None else labels
@@ -431,7 +503,7 @@ def kept_fold_scores(
             return _scores_elsewhere(known, blocks, dealt, progress)
         _score(known, blocks, dealt, out, progress)
     else:
-        # What takes long is to fit again, and rules may be large: of few folds at a time.
+        # Rules may be large: a limited number of folds at a time is fitted, then scored in one pass.
         for some in blocks.rows.folds_by_pass(folds):
             rules = []
             for fold in some:
@@ -450,7 +522,17 @@ def kept_fold_scores(
 def _each_left_out(
     fit: FittedModel[Any], dealt: Codes, folds: int, refit_prior: bool | None
 ) -> Floats | None:
-    """Scores (n, K) where each fold is one row, in closed form; None where there is none, or not for all."""
+    """Return the leave-one-out scores (n, K) if each fold is one row and the model has a closed form.
+
+    None otherwise, or if the scores of some row require a refit.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    dealt : (n,) int
+    folds : int
+    refit_prior : bool or None
+    """
     refits = fit.refits
     used = np.flatnonzero(dealt >= 0)
     if (
@@ -461,11 +543,11 @@ def _each_left_out(
     if refits.required_moments(fit) is None or refits.drops_columns(fit) or refits.choice(fit):
         return None
     if getattr(fit.estimates, "standardize", False):
-        # Leave-one-out holds the standard deviations, and a fit without the fold learns them.
+        # Leave-one-out fixes the standard deviations, which folds estimate without the fold.
         return None
     try:
         with catch_warnings():
-            # Of a row without a rule the error of its fold tells more.
+            # If a row cannot be left out, the error of its fold is more informative.
             simplefilter("ignore", DiscrimWarning)
             scores = left_out_scores(fit, refit_prior)
     except NotSupportedError:
@@ -476,7 +558,7 @@ def _each_left_out(
 def _scores_elsewhere(
     rules: Sequence[Rule], blocks: Blocks, dealt: Codes, progress: Callable[[float], object]
 ) -> StoredValue[Floats]:
-    """Scores (n, K) of the rows of each fold by the rule without it, made and kept where the rows lie."""
+    """Return scores (n, K) of the rows of each fold by the rule without it, computed on their workers."""
     task = partial(_scores_of_part, rules, len(blocks.design.levels))
     blocks = blocks.unweighted().with_codes(dealt)
     kept = blocks.rows.map_reduce_stored(blocks, task, below)
@@ -485,21 +567,31 @@ def _scores_elsewhere(
 
 
 def _scores_of_part(rules: Sequence[Rule], n_classes: int, part: Blocks) -> Floats:
-    """Scores (m, K) of the rows of a part, whose codes are folds."""
+    """Return the scores (m, K) of a chunk of rows, whose codes are folds; runs in a worker."""
     out = np.full((n_classes, part.table.nrows), np.nan)
     _score(rules, part, part.codes, out, lambda share: None)
     return out.T
 
 
 def below(a: Floats, b: Floats) -> Floats:
-    """Scores of two parts, one below the other."""
+    """Concatenate the scores of two chunks of rows, (m_1, K) and (m_2, K), in column-major order."""
     return np.concatenate([a.T, b.T], axis=1).T
 
 
 def _score(
     rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, progress: Callable[[float], object]
 ) -> None:
-    """Write scores (K, n) of the rows of each fold by the rule without it."""
+    """Write the scores of the rows of each fold under the rule without it into an array.
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+        Rule without each fold.
+    blocks : Blocks
+    dealt : (n,) int
+    out : (K, n) float
+    progress : callable
+    """
     if _score_stored(rules, blocks, dealt, out, progress):
         return
     folds = len(rules)
@@ -519,7 +611,16 @@ def _score(
 def _score_stored(
     rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, progress: Callable[[float], object]
 ) -> bool:
-    """Write scores (K, n) of sparse rows by the rules without their folds, where all rules take them so."""
+    """Write the scores of sparse rows as `_score` does, if all rules accept them; return whether they did.
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+    blocks : Blocks
+    dealt : (n,) int
+    out : (K, n) float
+    progress : callable
+    """
     if not all(takes_stored(rule) for rule in rules):
         return False
     stored = reading.every_sparse_row(blocks)
@@ -534,7 +635,7 @@ def _score_stored(
 
 
 def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
-    """Rows, or sums of weights, (F, K) of each class outside each fold."""
+    """Return the number of rows, or sum of weights, (F, K) of each class outside each of F folds."""
     used = dealt >= 0
     k = len(blocks.design.levels)
     weights = None if blocks.weights is None else blocks.weights[used]
@@ -545,6 +646,7 @@ def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
 def _rule_without(
     fit: FittedModel[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool
 ) -> Rule | None:
+    """Return the rule that is fitted without a fold, or None if it does not exist."""
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     less = blocks.with_weights(np.where(dealt == fold, 0.0, base))
     return rule_of_present(fit, less, held=not nested and bool(fit.refits.choice(fit)))
@@ -557,7 +659,16 @@ def _score_called(
     out: Floats,
     progress: Callable[[float], object],
 ) -> None:
-    """Write scores (K, n) as `fold_scores` does, by a call of what made the fit for each fold."""
+    """Write scores (K, n) for a model that is fitted by calls of a user's function, one call for each fold.
+
+    Parameters
+    ----------
+    fits : sequence of FittedModel
+    dealt : (n,) int
+    labels : sequence
+    out : (K, n) float
+    progress : callable
+    """
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         train = np.flatnonzero((dealt >= 0) & (dealt != fold))
         test = np.flatnonzero(dealt == fold)
@@ -581,7 +692,18 @@ def _score_transformed(
     *,
     nested: bool,
 ) -> None:
-    """Write scores (K, n) as `fold_scores` does, transforms of the formula learnt without each fold too."""
+    """Write scores (K, n) with transforms of the formula estimated without each fold, too.
+
+    Parameters
+    ----------
+    fits : sequence of FittedModel
+    dealt : (n,) int
+    labels : sequence
+    out : (K, n) float
+    progress : callable
+    nested : bool
+        Whether choices of the fit are repeated without each fold.
+    """
     blocks = fits[0].rows("cross-validation")
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         try:
@@ -595,7 +717,7 @@ def _score_transformed(
             ) from None
         relearnt = replace(blocks, design=design)
         if levels_of_factors(design) != levels_of_factors(blocks.design):
-            # A row whose level no row outside the fold has gets no scores.
+            # A row is not scored if its level does not occur outside the fold.
             excluded = strange_rows(design, blocks.table, blocks.functions)
             relearnt = replace(relearnt, keep=None, rows=relearnt.rows.excluding(excluded))
             if excluded is not None:
@@ -611,21 +733,30 @@ def _score_transformed(
 
 
 HELD = 2**23
-"""Scores of rows by classes up to which leave-one-out keeps them all: what asks again has them."""
+"""Largest number of leave-one-out scores, rows times classes, that are stored in the cache of a fit."""
 
 PIECE = 2**17
-"""Scores that are held at once where they are more, few enough for the cache of a processor."""
+"""Number of scores in a chunk otherwise, which fits the cache of a processor."""
 
 UNDECIDED = -2
 IMPOSSIBLE = -3
-"""Codes of rows whose scores a difference has spoilt, and of those that are impossible in every class."""
+"""Codes of rows whose scores are lost in a difference, and of rows that are impossible in every class."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LabelsLeftOut:
-    """A task for the rows of blocks: the class (n,) of each by the rule without it, -1 if it is not used.
+    """Task for workers: predict the class of each row by the rule without it.
 
-    Counts (K,) are those that the prior of each rule is estimated from, without the row; None if it is held.
+    Attributes
+    ----------
+    scores : LeftOut
+        Function that scores rows under the rules without them.
+    stored : bool
+        Whether the model supports sparse rows.
+    decision : Decision
+        How scores are converted to classes.
+    counts : (K,) float or None
+        Class counts, if the prior of each rule is estimated without the row, too.
     """
 
     scores: LeftOut
@@ -657,9 +788,17 @@ class _LabelsLeftOut:
 
 
 def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool | None) -> Codes | None:
-    """Class (n,) of each row by the rule without it, -1 where there is none; None where scores are at hand.
+    """Predict the class (n,) of each row by the rule without it, in chunks and without a table of scores.
 
-    Of rows on workers these go through it there, and labels alone come back.
+    Rows on workers are scored there, and only the labels are returned to this process. None means that the
+    scores are few or in the cache: use `left_out_scores`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    decision : Decision
+        How scores are converted to classes.
+    refit_prior : bool or None
     """
     blocks = fit.rows("leave_one_out()")
     k = len(fit.classes)
@@ -698,9 +837,20 @@ T = TypeVar("T")
 
 
 class BootstrapSamples:
-    """Samples of the rows of a fit, drawn with replacement within classes, as weights of the rows.
+    """Bootstrap samples of the rows of a fit, stratified by class, as weights of the rows.
 
-    Weights of the fit have to be whole numbers of rows. `codes` (n,) are the classes, -1 for rows not used.
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows of the fit, whose weights have to be integers.
+    replicates : int
+        Number of samples, which is only validated.
+    seed : int or None
+
+    Attributes
+    ----------
+    codes : (n,) int
+        Class of each row, -1 for rows that are not used.
     """
 
     def __init__(self, blocks: Blocks, replicates: int, seed: int | None) -> None:
@@ -716,11 +866,11 @@ class BootstrapSamples:
         self._members = [np.flatnonzero(self.codes == k) for k in range(len(blocks.design.levels))]
 
     def draw(self) -> Floats:
-        """Times (n,) that each row is in the next sample."""
+        """Return the number of times (n,) that each row is in the next sample."""
         drawn = np.zeros(len(self.codes))
         for rows in self._members:
             if self._blocks.weights is None:
-                # Drawn as 64 bits, so that a seed means the same rows everywhere; counted as what indexes.
+                # 64-bit draws make a seed portable; bincount requires intp.
                 which = self.rng.integers(len(rows), size=len(rows)).astype(np.intp)
                 drawn[rows] = np.bincount(which, minlength=len(rows))
             else:
@@ -729,11 +879,14 @@ class BootstrapSamples:
         return drawn
 
     def rule(self, fit: FittedModel[Any]) -> tuple[Rule, Floats]:
-        """The rule of the next sample that has one, and the sample."""
+        """Return the rule of the next sample that can be fitted, and the sample (n,)."""
         return self.fitted(partial(fit.refits.refit, fit))
 
     def fitted(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
-        """What a function fits to the next sample for which it is not None, of twenty, and the sample."""
+        """Return the result of a fit to the next sample, and the sample (n,).
+
+        Samples for which `fit` returns None are skipped; NotSupportedError is raised after 20 of them.
+        """
         for _ in range(20):
             weights = self.draw()
             fitted = fit(self._blocks.with_weights(weights))

@@ -1,8 +1,9 @@
-"""Moments of a formula's columns by class, which add up over tables and are all that many verbs need.
+"""Moments of the columns of a formula by class, which can be added over tables.
 
-They are gathered from a table by the verb `moments`, or from a fit, whose moments it holds. Moments
-that are added have to belong together, and those that are taken out to be a part of the others. They are
-saved in the layout of a fit's file, and read back with as little trust.
+The verb `moments` computes them from a table, and `of_fit` from a fit; most models of normal classes can be
+fitted to them without rows. Addition and subtraction check that two objects have the same design and that
+subtracted rows are part of the total. `Moments.save` writes the file format of fits, and `moments_of_file`
+validates every value that it reads.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ from discrim.report.result_table import returning_result_table
 Scatters = Literal["class", "pooled", "diagonal"]
 
 NAME = "moments"
-"""What a file of moments has in the place of the name of a model."""
+"""Entry of a file of moments in the field for the name of the model."""
 
 LEAST_COUNT = 1e-200
-"""Rows that a class has to count, and the inverse of the most, so that no sum of squares is out of range."""
+"""Smallest weight of a class, and the inverse of the largest, which keep sums of squares in range."""
 
 WRITTEN = ("decayed", "design", "dropped", "levels_given", "model", "scatters", "weighted", "weights")
-"""The parts of its description."""
+"""Keys of the description in a file of moments."""
 
 
 @reading.with_keyword_hints
@@ -77,14 +78,14 @@ def moments(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     scatters : {"class", "pooled", "diagonal"}
-        Which sums are held. "class" holds sums of squares and products by class, from which every verb that
-        takes moments can be fitted. "pooled" holds them once for all classes, which is enough for `lda` and
-        `indicator` and takes K times less memory. "diagonal" holds sums of squares by class, which are enough
-        for `naive_bayes`, `shrunken_centroids`, `nearest_centroid` and diagonal covariances, even of
-        thousands of columns. Counts of levels, for `naive_bayes`, are held with each.
+        Which sums are computed. "class": sums of squares and products by class, to which every verb with
+        `moments=` can be fitted. "pooled": one sum over all classes, which is enough for `lda` and
+        `indicator` and needs K times less memory. "diagonal": sums of squares by class, which are enough
+        for `naive_bayes`, `shrunken_centroids`, `nearest_centroid` and diagonal covariances, even with
+        thousands of columns. Counts of levels, for `naive_bayes`, are always included.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted. A table need not have rows of all
-        of them.
+        The classes in order; by default the order of the categories, or sorted. Classes without rows are
+        allowed.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -104,12 +105,12 @@ def moments(
 
     Notes
     -----
-    What a formula learns from a table (the levels of a category, the centre of `center(x)`, the basis of
-    `poly(x, 2)`) has to be the same for all moments that are added: `first.of(data)` takes it from the first
-    table. Levels that come later have to be declared, by the type of the column or as in `C(x, levels=["a",
-    "b"])`. `lda`, `qda`, `rda`, `naive_bayes`, `shrunken_centroids`, `nearest_centroid`, `pls`, `sparse_lda`
-    and `indicator` take `moments=`. Moments are merged after Chan, Golub & LeVeque (1983), The American
-    Statistician 37, 242-247.
+    Values that a formula learns from a table (the levels of a category, the centre of `center(x)`, the basis
+    of `poly(x, 2)`) have to be the same for all moments that are added: `first.of(data)` uses the values of
+    the first table. Levels that come later have to be declared, by the type of the column or by `C(x,
+    levels=["a", "b"])`. `lda`, `qda`, `rda`, `naive_bayes`, `shrunken_centroids`, `nearest_centroid`, `pls`,
+    `sparse_lda` and `indicator` accept `moments=`. Moments are merged after Chan, Golub & LeVeque (1983), The
+    American Statistician 37, 242-247.
 
     Examples
     --------
@@ -157,7 +158,17 @@ def moments(
 def _first_complete(
     part: tuple[Table, str | None], parts: Iterator[tuple[Table, str | None]], columns: Sequence[str]
 ) -> tuple[tuple[Table, str | None], int]:
-    """Return the first part with a complete row, else the last one, and the number of rows before it."""
+    """Return the first table with a complete row, else the last one, and the number of rows before it.
+
+    Parameters
+    ----------
+    part : (Table, str or None)
+        First table of the source and its file name.
+    parts : iterator of (Table, str or None)
+        Following tables, of which as many are consumed as needed.
+    columns : sequence of str
+        Columns that have to be complete.
+    """
     skipped = 0
     table = part[0]
     while not RowRange(table, 0, table.nrows).complete(columns)[1].any():
@@ -171,7 +182,19 @@ def _first_complete(
 
 
 def _columns_read(formula: str, source: Source, weights: Any, functions: Functions | None) -> list[str]:
-    """The columns that are read of rows that can be read once; no transform can learn from them first."""
+    """Return the columns that the formula and the weights read, for a source that can be read only once.
+
+    Raises NotSupportedError if the formula has a transform that is estimated from all rows, such as `center`.
+
+    Parameters
+    ----------
+    formula : str
+    source : Source
+    weights : str or None
+        Column of weights.
+    functions : dict or None
+        Functions that the formula may call, by name.
+    """
     source.refuse_vector(weights)
     names = Table(pd.DataFrame(columns=list(source.names)))
     parsed = parse_adjusted_formula(
@@ -190,10 +213,10 @@ def _columns_read(formula: str, source: Source, weights: Any, functions: Functio
 class Moments:
     """Rows, means and covariances of classes, for the columns of a formula; made by `discrim.moments`.
 
-    The sum (`+`) of the moments of two tables gives the moments of all their rows, in whatever order they are
-    added, and `-` takes rows out again. A product with a number, as `0.99 * moments`, gives each row that
-    much less weight, so that old rows are forgotten if classes drift. All give new moments; only `update`
-    changes the moments that it is called on.
+    The sum (`+`) of the moments of two tables are the moments of all their rows, in any order of addition,
+    and `-` removes rows again. A product with a number, for example `0.99 * moments`, reduces the weight of
+    each row: old rows are gradually forgotten, which suits classes that drift. All operations return new
+    moments; only `update` changes the object that it is called on.
 
     Attributes
     ----------
@@ -219,14 +242,14 @@ class Moments:
 
     Notes
     -----
-    If moments are multiplied by d and added to those of b new rows again and again, their count approaches N
-    = b / (1 - d) rows. They are sums with weights, which fits take as frequency weights: degrees of freedom,
-    standard errors and tests are those of N equally weighted rows. The means have the precision of as many as
-    N (1 + d) independent rows (Kish, 1965, Survey Sampling, sec. 11.7), so that, if nothing drifts, tests of
-    them are conservative.
+    If moments are multiplied by d and added to the moments of b new rows again and again, their count
+    approaches N = b / (1 - d) rows. They are sums with weights, which fits treat as frequency weights:
+    degrees of freedom, standard errors and tests correspond to N equally weighted rows. The means have the
+    precision of N (1 + d) independent rows (Kish, 1965, Survey Sampling, sec. 11.7). Without drift, tests of
+    the means are therefore conservative.
     """
 
-    __array_ufunc__ = None  # So that a number of numpy leaves the product to `__rmul__`.
+    __array_ufunc__ = None  # NumPy scalars leave the product to `__rmul__`.
 
     _design: Design
     _moments: ClassMoments
@@ -241,7 +264,7 @@ class Moments:
 
     @property
     def formula(self) -> str:
-        """The formula as it was given."""
+        """The formula as passed by the user."""
         return self._design.formula
 
     @property
@@ -268,7 +291,7 @@ class Moments:
     @property
     @returning_result_table
     def means(self) -> pd.DataFrame:
-        """Class means."""
+        """Means of the classes."""
         means = np.where(self._moments.counts[:, None] > 0, self._moments.class_means, np.nan)
         return pd.DataFrame(means, index=self.classes, columns=self.terms)
 
@@ -300,12 +323,13 @@ class Moments:
         return pd.DataFrame(variances, index=self.classes, columns=self.terms)
 
     def _frame(self, scatter: Floats, divisor: float) -> pd.DataFrame:
+        """Return a scatter matrix (p, p), divided and in the units of the columns; NaN if divisor <= 0."""
         unit = 1 / self._moments.scale
         matrix = scatter * unit[:, None] * unit / divisor if divisor > 0 else np.full_like(scatter, np.nan)
         return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
 
     def _need(self, what: str, spread: str) -> None:
-        """Raise where these scatters are not enough: pooled, by class, or squares by class are needed."""
+        """Raise NotSupportedError if the scatter matrices are not sufficient for the attribute."""
         if self._scatters in ("class", spread):
             return
         if self._scatters == "diagonal":
@@ -320,15 +344,15 @@ class Moments:
         )
 
     def of(self, data: Data, *, weights: Any = None, na_action: NaAction = "drop") -> Moments:
-        """Moments of the rows of another table, by the same formula and what it learnt from the first table.
+        """Moments of the rows of another table, with the design of the first table.
 
         Parameters
         ----------
         data : table or source of tables
-            A table with the same columns. Levels of categories, centres and the like are those of the first
-            table.
+            A table with the same columns. Levels of categories, centres and other values of the formula are
+            not estimated again.
         weights : column name or (n,) array, optional
-            Frequency weights: a weight of 3 stands for three identical rows. By default they are the column
+            Frequency weights: a weight of 3 stands for three identical rows. By default the column
             that was named for the first table.
         na_action : {"drop", "raise"}
             Whether rows with a missing value are dropped and counted, or are an error.
@@ -341,7 +365,7 @@ class Moments:
         ------
         DataError
             A column is missing; the first table did not have a category; a class is not among `levels=`; or
-            there are no weights, and those of the first table were an array.
+            weights are missing, and the first table had an array of weights.
         """
         source = rows_given(data)
         design = self._design
@@ -359,6 +383,16 @@ class Moments:
         return total
 
     def _of_table(self, table: Table, weights: Any, na_action: NaAction) -> Moments:
+        """Compute the moments of a table with the design of these moments.
+
+        Parameters
+        ----------
+        table : Table
+        weights : str, (n,) array or None
+            Column of frequency weights, or the weights.
+        na_action : {"drop", "raise"}
+            Whether rows with a missing value are dropped and counted, or are an error.
+        """
         design = self._design
         if weights is None and self._weighted:
             raise DataError(
@@ -382,16 +416,16 @@ class Moments:
     def update(self, data: Data, *, weights: Any = None, na_action: NaAction = "drop") -> None:
         """Add the rows of another table to these moments, in place. Nothing is returned.
 
-        `moments + moments.of(data)` gives the same as new moments and leaves these as they are. Where an
-        error is raised, nothing was added. A fit has `update` as well, which gives another fit.
+        `moments + moments.of(data)` returns the same sum as a new object. If an error is raised, the moments
+        are unchanged. The method `update` of a fit returns another fit.
 
         Parameters
         ----------
         data : table or source of tables
-            A table with the same columns. Levels of categories, centres and the like are those of the first
-            table.
+            A table with the same columns. Levels of categories, centres and other values of the formula are
+            not estimated again.
         weights : column name or (n,) array, optional
-            Frequency weights: a weight of 3 stands for three identical rows. By default they are the column
+            Frequency weights: a weight of 3 stands for three identical rows. By default the column
             that was named for the first table.
         na_action : {"drop", "raise"}
             Whether rows with a missing value are dropped and counted, or are an error.
@@ -400,7 +434,7 @@ class Moments:
         ------
         DataError
             A column is missing; the first table did not have a category; a class is not among `levels=`; or
-            there are no weights, and those of the first table were an array.
+            weights are missing, and the first table had an array of weights.
 
         Examples
         --------
@@ -426,8 +460,8 @@ class Moments:
         Raises
         ------
         UnwritableFileError
-            The folder does not exist, the disk is full, or the like. A file that was there before is still
-            there.
+            The folder does not exist, the disk is full, or another error of the operating system occurred.
+            An existing file is not changed.
 
         Examples
         --------
@@ -478,12 +512,12 @@ class Moments:
         )
 
     def __mul__(self, factor: Any) -> Moments:
-        """Moments in which each row counts a positive number of times as much; means stay as they are.
+        """Moments with the weight of each row multiplied by a positive number; means do not change.
 
         Raises
         ------
         DataError
-            The factor is no positive number, or a class would count less than any number can tell.
+            The factor is not a positive number, or the weight of a class would underflow or overflow.
         """
         if not isinstance(factor, numbers.Real) or isinstance(factor, bool | np.bool_):
             return NotImplemented
@@ -511,17 +545,17 @@ class Moments:
     __rmul__ = __mul__
 
     def __sub__(self, other: Any) -> Moments:
-        """Moments without the rows of others that are among them: a day or a hospital taken out again.
+        """Moments without the rows of other moments, which have been added before, such as one day.
 
-        What is left of a sum of squares W is known to within about 16 roundings, 4e-15, times W times
-        1 + sqrt(n_2/n_1), for n_2 rows that go and n_1 that are left.
+        The absolute error of a remaining sum of squares is about 4e-15 W (1 + sqrt(n_2/n_1)), for a total sum
+        of squares W, n_2 removed rows and n_1 remaining rows.
 
         Raises
         ------
         DataError
-            Rows, weights or a class that are not there; rows that are no part of these.
+            The other moments have rows, weights or a class that are not part of these moments.
         NotSupportedError
-            Rounding leaves no digit of a variance; the message names class and column.
+            A remaining variance is lost in rounding errors; the message names class and column.
         """
         if not isinstance(other, Moments):
             return NotImplemented
@@ -548,7 +582,7 @@ class Moments:
         sums = _checked_remainder(left, counts, self._design)
         less = replace(self, _moments=sums, _level_counts=counts, dropped=self.dropped - other.dropped)
         labels = self._design.labels
-        # Of text the classes are those met, and the ones whose rows are gone are no more among them.
+        # The classes of a text response are the observed ones: classes without remaining rows are dropped.
         return less if self._levels_given or (labels and labels.categories) else less._with_rows()
 
     def __radd__(self, other: Any) -> Moments:
@@ -556,13 +590,14 @@ class Moments:
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def _refuse_other_scatters(self, other: Moments) -> None:
+        """Raise DataError if the other moments have a different option `scatters`."""
         if self._scatters != other._scatters:
             raise DataError(
                 f'One has scatters="{self._scatters}" and one "{other._scatters}".', hint="Make both alike."
             )
 
     def _among(self, levels: tuple[Any, ...]) -> Moments:
-        """The same with these classes, which hold its own."""
+        """Return a copy over `levels`, which have to contain the classes of these moments."""
         if levels == self._design.levels:
             return self
         position = np.array([levels.index(label) for label in self._design.levels], dtype=np.intp)
@@ -575,7 +610,7 @@ class Moments:
         )
 
     def _with_rows(self) -> Moments:
-        """The same without the classes that have no rows, unless none has."""
+        """Return a copy without the classes that lack rows, or self if all of them lack rows."""
         keep = np.flatnonzero(self._moments.rows > 0)
         if len(keep) in (0, len(self._design.levels)):
             return self
@@ -587,13 +622,13 @@ class Moments:
         )
 
     def _with_classes(self, levels: tuple[Any, ...]) -> Moments:
-        """The same with these classes, declared, which hold its own; later rows are of these."""
+        """Return a copy over `levels` as declared classes: later tables cannot have other classes."""
         whole = self._among(levels)
         return replace(whole, _design=_with_all_labels(whole._design), _levels_given=True)
 
     @property
     def _in_weights(self) -> bool:
-        """Whether rows stand for other numbers of rows than one each."""
+        """Whether the counts are sums of weights and not numbers of rows."""
         return self._weighted or self._decayed
 
     def __repr__(self) -> str:
@@ -612,7 +647,7 @@ class Moments:
 
 
 def _refuse_unlike(a: Design, b: Design) -> None:
-    """Raise a FormulaError where designs differ by more than their levels."""
+    """Raise FormulaError if two designs differ in anything except their classes."""
     bare_a, bare_b = (replace(each, levels=(), formula="", labels=None, truths=()) for each in (a, b))
     if bare_a != bare_b:
         if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
@@ -629,7 +664,7 @@ def _refuse_unlike(a: Design, b: Design) -> None:
 
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
-    """The levels of both designs, where these differ in no more and the order of the levels is clear."""
+    """Return the classes of both designs in order; raise an error if the designs or orders conflict."""
     _refuse_unlike(a, b)
     short, long = sorted((a.levels, b.levels), key=len)
     if tuple(label for label in long if label in short) == short:
@@ -647,7 +682,7 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
 
 
 def _with_all_labels(design: Design) -> Design:
-    """The design with each level a category of its labels, as one of `levels=` need not be."""
+    """Return the design with all of its classes in the categories of its labels."""
     labels = design.labels
     if labels is None or labels.categories is None or set(design.levels) <= set(labels.categories):
         return design
@@ -656,7 +691,17 @@ def _with_all_labels(design: Design) -> Design:
 
 
 def _checked_remainder(left: Remainder, counts: LevelCounts, design: Design) -> ClassMoments:
-    """The moments of what is left, where the rows to be taken out are a part of the others."""
+    """Return the moments that remain after a subtraction, or raise the error of its fault.
+
+    Parameters
+    ----------
+    left : Remainder
+        Result of the subtraction: the moments, or the kind of fault with its class and column.
+    counts : LevelCounts
+        Remaining counts of levels, which must not be negative.
+    design : Design
+        Names of classes and columns for messages.
+    """
     k, j = left.at
     who = f"class {shown(design.levels[k])}" if k >= 0 else "all classes"
     column = repr(design.terms[j]) if j >= 0 else ""
@@ -698,7 +743,20 @@ def _checked_remainder(left: Remainder, counts: LevelCounts, design: Design) -> 
 def moments_of_blocks(
     blocks: Blocks, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
 ) -> Moments:
-    """Moments of the rows of blocks, and counts of their levels, by one pass."""
+    """Compute the moments of rows and the counts of levels in one pass.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped and counted, or are an error.
+    scatters : {"class", "pooled", "diagonal"}
+        Which scatter matrices are computed.
+    levels_given : bool
+        Whether the user declared the classes.
+    weights : str, array or None
+        Weights as passed by the user; the name of a column is stored.
+    """
     check_word("na_action", na_action, NaAction)
     blocks = replace(blocks, design=_with_all_labels(blocks.design))
     design, places, sizes = with_positions(blocks.design)
@@ -706,7 +764,7 @@ def moments_of_blocks(
     counted = CountedBlocks(wider, len(design.levels), len(blocks.terms), places, sizes)
 
     def wrap(rows: Any) -> CountedBlocks:
-        # Sparse rows come as they are stored.
+        # A pass over sparse rows passes its own blocks.
         counted.blocks = wider if rows is blocks else rows
         return counted
 
@@ -721,10 +779,19 @@ def moments_of_blocks(
 
 
 def of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
-    """The moments that a fit to a table in memory, or one without rows, has; None of other columns or rows.
+    """Return the moments in the estimates of a fit, without a pass over its rows.
 
-    They are of others where columns are left out, in units of their own, or made of categories, whose levels
-    a pass has to count.
+    Parameters
+    ----------
+    fit : FittedModel
+    scatters : {"class", "pooled", "diagonal"}
+        Which scatter matrices are required.
+
+    Returns
+    -------
+    Moments or None
+        None if the estimates contain other moments, or if columns were dropped, rescaled or made of
+        categories, whose levels have to be counted.
     """
     blocks = fit.design_rows
     numbers = fit.estimates
@@ -751,7 +818,19 @@ def of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
 def moments_of_file(
     path: Path, about: dict[str, Any], tensors: dict[str, Floats], functions: Functions | None
 ) -> Moments:
-    """The moments that description and buffers are of, all of them checked."""
+    """Create the moments from the contents of a file, with validation of every value.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for error messages.
+    about : dict of str to object
+        Description in the file.
+    tensors : dict of str to array
+        Arrays in the file.
+    functions : dict or None
+        Functions that the formula calls, by name.
+    """
     fit_file.check_values(path, about)
     if tuple(sorted(about)) != WRITTEN:
         unknown = sorted(set(about) ^ set(WRITTEN))
@@ -793,14 +872,23 @@ def moments_of_file(
 
 
 def _level_counts(path: Path, tensors: dict[str, Floats], design: Design) -> LevelCounts:
-    """The counts of levels, their buffers taken out of the others."""
+    """Create and validate the counts of levels; their arrays are removed from `tensors`.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for error messages.
+    tensors : dict of str to array
+        Arrays `tables` (K, sum of sizes), `sizes` (number of factors,) and `negative` (p,), among others.
+    design : Design
+    """
     try:
         tables, sizes, negative = (tensors.pop(key) for key in ("tables", "sizes", "negative"))
         _, _, known = with_positions(design)
     except (*fit_file.BROKEN, DataError, FormulaError) as error:
         raise damaged(path, f"its counts of levels are incomplete ({error})") from None
     right = negative.shape == (len(design.terms),) and are_whole(negative, 0, 1)
-    # Of published statistics there are none.
+    # Moments of published statistics lack counts of levels.
     if not right or sizes.ndim != 1 or tuple(sizes.tolist()) not in ((), tuple(map(float, known))):
         raise damaged(path, "its counts of levels are not of its columns")
     if tables.shape != (len(design.levels), int(sizes.sum())) or not (tables >= 0).all():

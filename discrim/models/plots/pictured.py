@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PictureOptions:
-    """The options of `plot`, as they were given; see `discrim.models.plots.pictured.Pictured.plot`."""
+    """Options of the method `plot` as passed by the user; None means default. See `Pictured.plot`."""
 
     ax: Axes | None = None
     data: Any = None
@@ -57,7 +57,7 @@ class PictureOptions:
     label: str | None = None
 
     def given(self) -> list[str]:
-        """Names of the options beside `ax` and `title` that were given."""
+        """Return the names of the options, except `ax` and `title`, that are not None."""
         return [
             field.name
             for field in fields(self)
@@ -65,13 +65,16 @@ class PictureOptions:
         ]
 
     def signs(self, classes: Iterable[Any]) -> Signs:
-        """Colours, markers and lines of the classes."""
+        """Return the colours, markers and line styles of the classes."""
         from discrim.report.plots.style import signs_of
 
         return signs_of(list(classes), self.colors)
 
     def colormap(self, kind: str) -> Colormap | None:
-        """The colormap given, for a kind whose colours are of numbers and not of classes."""
+        """Return the colormap in `colors=`, for kinds of plots whose colours represent numbers.
+
+        Returns None if `colors=` was not passed, and raises DataError if it is not a colormap.
+        """
         from discrim.report.plots.style import colormap_of, is_colormap
 
         if self.colors is not None and not is_colormap(self.colors):
@@ -86,7 +89,7 @@ P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
 DefaultRule = Callable[[Any, Any, PictureOptions], bool]
-"""Whether a plot can be the default, by results, their fit and the options."""
+"""Function of results, their fit and the options: whether a plot can be the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +101,16 @@ class Plot(Generic[P, R]):
     kind : str
         Name of the kind, for `plot(kind=)`.
     description : str
-        What the plot shows, in one line.
+        Description of the plot in one line.
     draw : callable
-        Function of results, their fit and a PictureOptions; of results without a model, there is no fit.
+        Function of results, their fit and a PictureOptions. For results without a model there is not a fit
+        argument.
     options : frozenset of str
         Options of the method `plot` that it uses, besides `ax` and `title`.
     default_if : callable or None
         Condition under which it can be the default; None if it always can.
     refits : bool
-        Whether it fits the model again, which takes as long as several fits.
+        Whether it fits the model again, at the cost of several fits.
     """
 
     kind: str
@@ -117,7 +121,7 @@ class Plot(Generic[P, R]):
     refits: bool
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Draw the plot."""
+        """Draw the plot and return its axes."""
         return self.draw(*args, **kwargs)
 
 
@@ -131,17 +135,17 @@ def plot(
     default_if: DefaultRule | None = None,
     refits: bool = False,
 ) -> Callable[[Callable[P, R]], Plot[P, R]]:
-    """Make a plot of the function that draws it.
+    """Return a decorator that makes a `Plot` of a drawing function.
 
     Parameters
     ----------
     kind, description, default_if, refits
-        As in `Plot`.
+        Attributes of the `Plot`.
     takes : tuple of str
         Options of the method `plot` that the function uses, besides `ax`, `title`, `data` and `colors`. Other
         options raise an error.
     data, colors : bool
-        Whether it uses `data` and `colors`.
+        Whether the function uses `data` and `colors`.
     """
     common = {"data": data, "colors": colors}
     options = frozenset((*takes, *(name for name, is_used in common.items() if is_used)))
@@ -149,22 +153,22 @@ def plot(
 
 
 def reads_two_columns(results: Any, fit: Any, options: PictureOptions) -> bool:
-    """Return whether the formula reads two columns, both numeric."""
+    """Return whether the formula reads two columns, both numeric; a condition of `default_if`."""
     return bool(results._is_plane())
 
 
 def was_chosen(results: Any, fit: FittedModel[Any], options: PictureOptions) -> bool:
-    """Return whether an option of the fit was chosen among candidates."""
+    """Return whether an option of the fit was chosen among candidates; a condition of `default_if`."""
     return fit.path is not None
 
 
 def has_no_rows(results: Any, fit: FittedModel[Any], options: PictureOptions) -> bool:
-    """Return whether there are no observations to draw."""
+    """Return whether the plot would lack observations to draw; a condition of `default_if`."""
     return not fit.has_rows and options.data is None
 
 
 def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PictureOptions) -> bool:
-    """Return whether there are numeric columns whose range is known from rows or moments."""
+    """Return whether numeric columns exist whose range can be computed; a condition of `default_if`."""
     columns = numeric_columns(fit.design_rows.design)
     if not columns or fit.has_rows or options.data is not None:
         return bool(columns)
@@ -173,7 +177,7 @@ def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PictureOpti
 
 
 def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
-    """Return the kinds of plots of a model; some need rows, two columns, or the like.
+    """Return the kinds of plots of a model, of which some need rows or two columns.
 
     Without `refits`, kinds that fit the model again are left out.
 
@@ -187,7 +191,7 @@ def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
 
 
 def checked_names(option: str, given: Any) -> Any:
-    """Names as they were given: a text, a sequence of texts, or None; else a DataError."""
+    """Return an option of names, which is None, a str or a sequence of str; raise DataError otherwise."""
     if given is None or isinstance(given, str):
         return given
     names = list(given) if isinstance(given, Iterable) else []
@@ -199,7 +203,7 @@ def checked_names(option: str, given: Any) -> Any:
 
 
 def checked_classes(given: Any) -> list[Any] | None:
-    """Labels of classes, of which one alone needs no list; a DataError of none, or of one named twice."""
+    """Return the labels in `classes=` as a list; raise DataError if it is empty or has a label twice."""
     if given is None:
         return None
     labels = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
@@ -211,7 +215,17 @@ def checked_classes(given: Any) -> list[Any] | None:
 
 
 class DrawnRows(NamedTuple):
-    """Rows with their classes: the position (n,) of each, -1 where there is none, and its label."""
+    """Rows to draw with their classes.
+
+    Attributes
+    ----------
+    blocks : Blocks
+        The rows.
+    codes : (n,) int
+        Position of the class of each row, -1 if its class is missing.
+    labels : (n,) Series
+        Class label of each row.
+    """
 
     blocks: Blocks
     codes: Codes
@@ -219,12 +233,12 @@ class DrawnRows(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """Weight (n,) of each row, zero where it has none."""
+        """Weights (n,) of the rows, zero if the weight is missing."""
         given = self.blocks.weights
         return np.ones(len(self.codes)) if given is None else np.nan_to_num(given)
 
     def need_classes(self, kind: str) -> None:
-        """Raise DataError where no row has a class."""
+        """Raise DataError if the class of every row is missing."""
         if not (self.codes >= 0).any():
             raise DataError(
                 f"kind={kind!r} draws rows by their class, and no row has one.",
@@ -232,7 +246,18 @@ class DrawnRows(NamedTuple):
             )
 
     def terms(self, names: Sequence[str]) -> pd.DataFrame:
-        """Some columns of the design, rows by names; missing where a row has a missing value."""
+        """Return some columns of the design matrix for all rows of the table.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of the columns.
+
+        Returns
+        -------
+        DataFrame
+            Rows by `names`; NaN in rows with a missing value.
+        """
         every = list(self.blocks.terms)
         places = [every.index(name) for name in names]
         out = np.full((len(places), self.blocks.table.nrows), np.nan)
@@ -244,7 +269,7 @@ class DrawnRows(NamedTuple):
 
 
 def drawn_rows(fit: FittedModel[Any], options: PictureOptions) -> DrawnRows | None:
-    """The rows to draw, or None where a fit was loaded or made of moments, and no `data=` is given."""
+    """Return the rows of `data=` or of the fit; None if the fit lacks rows and `data=` was not passed."""
     if options.data is not None:
         blocks = fit.new_rows(options.data)
         design = blocks.design
@@ -263,7 +288,20 @@ def drawn_rows(fit: FittedModel[Any], options: PictureOptions) -> DrawnRows | No
 
 
 def pointed_rows(fit: FittedModel[Any], rows: DrawnRows | None, options: PictureOptions) -> PointedRows:
-    """What rows, or none, tell a pointer."""
+    """Collect the data that an interactive plot displays when the pointer is on a point.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    rows : DrawnRows or None
+        Rows that are drawn.
+    options : PictureOptions
+
+    Returns
+    -------
+    PointedRows
+        Index, actual and predicted classes and posteriors of the rows; empty for None.
+    """
     from discrim.report.plots.interactive import PointedRows
 
     classes = list(fit.classes)
@@ -277,9 +315,21 @@ def pointed_rows(fit: FittedModel[Any], rows: DrawnRows | None, options: Picture
 
 
 def needed_rows(fit: FittedModel[Any], options: PictureOptions, kind: str) -> DrawnRows:
-    """The rows to draw, of a kind that draws nothing else.
+    """Return the rows to draw, for a kind of plot that consists of rows only.
 
-    A NotSupportedError says that there are none, a DataError that none of them has a class.
+    Raises NotSupportedError if the fit lacks rows and `data=` was not passed, and DataError if all classes
+    are missing.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    options : PictureOptions
+    kind : str
+        Name of the kind in the error message.
+
+    Returns
+    -------
+    DrawnRows
     """
     rows = drawn_rows(fit, options)
     if rows is None:
@@ -292,12 +342,12 @@ def needed_rows(fit: FittedModel[Any], options: PictureOptions, kind: str) -> Dr
 
 
 def no_labels() -> pd.Series:
-    """Labels of no rows."""
+    """Return an empty Series of labels."""
     return pd.Series([], dtype=object)
 
 
 def numeric_columns(design: Design) -> list[str]:
-    """Columns of the table that the formula reads as numbers, and so can be axes of a plane."""
+    """Return the columns of the table that the formula reads as numbers, which can be axes of a plane."""
     truths = set(design.boolean_columns)
     if design.spec is None:
         return [name for name in design.columns if name not in truths]
@@ -313,7 +363,7 @@ def numeric_columns(design: Design) -> list[str]:
 
 
 def numeric_terms(design: Design, terms: Sequence[str]) -> list[str]:
-    """Terms of the design, of those given, that are made of numbers and of no levels."""
+    """Return the terms among `terms` that are computed from numbers only, without levels of categories."""
     truths = set(design.boolean_columns)
     if design.spec is None:
         return [name for name in terms if name not in truths]
@@ -333,11 +383,26 @@ def telling(
     *,
     modelled: bool = False,
 ) -> list[str]:
-    """Those of some columns, of the table or of the design, that tell most of the classes, in their order.
+    """Return the columns that separate the classes best, in their order.
 
-    Two are the pair of largest F, that is of least Wilks' lambda; more are those of largest F one by one.
-    They are the first where neither the moments of the fit nor rows tell of them. If `modelled`, the spread
-    within classes is that of the model, where a ridge makes it another than that of the rows.
+    Two columns are the pair with the largest F (the smallest Wilks' lambda); more are the columns with the
+    largest F one by one. The first columns are returned if neither the fit nor the rows have their moments.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    options : PictureOptions
+    names : sequence of str
+        Candidates: columns of the table or of the design.
+    most : int
+        Number of columns to return.
+    modelled : bool
+        Whether to use the within-class covariances of the model, which differ from the covariances of the
+        rows if the model adds a ridge.
+
+    Returns
+    -------
+    list of str
     """
     from discrim.inference.manova import MOST_PAIRED, telling_columns, telling_pair
 
@@ -345,7 +410,7 @@ def telling(
     if moments is None:
         return list(names[:most])
     if modelled and has_ridge(fit) and set(names) <= set(fit.terms):
-        # The scatters that the ridged covariances of the model would have.
+        # Scatter matrices that correspond to the ridged covariances of the model.
         estimates: Any = fit.estimates
         keep = [list(fit.terms).index(name) for name in names]
         units = moments.scale / estimates.moments.scale[keep]
@@ -359,16 +424,29 @@ def telling(
 
 
 def has_ridge(fit: FittedModel[Any]) -> bool:
-    """Whether a multiple of the identity has a part in the covariances of a model."""
+    """Return whether the model adds a multiple of the identity to its covariances."""
     return bool(getattr(fit.estimates, "ridged", False))
 
 
 MOST_PRODUCTS = 300
-"""Columns of rows of which all products are taken, to tell which two tell most of the classes."""
+"""Largest number of columns whose full cross products are computed to choose the best pair."""
 
 
 def moments_of(fit: FittedModel[Any], options: PictureOptions, names: Sequence[str]) -> ClassMoments | None:
-    """Moments of some columns, those of the fit or of the rows drawn; None where there are none."""
+    """Return the moments of some columns, from the fit or from the rows that are drawn.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    options : PictureOptions
+    names : sequence of str
+        Columns of the design or of the table.
+
+    Returns
+    -------
+    ClassMoments or None
+        None if the fit lacks them and complete rows are not available.
+    """
     from discrim.core.moments.moments import ClassMoments
 
     estimates: Any = fit.estimates
@@ -398,7 +476,16 @@ def moments_of(fit: FittedModel[Any], options: PictureOptions, names: Sequence[s
 
 
 def said_choice(options: PictureOptions, every: int, most: int = 2) -> str:
-    """How columns were chosen, for a title; empty where they were given or are all that there are."""
+    """Describe for a title how columns were chosen; empty if the user chose them or all are drawn.
+
+    Parameters
+    ----------
+    options : PictureOptions
+    every : int
+        Number of candidates.
+    most : int
+        Number of columns that were chosen.
+    """
     from discrim.inference.manova import MOST_PAIRED
 
     if options.columns is not None or every <= most:
@@ -410,7 +497,18 @@ def said_choice(options: PictureOptions, every: int, most: int = 2) -> str:
 def named_columns(
     options: PictureOptions, every: Sequence[str], kind: str, least: int, most: int
 ) -> list[str]:
-    """The columns asked for; a DataError of unknown or repeated ones, of too few or too many."""
+    """Return the columns in `columns=`; raise DataError if they are unknown, repeated, too few or too many.
+
+    Parameters
+    ----------
+    options : PictureOptions
+    every : sequence of str
+        Columns that can be drawn.
+    kind : str
+        Name of the kind in the error message.
+    least, most : int
+        Smallest and largest number of columns.
+    """
     given = options.columns
     names = [given] if isinstance(given, str) else list(given or ())
     unknown = [name for name in names if name not in every]
@@ -426,10 +524,19 @@ def named_columns(
 
 
 def one_column(kind: str, shown: str, names: Sequence[str], options: PictureOptions) -> str:
-    """The column asked for, the first by default, of the names of those that can be shown.
+    """Return the column in `columns=`, by default the first that can be shown.
 
-    A DataError says that there is none, the one asked for is not among them, or more than one is; it names
-    the kind of picture and what the columns hold.
+    Raises DataError if the list is empty, the column is not in it, or more than one is passed.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the kind in error messages.
+    shown : str
+        Description of the columns in error messages.
+    names : sequence of str
+        Columns that can be shown.
+    options : PictureOptions
     """
     if not names:
         raise DataError(
@@ -448,7 +555,7 @@ def one_column(kind: str, shown: str, names: Sequence[str], options: PictureOpti
 
 
 class Pictured(ShownModel):
-    """Results with pictures."""
+    """Base class of results with a method `plot`."""
 
     def plot(
         self,
@@ -475,55 +582,53 @@ class Pictured(ShownModel):
         Parameters
         ----------
         kind : str, optional
-            The kind of picture. By default it is the first kind that suits the fit; an unknown name raises an
-            error that lists the kinds of this model.
+            The kind of picture. By default it is the first kind that is suitable for the fit; an unknown name
+            raises an error that lists the kinds of this model.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure. A picture with panels takes their
-            place.
+            Axes of matplotlib to draw on; by default a new figure. A picture with panels replaces them.
         data : table, optional
-            New observations, with their response, in place of the data of the fit.
+            New observations, with their response, instead of the data of the fit.
         axes : two names of discriminants, optional
             For kinds that draw a plane of discriminants: the two, such as ("LD1", "LD3"); by default the
             first two.
         columns : name or names of columns, optional
-            For kinds that draw columns: the two of a plane, the only one, or one for each panel. By default
-            they are those that separate the classes best: the pair of columns with the largest F (the
-            smallest Wilks' lambda), and for more panels the single columns with the largest F; the title says
-            so.
+            For kinds that draw columns: the two of a plane, the only one, or one for each panel. The default
+            are the columns that separate the classes best: the pair with the largest F (the smallest
+            Wilks' lambda), and for more panels the single columns with the largest F, which the title states.
         at : mapping or Series of column to value, optional
-            For kinds that draw regions: the values at which other columns are held, as `data.mean()` of
-            some. Columns without one are integrated out of the densities of the classes. If the model has no
-            densities, other numeric columns are predicted from the columns drawn, by linear regression over
-            all rows, and categories are at their most frequent level.
+            For kinds that draw regions: the values at which other columns are fixed, for example
+            `data.mean()` of some. Columns without one are integrated out of the densities of the classes. If
+            the model lacks densities, other numeric columns are predicted from the columns drawn, by linear
+            regression over all rows, and categories are at their most frequent level.
         method : {"apparent", "loo", "cv"}, optional
             For kinds that judge the fit: which predictions of its rows are judged. By default the rows are
-            left out one by one ("loo") if that is fast, else by 10 folds ("cv"); the title says which. Both
-            hold options that the rows chose, such as a penalty, and the title says so; "cv" that is given
-            chooses them again, which takes as long as 10 fits. If neither can be done, the rule is judged on
-            the rows that it was fitted to ("apparent").
+            left out one by one ("loo") if that is fast, else by 10 folds ("cv"); the title states which. In
+            both, options that the rows chose, such as a penalty, are fixed by default, and the title states
+            this; an explicit "cv" chooses them again, at the cost of 10 fits. If neither can be done, the
+            rule is evaluated on the rows that it was fitted to ("apparent").
         level : float, optional
             Level of the intervals, or share of a class that its ellipse contains if the class is normal. For
             kind "he", whose ellipse of the hypothesis shows the size of the effect by default: the level,
-            such as 0.95, at which it reaches beyond the ellipse of the error if the means differ.
+            such as 0.95, at which it extends outside the ellipse of the error if the means differ.
         structure : {"within", "total", "between"}, optional
-            For kinds with structure correlations: those within classes (the default), over all rows, or of
-            the means.
+            For kinds with structure correlations: within classes (the default), over all rows, or of the
+            means.
         centred : bool, optional
-            For kind "ellipses": whether all have one centre, so that their shapes can be compared.
+            For kind "ellipses": whether all have one centre, to compare their shapes.
         classes : label or labels, optional
             The classes to show, for kinds that can show some of them. Curves of "roc" and "calibration" have
             bands if their classes are named here, or if there are at most three.
         colors : mapping, sequence, str or Colormap, optional
             Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title that replaces the default title; "" for none.
         interactive : bool, default False
             For kinds "scores", "regions", "posteriors", "pairs" and "simplex": whether to make a figure of
             plotly, in which each point shows its name, classes and posteriors, instead of a picture of
             matplotlib.
         standardized : bool, default False
             For kinds "forest" and "odds_ratios": whether they are for one standard deviation of a column over
-            all rows, so that columns can be compared, instead of one unit.
+            all rows, to compare columns, instead of one unit.
         label : str, optional
             For kind "roc": name of the curves in the legend, for axes with curves of several fits. By default
             curves of several fits on the same axes have the names of their models.
@@ -538,10 +643,10 @@ class Pictured(ShownModel):
         Raises
         ------
         DataError
-            The kind is not known, or an option does not fit the kind, the columns or the classes.
+            The kind is unknown, or an option does not fit the kind, the columns or the classes.
         NotSupportedError
-            The kind needs something that the fit does not have: rows, posteriors, or two columns. Or the
-            picture is to be interactive and plotly is not there: ``pip install discrim[interactive]``.
+            The kind needs something that the fit does not have: rows, posteriors, or two columns. Or
+            `interactive` is set and plotly is not installed: ``pip install discrim[interactive]``.
 
         Examples
         --------
@@ -565,7 +670,7 @@ class Pictured(ShownModel):
 
     @abstractmethod
     def _is_plane(self) -> bool:
-        """Whether the formula reads two columns, both of numbers."""
+        """Return whether the formula reads exactly two columns, both numeric."""
 
 
 def draw_kind(
@@ -580,9 +685,13 @@ def draw_kind(
     plots : sequence of Plot
         Plots that can be drawn.
     kind : str or None
-        Kind to draw; by default the first that suits.
+        Kind to draw; by default the first suitable kind.
     options : PictureOptions
         Options of the method `plot`.
+
+    Returns
+    -------
+    Axes or plotly.graph_objects.Figure
     """
     from discrim.report.plots.interactive import retitled
     from discrim.report.plots.points import replace_labels
@@ -631,7 +740,7 @@ def draw_kind(
     with fonts_for([*names, options.title or ""]):
         picture = chosen(*shown, options)
         if options.title is not None:
-            # Halves of characters, which no font has, are written out.
+            # Lone surrogates, which fonts cannot show, are written as escapes.
             text = options.title.encode("utf-8", "backslashreplace").decode("utf-8")
             (retitled if options.interactive else set_title)(picture, text)
         if not options.interactive:

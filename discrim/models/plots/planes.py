@@ -1,4 +1,8 @@
-"""Pictures in the plane of two columns, the others held, or of fits to two columns alone."""
+"""Plots "regions" and "partition": predicted classes in the plane of two columns of the table.
+
+"regions" draws a section of the fit, with the other columns fixed, regressed on the drawn ones or integrated
+out; "partition" fits the model again to each pair of columns.
+"""
 
 from __future__ import annotations
 
@@ -51,17 +55,35 @@ if TYPE_CHECKING:
 Limits = tuple[float, float]
 
 MOST_TOLD = 5
-"""Columns whose held values a title lists."""
+"""Largest number of columns whose fixed values a title lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What planes of columns are drawn on: the rows, where there are any, and the columns of the axes.
+    """Section of a fit: the columns of the axes, and the values of the other columns.
 
-    Other columns have values that a person gave, or are integrated out of the densities of the classes (they
-    are missing then, None). Of a model without densities they follow the columns drawn, by their regressions
-    on these over all rows, and levels are held at the most frequent one; without rows all are held.
-    `every` has all columns that the formula reads as numbers; `choice` says how those drawn were chosen.
+    Other columns have values of the user. If the model has densities, the remaining columns are None and are
+    integrated out. Otherwise numeric columns are predicted from the drawn columns, by linear regression over
+    all rows, and categories are at their most frequent level; without rows all are at their mean or most
+    frequent level.
+
+    Attributes
+    ----------
+    fit : FittedModel
+    rows : DrawnRows or None
+        Rows to draw.
+    columns : tuple of str
+        Columns of the axes; for more than two, one plane for each pair.
+    held : dict of str to object
+        Value of each other column, None to integrate it out.
+    given : dict of str to object
+        Values that the user passed.
+    every : tuple of str
+        All columns that the formula reads as numbers.
+    follow : bool
+        Whether numeric columns are predicted from the drawn ones.
+    choice : str
+        Description of how the columns were chosen.
     """
 
     fit: FittedModel[Any]
@@ -74,27 +96,53 @@ class Ground:
     choice: str = ""
 
     def table(self, names: Sequence[str], points: Floats, held: Mapping[str, Any]) -> pd.DataFrame:
-        """Rows at points (m, len(names)), with what other columns are there."""
+        """Create a table of points in a plane.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Columns that vary.
+        points : (m, len(names)) float
+            Their values.
+        held : mapping of str to object
+            Constant values of other columns; None is missing.
+
+        Returns
+        -------
+        DataFrame of m rows
+        """
         values: dict[str, Any] = dict(zip(names, points.T, strict=True))
         numbers = {*self.every, *self.fit.design_rows.design.boolean_columns}
         for name, value in held.items():
             value = np.nan if value is None and name in numbers else value
-            # Of an array pandas takes the type as it is, and looks at no value.
+            # From an array pandas infers the dtype without looking at each value.
             values[name] = np.full(len(points), value) if is_number(value) else [value] * len(points)
         return pd.DataFrame(values, copy=False)
 
     def off(self, names: Sequence[str]) -> bool:
-        """Whether rows do not lie in the plane of these columns, as others are held at values."""
+        """Return whether rows lie outside the plane, because some other column has a fixed value."""
         followers = self.followers(names)
         return any(value is not None for name, value in self.others(names).items() if name not in followers)
 
     def followers(self, names: Sequence[str]) -> list[str]:
-        """Columns of numbers that follow those drawn."""
+        """Return the numeric columns that are predicted from the drawn columns `names`."""
         others = self.others(names) if self.follow else {}
         return [name for name in others if name in self.every and name not in self.given]
 
     def regressed(self, names: Sequence[str]) -> Callable[[Floats], Floats]:
-        """From points (m, len(names)) to the values there of the columns that follow, within their ranges."""
+        """Regress the other numeric columns on the drawn ones, by weighted least squares.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Columns that are drawn.
+
+        Returns
+        -------
+        callable
+            Function of points (m, len(names)) that returns the predicted columns (m, q), clipped to their
+            ranges.
+        """
         followers = self.followers(names)
         if self.rows is None or not followers:
             return lambda points: np.empty((len(points), 0))
@@ -112,11 +160,19 @@ class Ground:
         return lambda points: np.clip(middle + (points - mean) @ slopes, low, high)
 
     def others(self, names: Sequence[str]) -> dict[str, Any]:
-        """Where the columns are held that are not among these."""
+        """Return the values of the other columns, by name."""
         return {name: value for name, value in self.held.items() if name not in names}
 
     def values(self, names: Sequence[str], decide: Callable[[pd.DataFrame], Any]) -> Callable[[Floats], Any]:
-        """From points of a plane to what is decided there."""
+        """Return a function of points (m, len(names)) that evaluates a function of the table at these points.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Columns that are drawn.
+        decide : callable
+            Function of a DataFrame of m rows.
+        """
         follow = self.regressed(names)
         followers = self.followers(names)
         held = {name: value for name, value in self.others(names).items() if name not in followers}
@@ -124,41 +180,42 @@ class Ground:
         def values(points: Floats) -> Any:
             table = self.table([*names, *followers], np.column_stack([points, follow(points)]), held)
             with warnings.catch_warnings():
-                # Points are no rows of a person's: there is nothing to mend in them.
+                # Warnings about rows do not apply to the points of a grid.
                 warnings.simplefilter("ignore", DiscrimWarning)
                 return decide(table)
 
         return values
 
     def read(self, table: pd.DataFrame) -> Blocks:
-        """Points as rows of the fit, whose missing columns are integrated out."""
+        """Return points as new rows of the fit, whose missing columns are integrated out."""
         gone = any(value is None for value in self.held.values())
         return self.fit.new_rows(table, Gaps(missing="integrate") if gone else AS_FITTED)
 
     def classify(self, names: Sequence[str]) -> Callable[[Floats], Codes]:
-        """From points of a plane to codes of their classes."""
+        """Return a function of points (m, len(names)) that predicts their classes (m,)."""
         fit = self.fit
         return self.values(names, lambda table: fit.predicted_codes(self.read(table)))
 
     def points(self, names: Sequence[str]) -> tuple[Floats, Codes]:
-        """The rows in a plane (n, len(names)), and their classes; none where there are no rows."""
+        """Return the coordinates (n, len(names)) of the rows and their classes (n,); empty without rows."""
         if self.rows is None:
             return np.empty((0, len(names))), np.empty(0, dtype=np.intp)
         return _numbers(self.rows.blocks.table, names), self.rows.codes
 
     def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
-        """The range of each column, with a margin as far as the formula bears one."""
+        """Return the range of each column, with a margin if the formula can be evaluated there."""
         bare = [self._range(name) for name in names]
         wide = tuple(span(*ends) for ends in bare)
         corners = np.array(np.meshgrid(*wide)).reshape(len(names), -1).T
         try:
             self.classify(names)(corners)
         except DataError:
-            # Beyond the rows a logarithm, or a spline, may have no value.
+            # Outside the range of the rows a logarithm or a spline may be undefined.
             return tuple((low, high if high > low else span(low, low)[1]) for low, high in bare)
         return wide
 
     def _range(self, name: str) -> Limits:
+        """Return the range of a column in the rows, or 3 standard deviations around the class means."""
         if self.rows is not None:
             values, codes = self.points([name])
             known = values[np.isfinite(values[:, 0]) & ((codes >= 0) | (codes < 0).all()), 0]
@@ -172,14 +229,14 @@ class Ground:
 
 
 def _numbers(table: Table, names: Sequence[str]) -> Floats:
-    """Columns (n, len(names)) of a table as numbers; a column of text is an error that names it."""
+    """Return columns (n, len(names)) of a table as float64; raise an error for a column of text."""
     out = np.empty((table.nrows, len(names)))
     table.fill(list(names), 0, table.nrows, out)
     return out
 
 
 def _spread_of(fit: FittedModel[Any], name: str) -> tuple[Floats, float]:
-    """Means of a column in the classes that have rows, and its standard deviation within them."""
+    """Return the means (k,) of a column in the classes with rows, and its pooled standard deviation."""
     if name not in fit.terms:
         raise NotSupportedError(
             f"The range of column {name!r}, which the formula transforms, is not known to a fit without "
@@ -195,14 +252,14 @@ def _spread_of(fit: FittedModel[Any], name: str) -> tuple[Floats, float]:
 
 
 MOST_COLUMNS = 6
-"""Of a matrix of planes."""
+"""Largest number of columns in a matrix of planes."""
 
 
 def ground_of(fit: FittedModel[Any], options: PictureOptions) -> Ground:
-    """The columns asked for, or those that tell most, and where the others are held.
+    """Choose the columns of the axes and the values of the other columns from the options of a plot.
 
-    A DataError says that a column is not among those of numbers, or is named twice, or that a value to hold
-    it at is none; a NotSupportedError, that the formula reads no column as numbers.
+    Raises DataError if a column is not numeric or named twice, or a value is not valid, and NotSupportedError
+    if the formula reads columns of categories only.
     """
     every = numeric_columns(fit.design_rows.design)
     if not every:
@@ -228,7 +285,7 @@ def ground_of(fit: FittedModel[Any], options: PictureOptions) -> Ground:
 
 
 def free_columns(options: PictureOptions, every: Sequence[str]) -> list[str]:
-    """The columns that are not held at values, or all where fewer than two are left."""
+    """Return the columns without a fixed value, or all columns if fewer than two remain."""
     fixed = set(options.at.keys()) if isinstance(options.at, Mapping | pd.Series) else set[str]()
     free = [name for name in every if name not in fixed]
     return free if len(free) > 1 else list(every)
@@ -237,10 +294,20 @@ def free_columns(options: PictureOptions, every: Sequence[str]) -> list[str]:
 def given_values(
     options: PictureOptions, columns: Sequence[str], shown: Sequence[str], numeric: Sequence[str]
 ) -> dict[str, Any]:
-    """The values at which a person holds columns.
+    """Return the values in `at=`, by column.
 
-    A DataError says that a column is not read by the formula, or is drawn, or that its value is missing, or
-    no number where the formula reads one.
+    Raises DataError if a column is not in the formula or is drawn, or if a value is missing or not a finite
+    number in a numeric column.
+
+    Parameters
+    ----------
+    options : PictureOptions
+    columns : sequence of str
+        Columns that the formula reads.
+    shown : sequence of str
+        Columns that are drawn.
+    numeric : sequence of str
+        Columns that the formula reads as numbers.
     """
     if options.at is None:
         return {}
@@ -275,7 +342,17 @@ def given_values(
 
 
 def _usual(fit: FittedModel[Any], rows: DrawnRows | None, name: str, numeric: bool) -> Any:
-    """The mean of a column, or its most frequent level; of the rows drawn, or by the moments of the fit."""
+    """Return the mean of a numeric column, or the most frequent level of another column.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    rows : DrawnRows or None
+        Rows to average over; None for the moments of the fit.
+    name : str
+    numeric : bool
+        Whether the formula reads the column as a number.
+    """
     if rows is None:
         if not numeric:
             raise NotSupportedError(
@@ -295,13 +372,13 @@ def _usual(fit: FittedModel[Any], rows: DrawnRows | None, name: str, numeric: bo
         raise DataError(f"No row has a value in {name!r}.", hint=f"Give one, as at={{{name!r}: ...}}.")
     if numeric:
         return float(np.average(_numbers(rows.blocks.table, [name])[used, 0], weights=weights[used]))
-    # As objects, levels keep their own types, and ties go to the first in their order.
+    # As objects, levels keep their types; ties are resolved in favour of the first level.
     sums = pd.Series(weights[used]).groupby(column[used].astype(object).to_numpy()).sum()
     return sums.index[int(np.argmax(sums.to_numpy()))]
 
 
 def told_held(ground: Ground, names: Sequence[str]) -> str:
-    """How the columns were chosen, and what the others are, for a title; empty where there are none."""
+    """Describe for a title how the columns were chosen and the values of the others; may be empty."""
     others = ground.others(names)
     followers = ground.followers(names)
     gone = [name for name, value in others.items() if value is None]
@@ -333,7 +410,9 @@ TITLE = "Regions of the predicted classes"
     default_if=has_numeric_ranges,
 )
 def regions(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
-    """Regions of the classes in the plane of two columns, or of each pair of more, with what the model is.
+    """Regions of the predicted classes in the plane of two columns, or of each pair of several columns.
+
+    Outlines of the class densities or lines of equal posteriors are added, depending on the model.
 
     Examples
     --------
@@ -358,7 +437,17 @@ def regions(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
 def draw_ground(
     ground: Ground, options: PictureOptions, title: str = TITLE, results: Any = None
 ) -> Axes | Figure:
-    """The plane of two columns, and what the model of the results is in it."""
+    """Draw the plane of two columns with outlines of the model.
+
+    Parameters
+    ----------
+    ground : Ground
+    options : PictureOptions
+    title : str
+        First line of the title.
+    results : ClassifierResults, optional
+        Results whose outlines are drawn; None for regions only.
+    """
     names = (ground.columns[0], ground.columns[1])
     told = told_held(ground, names)
     signs = options.signs(list(ground.fit.classes))
@@ -372,7 +461,7 @@ def draw_ground(
 
 
 def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
-    """The regions and rows in the plane of two columns."""
+    """Draw the regions and rows in the plane of two columns."""
     points, codes = ground.points(names)
     across, up = ground.limits(names)
     rows = PlaneRows(points, codes, weak=ground.off(names))
@@ -382,7 +471,22 @@ def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
 def _interactive_plane(
     ground: Ground, names: tuple[str, str], options: PictureOptions, title: str, draw: Draw
 ) -> Figure:
-    """The same in a figure of plotly, whose places tell their posteriors."""
+    """Draw the plane of two columns with plotly, with the posteriors at each point.
+
+    Parameters
+    ----------
+    ground : Ground
+    names : (str, str)
+        Columns of the axes.
+    options : PictureOptions
+    title : str
+    draw : callable
+        Function that draws the outlines of the model on axes.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
     fit = ground.fit
     shares = ground.values(names, lambda table: _decided(ground, table)) if fit.has_posteriors else None
     points = ground.points(names)[0]
@@ -392,7 +496,7 @@ def _interactive_plane(
 
 
 def _matrix(results: Any, ground: Ground, options: PictureOptions) -> Axes:
-    """The planes of all pairs, below the diagonal of a matrix."""
+    """Draw the planes of all pairs of columns below the diagonal of a matrix."""
     fit = ground.fit
     columns = ground.columns
     signs = options.signs(list(fit.classes))
@@ -408,16 +512,26 @@ def _matrix(results: Any, ground: Ground, options: PictureOptions) -> Axes:
 
 
 PROBABILITY = 0.9
-"""Of the lines beside a border, of models of the posteriors alone."""
+"""Posterior probability at the lines next to a border, for models without class densities."""
 
 Draw = Callable[["Axes"], None]
 
 
 def _shape(results: Any, ground: Ground, names: tuple[str, str], signs: Signs) -> tuple[Draw, str]:
-    """What draws a model into the plane of two columns, and what a title says of it.
+    """Return the function that draws the outlines of a model in a plane, and its description for a title.
 
-    Of densities it is outlines of the classes, of their components, or of what holds most of each; of a model
-    of the posteriors alone it is lines of equal probability, and else nothing.
+    For models with densities the outlines are of the classes, their components, or the region that contains
+    most of each density. For models of the posteriors only, they are lines of equal probability. Other models
+    have none.
+
+    Parameters
+    ----------
+    results : ClassifierResults or None
+    ground : Ground
+    names : (str, str)
+        Columns of the axes.
+    signs : Signs
+        Colours and line styles of the classes.
     """
     fit = ground.fit
     nothing: tuple[Draw, str] = (lambda axes: None), ""
@@ -430,7 +544,7 @@ def _shape(results: Any, ground: Ground, names: tuple[str, str], signs: Signs) -
     if fit.spec.name not in DENSITIES:
         return outlines_of(results, fit, names, signs) or nothing
     if fit.spec.has_marginals(fit) or fit.spec.integrates_missing or len(fit.terms) == 2:
-        # What a prior adds to all values of a class does not move the line that holds a share of it.
+        # The prior shifts all values of a class and does not move the contour of a share of its density.
         values = ground.values(names, lambda table: _scored(ground, table, np.asarray))
         share = outline_share(fit)
         draw = partial(draw_contours, values=values, share=share, signs=signs)
@@ -439,11 +553,11 @@ def _shape(results: Any, ground: Ground, names: tuple[str, str], signs: Signs) -
 
 
 DENSITIES = ("kernel_density", "naive_bayes")
-"""Models whose classes have densities of any form."""
+"""Models whose class densities are not elliptical and are drawn by contours."""
 
 
 def _line(ground: Ground, options: PictureOptions) -> Axes:
-    """The posteriors, or values, of the classes along the only column of numbers."""
+    """Draw the posteriors, or decision values, of the classes along the only numeric column."""
     fit = ground.fit
     name = ground.columns[0]
     ((low, high),) = ground.limits([name])
@@ -467,12 +581,25 @@ def _line(ground: Ground, options: PictureOptions) -> Axes:
 
 
 def _decided(ground: Ground, table: pd.DataFrame) -> Floats:
-    """Posteriors (m, K) of the rows of a table, or of a model without them the values of its rule."""
+    """Return posteriors (m, K) of the rows of a table, or scores for a model without posteriors."""
     return _scored(ground, table, posteriors if ground.fit.has_posteriors else np.asarray)
 
 
 def _scored(ground: Ground, table: pd.DataFrame, finish: Callable[[Floats], Floats]) -> Floats:
-    """What is made of the scores (m, K) of the rows of a table."""
+    """Return a function of the scores (m, K) of the rows of a table.
+
+    Parameters
+    ----------
+    ground : Ground
+    table : DataFrame
+        Points of m rows.
+    finish : callable
+        Function of scores (m, K), such as `posteriors`.
+
+    Returns
+    -------
+    (m, K) float
+    """
     fit = ground.fit
     blocks = ground.read(table)
     return finished_scores(blocks, fit.rule_of(blocks), len(fit.classes), finish)
@@ -480,7 +607,7 @@ def _scored(ground: Ground, table: pd.DataFrame, finish: Callable[[Floats], Floa
 
 SHOWN = 4
 MOST = 6
-"""Columns that are drawn where none are named, and the most that can be."""
+"""Number of columns that are drawn by default, and the largest number that can be drawn."""
 
 
 @plot(
@@ -490,10 +617,11 @@ MOST = 6
     refits=True,
 )
 def partition(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Regions of fits to two columns alone, a panel for each pair, with their error rates.
+    """Regions of fits to two columns only, a panel for each pair, with their error rates.
 
-    The model is fitted again to each pair, with the fit's prior and options, as klaR's partimat does. The
-    error rate is that on the rows drawn: the apparent one, unless they are new.
+    The model is fitted again to each pair, with the prior and options of the fit, like partimat of the R
+    package klaR. The error rate is computed on the drawn rows: it is the apparent error rate unless the rows
+    are new.
 
     Examples
     --------
@@ -550,12 +678,20 @@ def partition(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
 
 
 def _classified(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
-    """From points of a panel to the classes that a rule of the two columns, in their own order, gives."""
+    """Return a function of points (m, 2) of a panel that predicts their classes (m,).
+
+    Parameters
+    ----------
+    rule : Rule
+        Rule of the two columns.
+    order : (2,) int
+        Position in the panel of each column of the rule.
+    """
     return lambda plane: best_class(rule.scores(plane[:, order]))
 
 
 def _columns(fit: FittedModel[Any], blocks: Blocks, options: PictureOptions) -> tuple[list[str], list[str]]:
-    """Terms to draw, and all that can be: those of numbers."""
+    """Return the terms to draw, and all numeric terms."""
     every = numeric_terms(blocks.design, blocks.terms)
     if len(every) < 2:
         raise NotSupportedError(
@@ -569,7 +705,7 @@ def _columns(fit: FittedModel[Any], blocks: Blocks, options: PictureOptions) -> 
 
 
 def _errors(called: Codes, rows: DrawnRows) -> tuple[NDArray[np.bool_], float]:
-    """Which rows (n,) are called another class, and their share by weight."""
+    """Return which rows (n,) are misclassified, and their share by weight."""
     known = (called >= 0) & (rows.codes >= 0)
     wrong = known & (called != rows.codes)
     total = float(rows.weights[known].sum())

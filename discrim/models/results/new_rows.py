@@ -2,8 +2,8 @@
 
 `NewRows` has typicality, casewise tables, prediction sets, posterior intervals, estimation of the prior of
 unlabelled rows, and the export of the rule to SQL, ONNX and marginaleffects. The computations are in
-`discrim.models.evaluation` and in the export modules next to this one. `answered` applies a function row by
-row to a table or, chunk by chunk, to a source of tables.
+`discrim.models.evaluation` and in the export modules next to this one. `answered` applies a prediction
+function to a table or, chunk by chunk, to a source of tables.
 """
 
 from __future__ import annotations
