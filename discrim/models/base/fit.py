@@ -1,10 +1,10 @@
 """A fitted model as one value, and the specification of its model.
 
-Evaluation, plots, saving and summaries receive a `FittedModel` and know no class of results. It has the
-estimates, the rows, the names and the `ModelSpec`. Each model has one subclass of `ModelSpec` in the module
-of its results, such as `LDASpec` in `discrim.models.discriminant.lda`: how it is fitted to rows, scored,
-refitted and saved. `Refits` is the part of it that refits; a choice of columns replaces this part and keeps
-the rest.
+Evaluation, plots, saving and summaries receive a `FittedModel` and do not depend on classes of results.
+It has the estimates, the rows, the names and the `ModelSpec`. Each model has one subclass of `ModelSpec` in
+the module of its results, such as `LDASpec` in `discrim.models.discriminant.lda`: how it is fitted to rows,
+scored, refitted and saved. `Refits` is the part of it that refits; a choice of columns replaces this part and
+keeps the rest.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Estimates(Protocol):
 
     @property
     def prior(self) -> Floats:
-        """Prior (K,)."""
+        """Prior probabilities (K,)."""
 
     @property
     def estimated_prior(self) -> bool:
@@ -104,7 +104,7 @@ WITHOUT_ROWS = ("along", "drop1", "separation", CALIBRATOR)
 """Keys of the cache of a fit that are kept without its rows, because they contain no data of single rows."""
 
 HELD_NUMBERS = 2**14
-"""Classes times columns up to which a fit stores its rule: few rows are scored faster than it is made."""
+"""Largest number of classes times columns at which a fit caches its rule, which is slow to create."""
 
 
 SelectionKind = Literal["columns", "model"]
@@ -117,13 +117,13 @@ class Selection:
     Attributes
     ----------
     kind : {"columns", "model"}
-        What was chosen.
+        Whether the columns or the model were chosen.
     words : str
         How it was chosen, such as "stepwise by wilks, of 40 terms" or "choose by log_loss, of 9 models".
     anew : FittedModel, optional
         The fit with the columns of all candidates, whose refits choose again; None if it was loaded.
     quick : bool
-        Whether ten choices take a second at most, so that a summary computes their error.
+        Whether ten choices need a second at most; a summary then computes their error.
     """
 
     kind: SelectionKind
@@ -147,8 +147,8 @@ FOLD_OPTIONS = ("folds", "grid", "seed")
 class Refits(Generic[E]):
     """How a model is refitted to other moments or rows, under the prior of the fit.
 
-    The defaults are those of a model whose estimates are a function of the moments of the rows. Every method
-    takes the fit.
+    The defaults are for a model whose estimates are a function of the moments of the rows. Every method has
+    the fit as its first argument.
     """
 
     by_calls: ClassVar[bool] = False
@@ -162,7 +162,7 @@ class Refits(Generic[E]):
         return fit.estimates.moments.spread
 
     def choice(self, fit: FittedModel[E]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the options that were chosen from the rows; empty without a choice."""
         return ""
 
     def refit_to_moments(self, fit: FittedModel[E], moments: ClassMoments) -> Rule | None:
@@ -192,16 +192,16 @@ class Refits(Generic[E]):
         return rule if is_whole else PartRule(rule, keep)
 
     def refit_to_rows(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows with other weights; what the rows choose is chosen again.
+        """Return the rule of a refit to rows with other weights, with a new choice of parameters.
 
-        None if there is no rule. By default a refit chooses nothing.
+        None if the model cannot be fitted. By default parameters are not chosen.
         """
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows with other weights that keeps what the rows of the fit chose.
+        """Return the rule of a refit to rows with other weights that keeps the chosen parameters.
 
-        None if there is no rule. By default the refit is to the moments of the rows.
+        None if the model cannot be fitted. By default the refit is to the moments of the rows.
         """
         return self.refit_to_moments(fit, class_moments(rows, fit.estimates.moments.spread))
 
@@ -212,17 +212,17 @@ class Refits(Generic[E]):
         ----------
         fit : FittedModel
         rows : Blocks
-            Rows with other weights, with the columns of the fit or those of another design.
+            Rows with other weights, with the columns of the fit or of another design.
         fixed : bool
-            Whether what the rows of the fit chose is kept.
+            Whether parameters that the rows of the fit chose are kept.
 
         Returns
         -------
         Rule or None
-            None if there is no rule.
+            None if the model cannot be fitted.
         """
         refit = self.refit_with_fixed if fixed else self.refit_to_rows
-        # If rows miss values, the model itself leaves out the columns that it cannot use.
+        # If values are missing, the model itself leaves out the columns that it cannot use.
         if self.required_moments(fit) is not None or rows.incomplete:
             return refit(fit, rows)
         moments = class_moments(rows, "pooled" if self.drops_columns(fit) else "diagonal")
@@ -261,7 +261,7 @@ class Refits(Generic[E]):
         return dependencies(moments.as_one())
 
     def why_no_rule(self, fit: FittedModel[E], rows: Blocks) -> DiscrimError | None:
-        """Return an error that says why a refit to these rows has no rule; None if this is not known."""
+        """Return an error with the reason why a refit to these rows fails; None for the general reason."""
         return None
 
     def groups(self, fit: FittedModel[E]) -> Codes | None:
@@ -277,19 +277,19 @@ class Refits(Generic[E]):
         rows : Blocks
             The rows of the refit, whose design lacks levels.
         fixed : bool
-            Whether what the rows of the fit chose is kept.
+            Whether parameters that the rows of the fit chose are kept.
 
         Returns
         -------
         fit : FittedModel
-            The fit to refit, whose estimates by column are those of the design.
+            The fit to refit, with estimates for the columns of the design.
         rows : Blocks
             The rows to refit it to.
         """
         return fit, rows
 
     def scores_by_call(self, fit: FittedModel[E], train: Codes, test: Codes) -> Floats:
-        """Return the scores of some rows by a call with others, if `by_calls`.
+        """Return scores of rows by a call of the user's function with other rows, if `by_calls`.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class ModelSpec(Refits[E]):
     """
 
     name: ClassVar[str]
-    """Name of the model in files and in the registry: that of its verb, unless the verb has two models."""
+    """Name of the model in files and in the registry: its verb, unless the verb has two models."""
 
     title: ClassVar[str]
     """Title of the model in summaries."""
@@ -353,13 +353,13 @@ class ModelSpec(Refits[E]):
     """Time to leave out a row, as a multiple of the time to score it, if that is more than a few."""
 
     chosen_options: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Options that the rows may choose, and the attributes of the estimates with what was chosen.
+    """Options that the rows may choose, and the attributes of the estimates with the chosen values.
 
     The attribute of an option that accepts specifications is a dict of the chosen parameters.
     """
 
     search_options: ClassVar[tuple[str, ...]] = ()
-    """Options that say how the rows choose; a refit that keeps the choice does without."""
+    """Options that control how the rows choose; a refit that keeps the choice ignores them."""
 
     constructor: ClassVar[Callable[..., Any]]
     """Function or class that makes the estimates from moments, a prior and what a file stores.
@@ -415,7 +415,7 @@ class ModelSpec(Refits[E]):
         arguments : mapping
             Options of the verb; see `verb_options`.
         has_rows : bool
-            False if the verb was given moments, so that `rows` has only the design.
+            False if the verb was called with moments; `rows` has only the design then.
         path : DataFrame, optional
             The candidates of a choice, with their errors or criteria.
         cache : mapping
@@ -434,17 +434,17 @@ class ModelSpec(Refits[E]):
         return "class and row"
 
     def prior_in_refits(self, fit: FittedModel[E]) -> PriorInRefits:
-        """Return what refits do with class proportions that are the prior, unless a user says otherwise."""
+        """Return the default treatment in refits of class proportions that are the prior."""
         return "fixed"
 
     def posteriors_hint(self, fit: FittedModel[E]) -> str:
-        """Return what to use instead of posteriors; empty if the model has them."""
+        """Return a hint on alternatives to posteriors; empty if the model has posteriors."""
         return ""
 
     # ---- summary and plots
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary, and those of its short form, which `repr` prints.
+        """Return the sections of the summary, and of its short form, which `repr` prints.
 
         Each is a `discrim.report.tables.Sections`, or a function of the results and their fit that returns
         one. `ShownModel.summary` in `discrim.models.base.displayed` computes the summary from them.
@@ -452,13 +452,13 @@ class ModelSpec(Refits[E]):
         raise NotImplementedError
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots, of which the first that suits a fit is its default."""
+        """Return the plots, of which the first that is suitable for a fit is its default."""
         raise NotImplementedError
 
     # ---- scores of rows
 
     def read_rows(self, fit: FittedModel[E], data: Any, gaps: Gaps) -> Blocks:
-        """Return the rows of a table, or those of the fit, as the fit reads them.
+        """Return the rows of a table, or of the fit, under the options of the fit.
 
         Parameters
         ----------
@@ -466,7 +466,7 @@ class ModelSpec(Refits[E]):
         data : table or None
             None for the rows of the fit.
         gaps : Gaps
-            What happens to rows with missing values and unseen levels.
+            Options for missing values and unseen levels.
         """
         own = fit.design_rows
         is_partial = gaps.missing == "integrate"
@@ -486,7 +486,7 @@ class ModelSpec(Refits[E]):
         fit : FittedModel
         prior : (K,) float
         method, convention : str
-            Those of `predict_proba`.
+            Options of `predict_proba`.
         """
         estimates: Any = fit.estimates
         with np.errstate(divide="ignore"):
@@ -505,7 +505,7 @@ class ModelSpec(Refits[E]):
         estimates : object
         log_prior : (K,) float
         method : str
-            That of `predict_proba`.
+            Option of `predict_proba`.
         keep : (q,) int
             Positions of the columns.
         """
@@ -518,7 +518,7 @@ class ModelSpec(Refits[E]):
     def decision(self, fit: FittedModel[E], scores: Floats) -> Floats:
         """Return the values (m, K) that `decision_function` shows, from the scores (m, K) of the rule.
 
-        Of two classes the difference is shown, which scores have with more digits than log posteriors.
+        For two classes their difference is shown, which is more precise for scores than for log posteriors.
         """
         if scores.shape[1] == 2 or not self.shows_log_posteriors(fit):
             return scores
@@ -550,7 +550,7 @@ class ModelSpec(Refits[E]):
         Raises
         ------
         InvalidStateError
-            They contradict each other.
+            The values contradict each other.
         """
         estimates: Any = self.constructor(moments=moments, prior=prior, **arguments)
         if hasattr(estimates, "validate"):
@@ -569,13 +569,13 @@ def _fit_of_columns(fit: FittedModel[E], keep: Codes) -> FittedModel[E]:
 
 
 def scores_by_refits(fit: FittedModel[Any], reason: str) -> LeftOut:
-    """Return missing scores for `leave_one_out`, so that each row is left out by a refit.
+    """Return missing scores for `leave_one_out`, which cause a refit for each row.
 
     Parameters
     ----------
     fit : FittedModel
     reason : str
-        Why this takes long, for the error that refuses it for many rows; see `by_refits`.
+        Why this is slow, for the error that refuses it for many rows; see `by_refits`.
     """
     return by_refits(int(fit.estimates.moments.rows.sum()), len(fit.classes), reason)
 
@@ -606,7 +606,7 @@ class FittedModel(Generic[N]):
     loaded : bool
         Whether it was read from a file, which does not store how an option got its value.
     refits_instead : Refits or None
-        Refits by choices of columns or by calls, instead of those of the specification.
+        Refits by choices of columns or by calls, instead of the refits of the specification.
     counts : (K,) float
         Number of rows, or sum of weights, by class.
     dropped : int
@@ -676,7 +676,7 @@ class FittedModel(Generic[N]):
 
     @property
     def prior_in_refits(self) -> PriorInRefits:
-        """What refits do with class proportions that are the prior, unless a user says otherwise."""
+        """Default treatment in refits of class proportions that are the prior."""
         return self.spec.prior_in_refits(self)
 
     def choosing_anew(self) -> FittedModel[Any]:
@@ -742,8 +742,8 @@ class FittedModel(Generic[N]):
     def rows(self, what: str, hint: str = "fit formula and data") -> Blocks:
         """Return the rows of the fit.
 
-        Raises NotSupportedError, which names `what` needs the rows, if there are none, and DataError if the
-        table was changed after the fit.
+        Raises NotSupportedError, with `what` as the method that needs the rows, if the fit lacks them, and
+        DataError if the table was changed after the fit.
         """
         if not self.has_rows:
             raise NotSupportedError(
@@ -765,7 +765,7 @@ class FittedModel(Generic[N]):
         return blocks
 
     def new_rows(self, data: Any, gaps: Gaps = AS_FITTED) -> Blocks:
-        """Return the rows of a table, those of the fit for None, or `Blocks` unchanged."""
+        """Return the rows of a table, the rows of the fit for None, or `Blocks` unchanged."""
         if isinstance(data, Blocks):
             return data
         if gaps.missing == "integrate":
@@ -774,7 +774,7 @@ class FittedModel(Generic[N]):
         return blocks if data is None else replace(blocks, column_range=self.column_range)
 
     def need_marginals(self) -> None:
-        """Raise NotSupportedError if the model has no density from which columns can be integrated out."""
+        """Raise NotSupportedError if the model lacks a density from which columns can be integrated out."""
         if not (self.spec.has_marginals(self) or self.spec.integrates_missing):
             within = getattr(self.estimates, "within_axes", None)
             option = "ncomp" if within is not None and within.is_supervised else "components"
@@ -787,7 +787,7 @@ class FittedModel(Generic[N]):
             )
 
     def need_posteriors(self, what: str) -> None:
-        """Raise NotSupportedError if the model has no posteriors."""
+        """Raise NotSupportedError if the model lacks posteriors."""
         if hint := self.spec.posteriors_hint(self):
             article = "an" if self.title[0] in "AEIOU" else "a"
             raise NotSupportedError(
@@ -798,7 +798,7 @@ class FittedModel(Generic[N]):
             )
 
     def prior_values(self, prior: Any = None) -> Floats:
-        """Return a prior (K,), given in any form that a verb accepts; by default that of the fit."""
+        """Return a prior (K,) from any form that a verb accepts; by default the prior of the fit."""
         if prior is None:
             values = np.array(self.prior, dtype=np.float64)
         else:
@@ -812,7 +812,7 @@ class FittedModel(Generic[N]):
         return rules.logs_of_prior(self.prior_values())
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
-        """Return the rule under a prior in any form that a verb accepts; by default that of the fit."""
+        """Return the rule under a prior in any form that a verb accepts; by default the prior of the fit."""
 
         def make() -> Rule:
             return self.spec.rule(self, self.prior_values(prior), method, convention)
@@ -891,7 +891,7 @@ class FittedModel(Generic[N]):
 
 
 def with_rows_copied(value: T, memo: dict[int, Any]) -> T:
-    """Return a deep copy, with rows, of a frozen dataclass whose pickles have no rows."""
+    """Return a deep copy, with rows, of a frozen dataclass whose pickles omit rows."""
     twin: T = object.__new__(type(value))
     memo[id(value)] = twin
     whole: Any = value

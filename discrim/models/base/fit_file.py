@@ -1,13 +1,12 @@
-"""A fit as a file, and back, with no code in the file.
+"""Saving and loading of fits, in files without code.
 
-A file holds the design, the arguments of the verb, the options of the model's numbers, their moments and
-the arrays of the model, as its `ModelSpec` says. Arguments that no file holds, such as
-an estimator, are there as text. Reading trusts nothing: the formula goes through the same check as one that
-is typed, and every shape and value is validated before it is used. Of moments everything is checked that
-gathering them promises, so that nothing computed of those of a file meets a number that a fit would not.
-Numbers may each be in their range and give no score together, as counts that leave nothing to divide by; the
-rule is therefore tried on rows amid the classes before a fit is handed out. The layout is that of
-`discrim.models.base.tensor_file`.
+A file contains the design, the arguments of the verb, the values and arrays of the estimates that the
+`ModelSpec` lists, and the moments. Arguments that JSON cannot represent, such as an estimator, are stored as
+text. Everything is validated when a file is read: the formula by the checks for formulas of users, and every
+shape and value before it is used. Moments have to satisfy all conditions that moments of rows satisfy. Values
+that are valid separately may still be inconsistent, such as counts that leave zero degrees of freedom; the
+rule is therefore evaluated at points near the class means before a fit is returned. The layout of a file is
+described in `discrim.models.base.tensor_file`. `moments.py` uses the functions on moments.
 """
 
 from __future__ import annotations
@@ -44,16 +43,22 @@ from discrim.models.base.tensor_file import check_finite, damaged, write_file
 from discrim.models.registry import BY_MODEL, spec_of
 
 OWN = "estimates."
-"""Start of the names of buffers that are of one model; moments and prior are of all."""
+"""Prefix of the names of arrays of one model; moments and prior exist for all models."""
 
 CLASSES_TRIED = 64
-"""Classes whose means are tried: the scores of each row are of all classes."""
+"""Number of class means at which the rule of a loaded fit is evaluated."""
 
 
 def without_score(fit: FittedModel[Any], *, at_means: bool) -> str | None:
-    """Say at which class mean, or a standard deviation beside it, a row has no score; None if all have.
+    """Describe a point at which the rule is undefined; None if the rule is valid.
 
-    Without `at_means` the rule is made, and no row is tried.
+    Points are the class means and one standard deviation below and above them.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    at_means : bool
+        Whether the rule is evaluated at the points, and not only created.
     """
     moments = fit.estimates.moments
     divisors = [getattr(fit.estimates, name, 1.0) for name in ("divisor", "divisors")]
@@ -61,12 +66,12 @@ def without_score(fit: FittedModel[Any], *, at_means: bool) -> str | None:
         return "its class counts leave nothing that a covariance is divided by"
     with np.errstate(all="ignore"):
         means = moments.class_means[:CLASSES_TRIED]
-        # Class by class: the sum of what is in range may be out of it.
+        # Divide before the sum over classes, which might overflow.
         beside = np.sqrt((moments.squares / moments.total).sum(axis=0)) / moments.scale
         rows = np.concatenate([means, means - beside, means + beside])
         plan = getattr(fit.estimates, "plan", None)
         if plan is not None:
-            # Zero is the position of a level, and a count, whatever the rows were.
+            # Zero is a valid level and a valid count.
             rows[:, (plan.families == 1) | (plan.families == 3)] = 0.0
         rule = fit.rule()
         if not at_means:
@@ -75,7 +80,7 @@ def without_score(fit: FittedModel[Any], *, at_means: bool) -> str | None:
     strange = np.isnan(scores) | np.isposinf(scores)
     if plan is None:
         own = np.arange(len(means))
-        # A class without a prior has no score; others have one at their own mean.
+        # The score of a class with a positive prior is finite at its own mean.
         strange[own, own] |= np.isneginf(scores[own, own]) & (fit.estimates.prior[own] > 0)
     if not strange.any():
         return None
@@ -86,13 +91,13 @@ def without_score(fit: FittedModel[Any], *, at_means: bool) -> str | None:
 
 
 MOST_ROWS = 2**53
-"""Rows that a file may say were left out."""
+"""Largest number of omitted rows in a file."""
 
 MOST_WORDS = 200
-"""Characters of what a file says of the choice of its columns."""
+"""Largest number of characters in the description of a choice of columns."""
 
 _LONE = re.compile("[\ud800-\udfff]")
-"""Halves of a pair that stand alone, which no text of Unicode holds."""
+"""Lone surrogates, which are not valid Unicode."""
 
 _RANGES = {
     **dict.fromkeys(("alpha", "gamma", "l1_ratio"), (0.0, 1.0)),
@@ -105,9 +110,9 @@ _RANGES = {
 
 
 def check_values(path: Any, about: Any) -> None:
-    """Raise a DataError for a number or a text that no description holds, wherever it stands.
+    """Raise DamagedFileError for a number or text in a description that `save` cannot write.
 
-    JSON has room for infinite numbers, for whole numbers of any length, and for text that cannot be printed.
+    JSON can contain infinite numbers, integers of any length, and lone surrogates.
     """
     rest = [about]
     while rest:
@@ -128,9 +133,9 @@ def check_values(path: Any, about: Any) -> None:
 
 
 def _is_harmless(values: list[Any]) -> bool:
-    """Whether nothing of a list can be refused, as is seen at once of the long ones of names and numbers."""
+    """Return whether a list is valid, by a fast test for long lists of names or numbers."""
     kinds = set(map(type, values))
-    # Pairs of numbers, and lists of such pairs, are many and short.
+    # Flatten pairs of numbers and lists of such pairs.
     for _ in range(2):
         if kinds == {list}:
             values = list(chain.from_iterable(values))
@@ -143,7 +148,20 @@ def _is_harmless(values: list[Any]) -> bool:
 
 
 def check_description(path: Any, design: Design, keep: Any, dropped: Any, weighted: Any) -> None:
-    """Raise a DataError unless columns kept and counts are of the kinds that `save` writes."""
+    """Raise DamagedFileError if columns, counts or classes in a description are not valid.
+
+    Parameters
+    ----------
+    path : path
+        The file, for error messages.
+    design : Design
+    keep : object
+        Positions of the columns in the model, or None for all.
+    dropped : object
+        Number of rows with missing values.
+    weighted : object
+        Whether the fit has weights.
+    """
     if keep is not None:
         whole = isinstance(keep, list) and keep and all(type(j) is int for j in keep)
         if not whole or sorted(set(keep)) != keep or not 0 <= keep[0] <= keep[-1] < len(design.terms):
@@ -155,7 +173,16 @@ def check_description(path: Any, design: Design, keep: Any, dropped: Any, weight
 
 
 def _check_ranges(path: Any, arguments: Mapping[str, Any], n_classes: int) -> None:
-    """Raise a DataError if a number of the estimates is out of the range of its name."""
+    """Raise DamagedFileError if a number in the estimates is outside the range for its name.
+
+    Parameters
+    ----------
+    path : path
+        The file, for error messages.
+    arguments : mapping
+        Estimates by name.
+    n_classes : int
+    """
     ranges = _RANGES | {"reference": (0, n_classes - 1), "ncomp": (1, n_classes - 1)}
     for name, (low, high) in ranges.items():
         value = arguments.get(name)
@@ -164,7 +191,7 @@ def _check_ranges(path: Any, arguments: Mapping[str, Any], n_classes: int) -> No
 
 
 def selection_of(path: Any, stored: Any) -> Selection | None:
-    """Read how the rows chose the columns or the model from its entry in a file, which may be None."""
+    """Read the description of a choice of columns or model from its entry in a file, which may be None."""
     if stored is None:
         return None
     match stored:
@@ -175,12 +202,13 @@ def selection_of(path: Any, stored: Any) -> Selection | None:
 
 
 def _shown(value: Any) -> str:
+    """Return the text of a value, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def names_left_out(path: Any, left_out: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the columns that a fit has left out: constant ones, and collinear ones."""
+    """Read the names of the columns that a fit dropped: constant ones, and collinear ones."""
     right = isinstance(left_out, dict) and set(left_out) == {"constant", "collinear"}
     lists = list(left_out.values()) if right else []
     if not right or not all(isinstance(x, list) and all(isinstance(t, str) for t in x) for x in lists):
@@ -189,11 +217,11 @@ def names_left_out(path: Any, left_out: Any) -> tuple[tuple[str, ...], tuple[str
 
 
 BROKEN = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
-"""What reading parts that do not go together may raise."""
+"""Exceptions that inconsistent parts of a file may cause."""
 
 
 def _spec_in_file(name: Any) -> ModelSpec[Any] | None:
-    """Return the specification of a model by its name in a file; None if no file has such a model."""
+    """Return the specification of a model by its name in a file; None if unknown or not supported."""
     row = BY_MODEL.get(name) if isinstance(name, str) else None
     if row is None or not row.can_be_saved:
         return None
@@ -202,12 +230,11 @@ def _spec_in_file(name: Any) -> ModelSpec[Any] | None:
 
 
 def save(fit: FittedModel[Any], path: str | os.PathLike[str]) -> None:
-    """Write a fit to a file, whole or not at all, where the file can be loaded again.
+    """Write a fit to a file atomically, after a check that the file can be loaded.
 
-    The rows of its table are not part of it, but those of `knn`, `kernel_density` and `kernel_lda`, which are
-    the fit. A link stays a link, and the mode of a file that is replaced is kept. A process that is killed
-    may leave a file `.discrim-*.tmp` in the folder. Where an error is raised, what was there before is still
-    there.
+    The rows of its table are not stored, except for `knn`, `kernel_density` and `kernel_lda`, whose estimates
+    are the rows. A symbolic link and the mode of an existing file are kept. A process that is killed may
+    leave a file `.discrim-*.tmp` in the folder. If an error is raised, an existing file is unchanged.
     """
     if not fit.spec.can_be_saved:
         raise NotSupportedError(
@@ -227,7 +254,19 @@ def write_loadable(
     refusal: str,
     hint: str,
 ) -> None:
-    """Write description and buffers, if what reads them again can: else NotSupportedError says why not."""
+    """Write description and arrays to a file if they can be read again.
+
+    Parameters
+    ----------
+    path : path
+    about : dict
+        Description, which is written as JSON.
+    tensors : dict of str to array
+    read : callable
+        Function of path, description and arrays that loads the file.
+    refusal, hint : str
+        Message and hint of the NotSupportedError that is raised if `read` fails.
+    """
     place = validate_output_path(path)
     try:
         check_finite(place, tensors)
@@ -239,7 +278,7 @@ def write_loadable(
 
 
 def _parts(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """Description and buffers of a fit."""
+    """Return the description and the arrays of a fit."""
     estimates = fit.estimates
     blocks = fit.design_rows
     stored = fit.spec.to_arrays(estimates)
@@ -256,7 +295,7 @@ def _parts(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
     }
     if fit.selection is not None:
         about["selection"] = {"kind": fit.selection.kind, "words": fit.selection.words}
-    # Reading brings them within reach again.
+    # Loading rescales the moments again.
     moments = getattr(estimates, "unscaled", None) or estimates.moments
     tensors = moment_buffers(moments) | {"prior": estimates.prior}
     tensors |= {OWN + name: array for name, array in stored.arrays.items()}
@@ -266,7 +305,16 @@ def _parts(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
 
 
 def _is_argument(name: str, value: Any, arguments: Mapping[str, Any]) -> bool:
-    """Return whether an estimate is an argument of the verb, so that a file stores it once."""
+    """Return whether an estimate equals an argument of the verb and need not be stored twice.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+        Value of the estimate.
+    arguments : mapping
+        Arguments of the verb.
+    """
     argument = arguments.get(name, value)
     same = name in arguments and type(argument) is type(value) and argument == value
     return same and not isinstance(value, dict | list)
@@ -278,7 +326,19 @@ def fit_of(
     tensors: dict[str, Floats],
     functions: Mapping[str, Callable[..., Any]] | None,
 ) -> FittedModel[Any]:
-    """The fit that description and buffers are of, all of them checked."""
+    """Create a fit from the contents of a file, with validation of every value.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for error messages.
+    about : dict
+        Description in the file.
+    tensors : dict of str to array
+        Arrays in the file.
+    functions : mapping or None
+        Functions that the formula calls, by name.
+    """
     check_values(path, about)
     tensors = dict(tensors)
     try:
@@ -337,7 +397,7 @@ def fit_of(
 
 
 def _of_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
-    """A map to calibrated posteriors as description and buffer, in which no number is infinite."""
+    """Convert a calibrator to description and array, in which infinite intercepts are flagged."""
     there = calibrator.intercepts > -np.inf
     lines = [np.where(there, calibrator.intercepts, 0.0), there.astype(np.float64)]
     if calibrator.mixes:
@@ -347,7 +407,18 @@ def _of_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
 
 
 def _calibrator_of(path: Any, about: Any, tensors: dict[str, Floats], k: int) -> Calibrator | None:
-    """The map of description and buffer, which is taken out of the others; None where there is none."""
+    """Create a calibrator from its description and array, which is removed from `tensors`.
+
+    Parameters
+    ----------
+    path : path
+        The file, for error messages.
+    about : object
+        Description, or None without a calibrator.
+    tensors : dict of str to array
+    k : int
+        Number of classes.
+    """
     if about is None:
         return None
     right = isinstance(about, dict) and set(about) == {"kind", "slope", "ceiling"}
@@ -364,7 +435,7 @@ def _calibrator_of(path: Any, about: Any, tensors: dict[str, Floats], k: int) ->
 
 
 def check_functions_given(design: Design, functions: Mapping[str, Callable[..., Any]] | None) -> None:
-    """Raise a DataError where the formula of a file calls a function that was not given."""
+    """Raise DataError if the formula in a file calls a function that was not passed."""
     missing = [name for name in design.functions if name not in (functions or {})]
     if missing:
         raise DataError(
@@ -375,7 +446,18 @@ def check_functions_given(design: Design, functions: Mapping[str, Callable[..., 
 def _with_arguments(
     spec: ModelSpec[Any], arguments: Mapping[str, Any], values: Any, arrays: Mapping[str, Floats]
 ) -> dict[str, Any]:
-    """Return the values of a file with those that it stores as arguments of the verb."""
+    """Return the values in a file together with the values that are stored as arguments of the verb.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    arguments : mapping
+        Arguments of the verb.
+    values : mapping
+        Values of the estimates.
+    arrays : mapping of str to array
+        Arrays of the estimates.
+    """
     names = stored_names(spec.constructor)
     shared = {name: arguments[name] for name in names if name in arguments and name not in arrays}
     return {name: v for name, v in shared.items() if not isinstance(v, dict | list)} | dict(values)
@@ -384,7 +466,15 @@ def _with_arguments(
 def _check_shapes_of_model(
     path: Any, shapes: Mapping[str, tuple[int, ...]], arrays: Mapping[str, Floats]
 ) -> None:
-    """Raise a DataError unless arrays have the shapes that the model states, in which -1 is any length."""
+    """Raise DamagedFileError if arrays differ from the shapes of the model, in which -1 is any length.
+
+    Parameters
+    ----------
+    path : path
+        The file, for error messages.
+    shapes : mapping of str to tuple of int
+    arrays : mapping of str to array
+    """
     for key, shape in shapes.items():
         if key in arrays:
             found = arrays[key].shape
@@ -401,7 +491,21 @@ def _moments_of_model(
     *,
     weighted: bool,
 ) -> ClassMoments:
-    """Return the moments of K classes and p columns, as a model and its covariance model demand them."""
+    """Return the moments in a file, validated for the model and its covariance model.
+
+    Parameters
+    ----------
+    path : path
+        The file, for error messages.
+    spec : ModelSpec
+    arguments : mapping
+        Values of the estimates.
+    tensors : mapping of str to array
+    shape : (int, int)
+        Numbers of classes K and columns p.
+    weighted : bool
+        Whether counts are sums of weights.
+    """
     k, p = shape
     default = ShrunkCovariance() if spec.allows_few_rows else FullCovariance()
     model: CovarianceModel = arguments.get("covariance_model") or arguments.get("within_axes") or default
@@ -419,26 +523,26 @@ def _moments_of_model(
 
 
 MOST_CLASS_ROWS = 2.0**52
-"""Rows of a class: whole numbers beyond twice of it are not all doubles."""
+"""Largest number of rows in a class; up to twice this number float64 represents every integer."""
 
 LARGEST = 1e300
-"""Sums of weights, and means in units of z."""
+"""Upper bound of sums of weights, and of scaled means."""
 
 FARTHEST = 1e150
-"""Standard deviations, in units of z, at the most, and by its inverse at the least: squares are doubles."""
+"""Bound of scaled standard deviations and of their inverse: their squares do not overflow."""
 
 SUNK = 1e-140
-"""Lengths of a root's columns below which products of them have lost digits, or are zero."""
+"""Norm of columns of a root below which their products underflow."""
 
 ROUNDED = 1e-3
-"""Most that the rounding of a mean may have left, as a share of what the mean is made of."""
+"""Largest relative rounding error of a mean."""
 
 CLOSE = 1e-6
-"""Relative difference of a scatter from the square of its root."""
+"""Tolerance for the relative difference of a scatter matrix and the square of its root."""
 
 
 def moment_buffers(moments: ClassMoments) -> dict[str, Floats]:
-    """Moments as named buffers."""
+    """Return the arrays of moments by name."""
     names = ("counts", "rows", "centres", "rests", "scale", "scatters")
     tensors = {key: getattr(moments, key) for key in names}
     if moments.roots is not None:
@@ -458,11 +562,30 @@ def checked_moments(
     weighted: bool,
     part: bool = False,
 ) -> ClassMoments:
-    """Moments of k classes and p columns from buffers, each of the shape and range that moments have.
+    """Create moments from arrays, with validation of shapes and ranges.
 
-    A `singular` scatter has no inverse, a `constant` column does not vary, and `weighted` counts are sums of
-    weights: these may be. Moments of a `part` of a table may be of one class, or of classes without rows, and
-    have no prior.
+    Parameters
+    ----------
+    path : path
+        The file, for error messages.
+    tensors : mapping of str to array
+    k, p : int
+        Numbers of classes and columns.
+    spread : Spread
+        Which second moments are expected.
+    singular : bool
+        Whether scatter matrices may be singular.
+    constant : bool
+        Whether columns may be constant.
+    weighted : bool
+        Whether counts are sums of weights.
+    part : bool
+        Whether the moments are of a part of a table, which may lack rows of classes and does not have a
+        prior.
+
+    Returns
+    -------
+    ClassMoments
     """
     _check_shapes(path, tensors, k, p, spread, part=part)
     counts, rows, scale, scatters = (tensors[key] for key in ("counts", "rows", "scale", "scatters"))
@@ -477,7 +600,7 @@ def checked_moments(
             full = singular or np.diagonal(roots, axis1=1, axis2=2).all()
             if np.tril(roots, -1).any() or not full:
                 raise damaged(path, "its roots are not triangular, or singular")
-            # Where columns are compared, the squares of those of far smaller units sink to zero.
+            # Squares of columns with far smaller units may underflow.
             sunk = SUNK if singular and not part else 0.0
             if not all(_is_square(each, root, sunk) for each, root in zip(scatters, roots, strict=True)):
                 raise damaged(path, "its scatters are not the squares of its roots")
@@ -492,6 +615,16 @@ def checked_moments(
 def _check_shapes(
     path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: Spread, *, part: bool
 ) -> None:
+    """Raise DamagedFileError if names or shapes of arrays are not valid; see `checked_moments`.
+
+    Parameters
+    ----------
+    path : path
+    tensors : mapping of str to array
+    k, p : int
+    spread : Spread
+    part : bool
+    """
     whole: tuple[int, ...] = (p, p) if spread in ("pooled", "class") else (p,)
     scatter = (1 if spread in ("pooled", "thin") else k, *whole)
     shapes: dict[str, tuple[int, ...]] = {
@@ -513,6 +646,15 @@ def _check_shapes(
 
 
 def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, part: bool) -> None:
+    """Raise DamagedFileError if the counts of classes are not valid; see `checked_moments`.
+
+    Parameters
+    ----------
+    path : path
+    counts, rows : (K,) float
+        Sums of weights and numbers of rows.
+    weighted, part : bool
+    """
     if not ((rows >= (0 if part else 1)) & (rows == np.round(rows)) & (rows <= MOST_CLASS_ROWS)).all():
         raise damaged(path, "its rows by class are no numbers of rows")
     if not (((counts > 0) | (part & (rows == 0) & (counts == 0))).all() and counts.sum() <= LARGEST):
@@ -522,7 +664,7 @@ def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, pa
 
 
 def _check_empty(path: Any, tensors: Mapping[str, Floats], *, by_class: bool) -> None:
-    """Raise where there is something of a class without rows."""
+    """Raise DamagedFileError if moments of a class without rows are not zero."""
     empty = tensors["rows"] == 0
     names = ("counts", "centres", "rests", *(("scatters", "roots") if by_class else ()))
     if any(tensors[key][empty].any() for key in names if key in tensors):
@@ -532,7 +674,7 @@ def _check_empty(path: Any, tensors: Mapping[str, Floats], *, by_class: bool) ->
 
 
 def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
-    """Raise unless means are in range, and what their rounding left is small beside them."""
+    """Raise DamagedFileError if means or their rounding errors are out of range."""
     centres, rests, scale, scatters = (tensors[key] for key in ("centres", "rests", "scale", "scatters"))
     if not ((scale > 0) & (np.frexp(scale)[0] == 0.5)).all():
         raise damaged(path, "its scales are not powers of two")
@@ -540,7 +682,7 @@ def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
     if not (squares >= 0).all():
         raise damaged(path, "a sum of squares is negative")
     total = float(tensors["counts"].sum())
-    # Class by class: the sum of what is in range may be out of it. Without rows there is nothing to divide.
+    # Divide before the sum over classes, which might overflow; the total of empty moments is zero.
     typical = np.sqrt((squares / (total or 1.0)).sum(axis=0))
     size = np.abs(centres).max(axis=0, initial=0.0) * scale
     in_range = (typical == 0) | ((typical >= 1 / FARTHEST) & (typical <= FARTHEST))
@@ -551,6 +693,7 @@ def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
 
 
 def _check_spread(path: Any, tensors: Mapping[str, Floats], *, singular: bool, constant: bool) -> None:
+    """Raise DamagedFileError if a column is constant and the model does not support it."""
     scatters = tensors["scatters"]
     squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
     varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
@@ -559,7 +702,17 @@ def _check_spread(path: Any, tensors: Mapping[str, Floats], *, singular: bool, c
 
 
 def _is_square(scatter: Floats, root: Floats, sunk: float) -> bool:
-    """Whether a scatter (p, p), or its diagonal (p,), is R'R of a root (m, p), but for columns that sank."""
+    """Return whether a scatter matrix is R'R, apart from columns that underflow.
+
+    Parameters
+    ----------
+    scatter : (p, p) or (p,) float
+        Scatter matrix or its diagonal.
+    root : (m, p) float
+        R.
+    sunk : float
+        Norm of columns below which products are not compared.
+    """
     largest = np.abs(root).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)
     lengths = largest * np.sqrt(((root / unit) ** 2).sum(axis=0))
@@ -574,6 +727,7 @@ def _is_square(scatter: Floats, root: Floats, sunk: float) -> bool:
 
 
 def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:
+    """Raise DamagedFileError if a scatter matrix (p, p) is not symmetric positive (semi)definite."""
     sd = np.sqrt(np.diagonal(matrix))
     unit = 1 / np.where(sd > 0, sd, 1.0)
     correlation = matrix * unit * unit[:, None]

@@ -1,9 +1,9 @@
-"""How models are fitted again: by the options of their verb, to other rows or moments, outside folds.
+"""Refits of models: options of a verb for another call, options in files, and moments of folds.
 
-The options are those that a verb was given, with what its rows chose held, and in the form that a file has.
-A refit takes the columns that the verb would take of its rows. The moments of the rows outside each fold
-come from one pass. A choice among values of a tuning parameter has a path of errors, from which the simplest
-of those as good as the best is taken.
+`options_of` returns the keywords that repeat a fit, with parameters that the rows chose fixed or chosen
+again; `as_json` and `read_options` convert options for files. `moment_folds` computes the moments of the
+rows outside each fold in one pass. `error_path` and `largest_as_good` choose a tuning parameter: the simplest
+model among those whose error is as good as the best.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from discrim.specification import Specification
 from discrim.subspace import FEATURES, PLS, SUBSPACES
 
 TO_BE_CHOSEN = ("bic", "auto", "cv", "loo", "1se")
-"""Words that leave an option to the rows."""
+"""Values of options that mean a choice from the rows."""
 
 MOST_DEPTH = 4
-"""Lists and dicts within each other that an option may be made of."""
+"""Largest depth of nested lists and dicts in an option of a file."""
 
 Damaged = Callable[[str], Exception]
 
 
 def verb_of(results: Any) -> str:
-    """Name of the verb that made a fit; a NotSupportedError of what is no classifier of this package."""
+    """Return the name of the verb of a fit; raise NotSupportedError if it is not a fitted classifier."""
     fit = getattr(results, "_fit", None)
     if not isinstance(fit, FittedModel) or type(results) is not fit.spec.results_class:
         raise NotSupportedError(
@@ -62,10 +62,18 @@ def verb_of(results: Any) -> str:
 
 
 def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
-    """Keywords that make the same fit of the same rows, but for the weights.
+    """Return the keywords with which the verb repeats a fit to the same rows, apart from weights.
 
-    What the rows chose is held, such as alpha and gamma, a threshold, or k, and how it was chosen is left
-    out; unless it is to be chosen `anew`.
+    Parameters
+    ----------
+    results : ClassifierResults
+    anew : bool
+        Whether parameters that the rows chose, such as a threshold or k, are chosen again. By default their
+        values are fixed and the options of the choice are omitted.
+
+    Returns
+    -------
+    dict of str to object
     """
     fit = results._fit
     spec = fit.spec
@@ -86,16 +94,16 @@ def _with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
     Parameters
     ----------
     option : object
-        The option as the verb was given it.
+        The option as the user passed it.
     chosen : object
-        What the numbers of the fit say: of an option that takes specifications, a dict of the chosen
-        parameters, empty if nothing was chosen; of another option, its value.
+        The chosen value; for an option that accepts specifications, a dict of the chosen parameters, empty if
+        none was chosen.
     classes : Index of length K
     """
     if isinstance(option, Specification):
         return option.with_chosen(**chosen)
     if isinstance(chosen, dict):
-        # A word or a number in place of a specification has one parameter that can be chosen.
+        # A str or a number instead of a specification has one parameter that can be chosen.
         return next(iter(chosen.values()), option)
     given = list(option.values()) if isinstance(option, dict) else [option]
     if option is None or any(isinstance(each, str) and each in TO_BE_CHOSEN for each in given):
@@ -104,25 +112,25 @@ def _with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
 
 
 def _held(number: Any, classes: pd.Index) -> Any:
-    """What was chosen: one value, or a dict of those of the classes."""
+    """Return a chosen value, or for an array the values by class as a dict."""
     if not isinstance(number, np.ndarray | tuple):
         return number
     return dict(zip(classes, plain_option(number), strict=True))
 
 
 def argument_defaults(model: ModelEntry) -> dict[str, Any]:
-    """The arguments of a verb, with their defaults."""
+    """Return the arguments of a verb with their defaults."""
     parameters = inspect.signature(resolve(f"{model.module}:{model.verb}")).parameters
     return {name: each.default for name, each in parameters.items()}
 
 
 def default_options(model: ModelEntry) -> dict[str, Any]:
-    """The options of a verb, with their defaults."""
+    """Return the options of a verb with their defaults."""
     return {name: value for name, value in argument_defaults(model).items() if name not in NOT_OPTIONS}
 
 
 def as_json(value: Any) -> Any:
-    """An option in the form of a file: dicts as lists of pairs, and as its text what no file holds."""
+    """Convert an option to its form in a file: dicts to lists of pairs, other objects to a description."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int | float) and math.isfinite(value):
@@ -150,10 +158,22 @@ SPECIFICATIONS: dict[str, type[Specification]] = {
 
 
 def read_options(model: str, written: Any, damaged: Damaged) -> dict[str, Any]:
-    """Return the options of a model's verb that a file contains.
+    """Read the options of a verb from a file.
 
-    The verb itself checks their values when it is called again. `damaged` makes the error to raise of a
-    reason: an option is unknown, is missing, or has a form that `save` does not write.
+    Their values are validated when the verb is called again.
+
+    Parameters
+    ----------
+    model : str
+        Name of the model.
+    written : object
+        Entry of the file.
+    damaged : callable
+        Function of a reason that returns the error to raise if an option is unknown, missing or malformed.
+
+    Returns
+    -------
+    dict of str to object
     """
     if not isinstance(written, dict):
         raise damaged("the arguments of its verb are no dict")
@@ -163,7 +183,19 @@ def read_options(model: str, written: Any, damaged: Damaged) -> dict[str, Any]:
 
 
 def _of_json(name: str, value: Any, damaged: Damaged, depth: int = 0) -> Any:
-    """An option, from the form of a file."""
+    """Convert an option from its form in a file.
+
+    Parameters
+    ----------
+    name : str
+        Name of the option for error messages.
+    value : object
+        Its form in the file.
+    damaged : callable
+        Function of a reason that returns the error to raise.
+    depth : int
+        Number of lists and dicts around the value.
+    """
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if depth < MOST_DEPTH and isinstance(value, list):
@@ -180,7 +212,19 @@ def _of_json(name: str, value: Any, damaged: Damaged, depth: int = 0) -> Any:
 
 
 def _specification_of(name: str, kind: Any, parameters: Any, damaged: Damaged) -> Specification:
-    """Return a specification from the form of a file; its class validates the parameters."""
+    """Create a specification from its form in a file; its class validates the parameters.
+
+    Parameters
+    ----------
+    name : str
+        Name of the option for error messages.
+    kind : object
+        Name of the class, a key of `SPECIFICATIONS`.
+    parameters : object
+        Dict of its parameters in the form of a file.
+    damaged : callable
+        Function of a reason that returns the error to raise.
+    """
     known = SPECIFICATIONS.get(kind) if isinstance(kind, str) else None
     if known is None or not isinstance(parameters, dict):
         raise damaged(f"its argument {name!r} is not a specification that this version knows")
@@ -194,14 +238,32 @@ def _specification_of(name: str, kind: Any, parameters: Any, damaged: Damaged) -
 
 
 def _is_item(pair: Any) -> bool:
-    """Whether a list is of a key and a value."""
+    """Return whether a value is a list of a key and a value."""
     return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str | int | float | None)
 
 
 def moment_folds(
     blocks: Blocks, dealt: Codes, folds: int, spread: Spread, *, rooted: bool = True
 ) -> list[ClassMoments]:
-    """Moments of the rows outside each fold, all from one pass; as of `gather_parts`."""
+    """Compute the moments of the rows outside each fold in one pass.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    dealt : (n,) int
+        Fold of each row, -1 for rows that are not used.
+    folds : int
+        Number of folds F.
+    spread : Spread
+        Which second moments are computed.
+    rooted : bool
+        Whether roots of scatter matrices may be computed; see `gather_parts`.
+
+    Returns
+    -------
+    list of ClassMoments
+        One for each fold.
+    """
     n_classes = len(blocks.design.levels)
     both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
     own = blocks.with_codes(both)
@@ -209,8 +271,8 @@ def moment_folds(
     if parts is None:
         shape = {"n_parts": folds, "n_classes": n_classes, "n_columns": len(blocks.terms)}
         parts = gather_parts(own, **shape, spread=spread, rooted=rooted)
-    # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2. What is extreme in
-    # one fold sets the scale of those that it is merged with only.
+    # Cumulative moments of the folds before and after each fold need 2 F merges instead of F^2. Extreme
+    # values in a fold determine the scale of the folds that it is merged with only.
     same = all(a is b for a, b in zip(parts, on_one_scale(parts), strict=True))
     join: Callable[[ClassMoments, ClassMoments], ClassMoments] = ClassMoments.merge if same else merged
     before = list(accumulate(parts[:-1], join))
@@ -221,7 +283,23 @@ def moment_folds(
 def _parts_of_stored(
     blocks: Blocks, folds: int, n_classes: int, spread: Spread, *, rooted: bool
 ) -> list[ClassMoments] | None:
-    """Moments of each fold of sparse rows; None where they are not sparse, or ask for more."""
+    """Compute the moments of each fold of sparse rows.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows with codes fold * K + class.
+    folds, n_classes : int
+    spread : Spread
+        Which second moments are computed.
+    rooted : bool
+        Whether roots of scatter matrices may be computed.
+
+    Returns
+    -------
+    list of ClassMoments or None
+        None if the rows are dense, or if the moments require dense rows.
+    """
     stored = used_sparse_rows(blocks) if spread in ("diagonal", "pooled") else None
     if stored is None:
         return None
@@ -241,34 +319,49 @@ def _parts_of_stored(
 def error_path(
     name: str, tried: Any, wrong: NDArray[Any], rows: NDArray[Any], prior: NDArray[Any], *, sampled: bool
 ) -> pd.DataFrame:
-    """What was tried, under its name, with error and se; the other parameters are those of `rates_along`."""
+    """Return the errors of candidate values of a tuning parameter.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, which is the first column.
+    tried : (T,) array
+        Candidate values.
+    wrong, rows, prior, sampled
+        Counts of errors and rows, and the prior; see `rates_along`.
+
+    Returns
+    -------
+    DataFrame of T rows
+        Columns `name`, `error` and `se`.
+    """
     path = pd.DataFrame({name: tried})
     path["error"], path["se"] = rates_along(wrong, rows, prior, sampled=sampled)
     return path
 
 
 def largest_as_good(path: pd.DataFrame) -> Any:
-    """The largest of what was tried, and so the simplest model, of those as good as the best."""
+    """Return the largest candidate, and thus the simplest model, with an error as good as the smallest."""
     return path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy())].max().item()
 
 
 def held_path(fit: FittedModel[Any], why: str, way_out: str, chosen: str = "") -> pd.DataFrame:
-    """Return the errors of a choice that a fit keeps.
+    """Return the errors of a choice that a fit stores.
 
     Parameters
     ----------
     fit : FittedModel
     why : str
-        Why there may be none, for the error.
+        Why the errors may be missing, for the error message.
     way_out : str
-        What to fit instead, for the error.
+        Hint of the error.
     chosen : str, optional
-        Name of what was chosen, which is a column of the table. Errors of another choice are not returned.
+        Name of the chosen parameter, which has to be a column of the table.
 
     Raises
     ------
     NotSupportedError
-        The fit keeps no such errors.
+        The fit does not store these errors.
     """
     if fit.path is None or (chosen and chosen not in fit.path):
         raise NotSupportedError(f"There is no path, {why}.", hint=sentence(way_out))

@@ -1,4 +1,4 @@
-"""Predictions and error rates of a fit on rows of known class: new rows, or the rows of the fit.
+"""Predictions and error rates of a fit on labelled rows: new rows, or the rows of the fit.
 
 Rows are read chunk by chunk and scored by the rule of the fit, or by rules that are fitted without them
 (`validation.py`). Error rates, confusion matrices and assessments are computed from the scores;
@@ -55,7 +55,17 @@ NONE_JUDGED = "There is no row with a class and a prediction."
 
 
 class LabelledRows(NamedTuple):
-    """Rows: classes (n,), -1 where missing, what a fit says of them, (n,) or (n, K), and weights (n,)."""
+    """Rows with their classes and predictions.
+
+    Attributes
+    ----------
+    actual : (n,) int
+        Class, -1 if missing.
+    answer : (n,) int or (n, K) float
+        Predicted class or scores.
+    weights : (n,) float or None
+    table_index : Index of length n
+    """
 
     actual: Codes
     answer: NDArray[Any]
@@ -66,9 +76,18 @@ class LabelledRows(NamedTuple):
 def labelled_rows(
     fit: FittedModel[Any], data: Any, gaps: Gaps, weights: Any, answer: Callable[[Blocks], NDArray[Any]]
 ) -> LabelledRows:
-    """Classes of the rows of a table, and what the fit says of them; a source is read part by part, once.
+    """Read the classes of rows and predict them, chunk by chunk if they are a source of tables.
 
-    The answer is that to blocks: codes (m,) or scores (m, K). Weights of a source are the name of a column.
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or source of tables
+    gaps : Gaps
+        Options for missing values and unseen levels.
+    weights : column name, (n,) array or None
+        Frequency weights; for a source the name of a column.
+    answer : callable
+        Function of blocks of m rows that returns classes (m,) or scores (m, K).
     """
     source = rows_given(data)
     source.refuse_vector(weights)
@@ -97,13 +116,13 @@ def labelled_rows(
 
 
 def refuse_none(judged: NDArray[np.bool_]) -> None:
-    """Raise a DataError where no row (n,) is judged."""
+    """Raise DataError if a mask of evaluated rows (n,) is empty."""
     if not judged.any():
         raise DataError(NONE_JUDGED, hint="Give rows with the response and with all columns of the formula.")
 
 
 def refuse_no_share(codes: Codes, shares: Floats | None, classes: pd.Index) -> None:
-    """Raise a DataError where no class of the rows, by codes (m,), has a share of the prior."""
+    """Raise DataError if all classes of the rows, with codes (m,), have a prior (K,) of zero."""
     there = np.unique(codes)
     if shares is not None and not (shares[there] > 0).any():
         raise DataError(
@@ -114,7 +133,16 @@ def refuse_no_share(codes: Codes, shares: Floats | None, classes: pd.Index) -> N
 
 
 def warn_left_out(actual: Codes, answered: NDArray[np.bool_], index: pd.Index) -> None:
-    """Warn of rows (n,) that no figure counts: without a class, or without a prediction."""
+    """Warn of rows that are not counted, because their class or prediction is missing.
+
+    Parameters
+    ----------
+    actual : (n,) int
+        Class, -1 if missing.
+    answered : (n,) bool
+        Whether the row has a prediction.
+    index : Index of length n
+    """
     said = []
     for uncounted, what in ((actual < 0, "no class"), ((actual >= 0) & ~answered, "no prediction")):
         if uncounted.any():
@@ -135,10 +163,10 @@ ErrorMethod = Literal[
 ]
 
 MANY_CLASSES = 256
-"""Classes beyond which errors are counted without a table of classes by classes."""
+"""Number of classes above which errors are counted without a confusion matrix."""
 
 BYTES = 4
-"""Of what is kept of each row for each bootstrap sample: the times it is drawn, and its label."""
+"""Bytes of each number that is stored by row and bootstrap sample."""
 
 FEW_REFITS = 50
 """Rows up to which each is left out by a refit if there is no closed form."""
@@ -147,16 +175,16 @@ MAX_SLOWDOWN = 100
 """Largest ratio of the time to leave out a row to the time to score it at which leaving out is fast."""
 
 NEW_ROWS = "new rows"
-"""What the error rate of the rows of `data=` is called."""
+"""Name of the error rate of the rows of `data=`."""
 
 WEIGHTED = ("apparent", "loo", "cv", "632+")
-"""Methods whose rates within classes may be weighted by another prior than the fit's."""
+"""Methods whose rates within classes may be weighted by a prior other than the prior of the fit."""
 
 LONG = 2.0**34
-"""Rows by classes by columns beyond which a summary does not judge the rows."""
+"""Rows times classes times columns above which a summary omits error rates."""
 
 FEW_COLUMNS = 48
-"""Columns up to which it is the scores of rows that take the time, not the products that they are made of."""
+"""Number of columns below which the time to score a row does not depend on the number of columns."""
 
 COUNTING: tuple[Counting, ...] = get_args(Counting)
 
@@ -170,7 +198,7 @@ class JudgingPlan:
     prior : (K,) float or None
         Weights of the classes in the error rate; by default the prior of the fit.
     nested : bool
-        Whether folds choose again what the rows of the fit chose, such as a shrinkage.
+        Whether folds repeat choices of parameters by the rows, such as a shrinkage.
     """
 
     costs: Floats | None = None
@@ -186,7 +214,7 @@ class JudgingPlan:
 
 
 def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
-    """Table and method of `confusion` and its like, whose first argument may be the name of a method."""
+    """Return table and method of `confusion` and `assess`, whose first argument may be a method."""
     check_word("method", method, Counting, optional=True)
     if not isinstance(data, str):
         return data, method
@@ -201,7 +229,15 @@ def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
 
 
 def confusion(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> pd.DataFrame:
-    """Actual by predicted classes of new rows, or of the fit's; see `ClassifierResults.confusion`."""
+    """Return the confusion matrix, actual by predicted classes; see `ClassifierResults.confusion`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+    method : {"apparent", "loo", "cv"}
+    plan : JudgingPlan
+    """
     actual, predicted, weights = judged_codes(fit, data, method, plan)
     return confusion_table(actual, predicted, fit.classes, weights)
 
@@ -254,8 +290,8 @@ class PassPredictions:
     """Predicted classes and leave-one-out scores of the rows of a fit, from a pass of another computation.
 
     `wrap` the blocks that the other computation reads; then `store` the results in the cache of the fit,
-    where `counted_rates` finds them. There are no leave-one-out scores of fits without a closed form or of
-    many rows.
+    from which `counted_rates` reads them. Leave-one-out scores are omitted for fits without a closed form or
+    with many rows.
 
     Parameters
     ----------
@@ -267,7 +303,7 @@ class PassPredictions:
         self._rule, self._numerics = fit.rule_of(self._blocks), np.geterr()
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
         self._left_out: LeftOutTable | None = None
-        # The scores of more rows are not stored: `left_out_codes` computes the labels alone.
+        # The scores of more rows are not stored: `left_out_codes` computes only the labels.
         few = self._blocks.table.nrows * len(fit.classes) <= validation.HELD
         with suppress(NotSupportedError):
             if few:
@@ -312,7 +348,15 @@ class _BlocksWithCallback(Iterable[Block]):
 
 
 def judged_scores(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
-    """Actual class, scores (n, K) and weight of each row of a table, and its index."""
+    """Score rows by a method and return them with scores (n, K) as an array; see `kept_scores`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+    method : {"apparent", "loo", "cv"}
+    plan : JudgingPlan
+    """
     actual, scores, weights, index = kept_scores(fit, data, method, plan)
     return LabelledRows(actual, scores.value(), weights, index)
 
@@ -320,7 +364,24 @@ def judged_scores(fit: FittedModel[Any], data: Any, method: Counting, plan: Judg
 def kept_scores(
     fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan
 ) -> tuple[Codes, StoredValue[Floats], Floats | None, pd.Index]:
-    """The same, with the scores kept where rows of the fit lie."""
+    """Score new rows, or the rows of the fit, which stay on the workers that have the rows.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+        New rows with their response; None for the rows of the fit.
+    method : {"apparent", "loo", "cv"}
+    plan : JudgingPlan
+
+    Returns
+    -------
+    actual : (n,) int
+        Class, -1 if missing.
+    scores : StoredValue of (n, K) float
+    weights : (n,) float or None
+    table_index : Index of length n
+    """
     check_word("method", method, Counting)
     if data is not None:
         if method != "apparent":
@@ -345,9 +406,9 @@ def kept_scores(
 
 
 def _cross_validated_scores(fit: FittedModel[Any], plan: JudgingPlan) -> StoredValue[Floats]:
-    """Scores (n, K) of the rows under the rules fitted without their fold.
+    """Return the scores (n, K) of the rows under the rules fitted without their fold.
 
-    The fit caches the scores of folds with a seed, because several pictures show the same ones.
+    The fit caches them if a seed is set, because several plots show the same scores.
     """
     key = f"scores of {plan.folds} folds, seed {plan.seed}, refit_prior {plan.refit_prior}, {plan.nested}"
     cached = fit.cache.get(key)
@@ -366,7 +427,7 @@ def _cross_validated_scores(fit: FittedModel[Any], plan: JudgingPlan) -> StoredV
 
 
 def _scores(rule: Rule, blocks: Blocks) -> Floats:
-    """Scores (m, K) of the rows of a part."""
+    """Return the scores (m, K) of a chunk of rows under a rule."""
     out = np.empty((blocks.table.nrows, len(blocks.design.levels)), order="F")
     for place, scores in scored(blocks, rule, out.shape[1]):
         out[place] = scores
@@ -374,7 +435,7 @@ def _scores(rule: Rule, blocks: Blocks) -> Floats:
 
 
 class _Scoring:
-    """Scores (m, K) of the rows of blocks that come one after another, as many as memory holds."""
+    """Function that returns the scores (m, K) of successive blocks of rows, limited by the memory."""
 
     def __init__(self, fit: FittedModel[Any]) -> None:
         self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
@@ -387,14 +448,25 @@ class _Scoring:
 
 
 def row_weights(blocks: Blocks) -> Floats | None:
-    """Weights (n,) of the table's rows, zero where one is missing."""
+    """Return the weights (n,) of the rows of the table, zero if missing; None without weights."""
     return None if blocks.weights is None else np.nan_to_num(blocks.weights)
 
 
 def error_rates(
     fit: FittedModel[Any], methods: Sequence[ErrorMethod], data: Any, plan: JudgingPlan, *, by_class: bool
 ) -> pd.DataFrame:
-    """One row a method; see `ClassifierResults.error_rates`."""
+    """Return a table of error rates with one row for each method; see `ClassifierResults.error_rates`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    methods : sequence of str
+    data : table or None
+        New rows, whose error is an additional row.
+    plan : JudgingPlan
+    by_class : bool
+        Whether to add the error within each class.
+    """
     known: dict[str, Callable[[], Rates]] = {
         "632+": lambda: _bootstrapped(fit, plan),
         "posterior": lambda: _posterior_based(fit, plan, stratified=False),
@@ -447,14 +519,14 @@ def error_rates(
 
 
 def takes_long(fit: FittedModel[Any]) -> bool:
-    """Whether to judge all rows of a fit is no matter of seconds."""
+    """Return whether the evaluation of all rows of a fit is too slow for a summary."""
     classes = len(fit.classes)
     columns = max(len(fit.terms), FEW_COLUMNS)
     return fit.has_rows and float(fit.design_rows.table.nrows) * classes * columns > LONG
 
 
 def leave_one_out_is_fast(fit: FittedModel[Any]) -> bool:
-    """Whether the rows are left out one by one in closed form, or are few enough for a refit each."""
+    """Return whether leave-one-out has a closed form or the rows are few enough for refits."""
     if (
         any(key in fit.cache for key in validation.LEFT_OUT_KEPT_AS.values())
         or fit.counts.sum() <= FEW_REFITS
@@ -469,16 +541,16 @@ def leave_one_out_is_fast(fit: FittedModel[Any]) -> bool:
 
 
 def has_chosen_columns(fit: FittedModel[Any]) -> bool:
-    """Return whether the rows chose the columns of a fit; errors that hold this choice are far too small."""
+    """Return whether the rows chose the columns; errors with this choice fixed are far too small."""
     return fit.selection is not None and fit.selection.kind == "columns"
 
 
 def methods_to_judge(fit: FittedModel[Any]) -> tuple[Counting, ...]:
-    """Methods by which a fit is judged on its own rows, the preferred one first.
+    """Return the methods to evaluate a fit on its own rows, the preferred one first.
 
-    The rows are left out one by one if that is fast, else by folds. If the rows chose the columns, only folds
-    choose them again. The later methods are for fits that the earlier ones do not support, for example
-    because a class has all of its rows in one fold.
+    Leave-one-out is preferred if it is fast, else folds. If the rows chose the columns, only folds repeat
+    this choice. The later methods are for fits that the earlier ones do not support, for example because a
+    class has all of its rows in one fold.
     """
     if leave_one_out_is_fast(fit) and not has_chosen_columns(fit):
         return "loo", "cv", "apparent"
@@ -486,17 +558,18 @@ def methods_to_judge(fit: FittedModel[Any]) -> tuple[Counting, ...]:
 
 
 def choice_of(fit: FittedModel[Any], method: str, *, nested: bool = True) -> str:
-    """Whether what the rows chose of a fit is "held" by a method, or made "anew"; empty without a choice."""
+    """Return "anew" if a method repeats the choices of a fit, "held" if it fixes them, else ""."""
     if not fit.choice or method == NEW_ROWS:
         return ""
     if method == "cv" and not nested:
         return "held"
-    # Without single rows fits hold it, but for those whose refits are all choices of columns.
+    # Leave-one-out fixes the choice, unless every refit chooses columns.
     every = fit.selection is None and fit.refits.chooses_columns
     return "anew" if method in ("cv", "632+") or (method == "loo" and every) else "held"
 
 
 def _refuse_own_weights(data: Any, plan: JudgingPlan) -> None:
+    """Raise DataError if weights are passed without new rows."""
     if data is None and plan.weights is not None:
         raise DataError(
             "weights= belong to data=, and the rows of the fit have their own.", hint="Leave weights= out."
@@ -504,7 +577,7 @@ def _refuse_own_weights(data: Any, plan: JudgingPlan) -> None:
 
 
 def _without_interval(rates: Sequence[tuple[str, Rates]]) -> list[str]:
-    """Why estimates have no interval, as sentences."""
+    """Return sentences on why estimates lack an interval."""
     reasons = []
     if any(method.startswith("posterior") for method, _ in rates):
         reasons.append(
@@ -520,9 +593,9 @@ def _without_interval(rates: Sequence[tuple[str, Rates]]) -> list[str]:
 
 
 def table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
-    """Table and methods of `error_rates`, whose first argument may be the methods.
+    """Return table and methods of `error_rates`, whose first argument may be the methods.
 
-    Without methods, those are counted that suit: apparent and leave-one-out, or none but the table's.
+    The default methods are "apparent" and "loo", or an empty list with a table.
     """
     if methods is None and _are_methods(data):
         data, methods = None, data
@@ -532,7 +605,7 @@ def table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
 
 
 def _are_methods(given: Any) -> bool:
-    """Whether an argument is a name of a method or a list of names, and no table or files of one."""
+    """Return whether an argument is the name of a method or a list of names, and not a file name."""
     if not isinstance(given, str | list | tuple | set | frozenset):
         return False
     names = [given] if isinstance(given, str) else list(given)
@@ -540,7 +613,7 @@ def _are_methods(given: Any) -> bool:
 
 
 def _of_new_rows(fit: FittedModel[Any], data: Any, plan: JudgingPlan) -> Rates:
-    """Errors of the rows of a table; those that cannot be judged are counted in a warning."""
+    """Return the error rate of new rows; a warning counts rows that cannot be evaluated."""
     decision = Decision(plan.costs)
     rows = labelled_rows(
         fit, data, plan.gaps, plan.weights, lambda blocks: fit.predicted_codes(blocks, None, decision)
@@ -561,7 +634,16 @@ def counted_rates(fit: FittedModel[Any], method: Counting, plan: JudgingPlan) ->
 def _rates(
     fit: FittedModel[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: JudgingPlan
 ) -> Rates:
-    """Return the error rate of predicted classes, weighted by the prior; arguments as of `judged_codes`."""
+    """Return the error rate of predicted classes, weighted by the prior.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    actual, predicted : (n,) int
+        Classes, -1 if missing.
+    weights : (n,) float or None
+    plan : JudgingPlan
+    """
     sampled = plan.prior is None and fit.estimates.estimated_prior
     shares = fit.prior_values() if plan.prior is None else plan.prior
     if plan.costs is None and len(fit.classes) > MANY_CLASSES:
@@ -571,6 +653,7 @@ def _rates(
 
 
 def _posterior_based(fit: FittedModel[Any], plan: JudgingPlan, *, stratified: bool) -> Rates:
+    """Return the error rate that is estimated from the posteriors of the rows."""
     if plan.costs is not None:
         raise NotSupportedError("The posterior-based error rates count errors.", hint="Leave out costs=.")
     fit.need_posteriors('method="posterior"')
@@ -582,7 +665,7 @@ def _posterior_based(fit: FittedModel[Any], plan: JudgingPlan, *, stratified: bo
 
 
 def _of_normal_model(fit: FittedModel[Any], method: str, plan: JudgingPlan) -> Rates:
-    """D, DS, O or OS of a linear discriminant analysis."""
+    """Return the error rate D, DS, O or OS of a linear discriminant analysis."""
     estimates = fit.estimates
     if not (isinstance(estimates, LDAFit) and estimates.has_distances and estimates.reduced() is None):
         raise NotSupportedError(
@@ -594,7 +677,7 @@ def _of_normal_model(fit: FittedModel[Any], method: str, plan: JudgingPlan) -> R
     moments = estimates.moments
     nu = estimates.residual_df
     whitened = estimates.unbiased().whiten(moments.means.T).T
-    # A covariance with divisor N makes the rule's log odds N/(N - K) times those of the unbiased one.
+    # With divisor N, log odds are N/(N - K) times the log odds of the unbiased covariance.
     stretch = estimates.divisor / nu
     rule = fit.log_prior(), plan.costs, plan.level
     if moments.n_classes == 2:
@@ -612,7 +695,7 @@ def _of_normal_model(fit: FittedModel[Any], method: str, plan: JudgingPlan) -> R
 
 
 def _bootstrapped(fit: FittedModel[Any], plan: JudgingPlan) -> Rates:
-    """The .632+ estimate; samples are drawn within classes, as the prior is held."""
+    """Return the .632+ bootstrap estimate; samples are stratified by class."""
     whole = fit
     fit = fit.choosing_anew()
     blocks = fit.rows('method="632+"')
@@ -667,7 +750,7 @@ def _bootstrapped(fit: FittedModel[Any], plan: JudgingPlan) -> Rates:
 def _sampled(
     fit: FittedModel[Any], samples: BootstrapSamples
 ) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
-    """The next sample (n,), and positions and scores of the rows that it lacks, by the rule of the sample."""
+    """Return the next sample (n,), and positions and scores (m, K) of the rows that are not in it."""
     blocks = fit.design_rows
     codes = samples.codes
     if fit.refits.by_calls:
@@ -683,13 +766,27 @@ def _sampled(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AssessedRows:
-    """The rows (m,) that are judged: actual and predicted classes, values (m, K), weights.
+    """Evaluated rows (m,) with their predictions, for an `Assessment`.
 
-    Values are log odds of each class against the rest; of models without posteriors those that they decide
-    by. The shares (K,) are a prior that figures are weighted by; None takes the classes as the rows have
-    them. Rows that are left out are counted: unlabelled ones, and those with a class but without a
-    prediction. The way says in words how rows were judged, and the method is "apparent", "loo", "cv" or
-    "new".
+    Attributes
+    ----------
+    codes, predicted : (m,) int
+        Actual and predicted classes.
+    values : (m, K) float
+        Log odds of each class against the rest; for models without posteriors the values of the rule.
+    weights : (m,) float
+    weighted : bool
+        Whether the user passed weights.
+    shares : (K,) float or None
+        Prior by which figures are weighted; None for the class proportions of the rows.
+    unlabelled, unpredicted : int
+        Rows that were left out without a class, or with a class and without a prediction.
+    way : str
+        Description of how rows were predicted.
+    method : {"apparent", "loo", "cv", "new"}
+    folds : int
+    posteriors : bool
+        Whether the model has posteriors.
     """
 
     codes: Codes
@@ -707,7 +804,7 @@ class AssessedRows:
 
     @property
     def counts(self) -> Floats:
-        """Actual by predicted (K, K)."""
+        """Confusion matrix, actual by predicted classes (K, K)."""
         k = self.values.shape[1]
         return counts_of(self.codes, self.predicted, k, self.weights).astype(np.float64)
 
@@ -715,10 +812,15 @@ class AssessedRows:
 def assessed(
     fit: FittedModel[Any], data: Any, method: Counting | None, plan: JudgingPlan
 ) -> StoredValue[AssessedRows]:
-    """The rows of a table, or of the fit, as it scores them; see `ClassifierResults.assess`.
+    """Predict the rows of a table, or of the fit, for an assessment; see `ClassifierResults.assess`.
 
-    Without a method the rows of the fit are left out one by one, or by folds where that would take too many
-    fits: the rule itself has seen them.
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+    method : {"apparent", "loo", "cv"} or None
+        By default leave-one-out, or folds if it would require too many fits.
+    plan : JudgingPlan
     """
     check_level(plan.level)
     _refuse_own_weights(data, plan)
@@ -755,14 +857,14 @@ def _with_scores(
     *,
     posteriors: bool,
 ) -> AssessedRows:
-    """The rows that are judged, of all rows' classes (n,), weights (n,) and scores (n, K)."""
+    """Select and predict the evaluated rows; see `AssessedRows`."""
     actual = codes.astype(np.intp)
     predicted = best_class(scores)
     counts = np.ones(len(actual)) if weights is None else weights
     known = (actual >= 0) & (predicted >= 0) & (counts > 0)
     refuse_none(known)
     refuse_no_share(actual[known], shares, classes)
-    # Values of planes are no logs of shares; of two classes their difference is what the rule decides by.
+    # Only log posteriors, or the difference of two values, can be converted to log odds.
     logs = posteriors or len(classes) == 2
     return AssessedRows(
         actual[known],
@@ -779,6 +881,7 @@ def _with_scores(
 
 
 def _way(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
+    """Describe how rows are predicted."""
     if data is not None:
         return "new rows"
     if method == "apparent":

@@ -1,6 +1,7 @@
-"""The folds of a table, which all models of it share, and cross-validation of shuffled labels.
+"""Folds that several models of a table share, and a permutation test of the cross-validated hit rate.
 
-The folds are dealt by number, by group, or given. Shuffled labels say how right a rule is by chance, where
+`shared_folds` assigns rows to folds at random or by group, or reads folds of the user. `permuted_hit_rates`
+estimates the distribution of the hit rate by chance from permuted labels, within blocks or whole groups if
 rows depend on one another.
 """
 
@@ -31,18 +32,37 @@ from discrim.models.evaluation.assessment import row_weights
 from discrim.models.evaluation.validation import fold_scores
 
 MOST_REPEATS = 10**15
-"""More are no number of repeats that any memory holds."""
+"""Upper bound of repeats in the estimate of memory."""
 
 
 def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: int) -> tuple[Codes, list[Any]]:
-    """Fold (R, n) of each row of a table that has a class, -1 of the others, and the labels of the folds."""
+    """Assign the labelled rows of a table to folds.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    folds : int, column name or (n,) array
+        Number of folds F, or the fold of each row.
+    repeats : int
+        Number of random partitions R.
+    groups : column name, (n,) array or None
+        Groups whose rows stay in one fold.
+    seed : int
+
+    Returns
+    -------
+    fold_ids : (R, n) int
+        Fold of each row, -1 for rows without a class.
+    labels : list of length F
+        Names of the folds.
+    """
     check_whole("repeats", repeats, 1)
     refuse_beyond_memory(
         float(min(repeats, MOST_REPEATS)) * blocks.table.nrows * (1 + len(blocks.design.levels)),
         f"So many repeats of {blocks.table.nrows:,} rows, {told(repeats)},",
         "Ask for fewer repeats",
     )
-    # A generator would deal other folds to the next model.
+    # A generator would create different folds for the next model.
     if not is_whole(seed) or seed < 0:
         raise DataError(f"seed={seed!r} is not valid.", hint="Give a whole number from 0 on, or None.")
     rng = np.random.default_rng(seed)
@@ -72,7 +92,15 @@ def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: in
 
 
 def _values(vector: Any, table: Table, what: str) -> pd.Series:
-    """A column, or a vector of the table's length, as a Series."""
+    """Return a column or a vector as a Series; raise DataError if the length differs from the table.
+
+    Parameters
+    ----------
+    vector : str, Series or sequence
+    table : Table
+    what : str
+        Name of the option for error messages.
+    """
     if isinstance(vector, str):
         return table.column(vector)
     if isinstance(vector, pd.Series) and not vector.index.equals(table.index):
@@ -80,7 +108,7 @@ def _values(vector: Any, table: Table, what: str) -> pd.Series:
             f"The index of {what}= differs from the table's.", hint="Align them, or pass an array."
         )
     if not hasattr(vector, "__len__"):
-        # What can be read but once is gone for the next model.
+        # An iterator would be exhausted for the next model.
         raise TypeError(f"{what}= has no length")
     values = vector if isinstance(vector, pd.Series) else pd.Series(list(vector))
     if len(values) != table.nrows:
@@ -92,7 +120,23 @@ def _values(vector: Any, table: Table, what: str) -> pd.Series:
 
 
 def numbered(vector: Any, table: Table, what: str, known: NDArray[np.bool_] | None = None) -> Codes:
-    """Numbers (n,) of labels as they first appear, -1 where one is missing, which known rows may not be."""
+    """Number the labels of a vector in the order of their first appearance.
+
+    Parameters
+    ----------
+    vector : str, Series or sequence
+        Column name, or a label for each row.
+    table : Table
+    what : str
+        Name of the option for error messages.
+    known : (n,) bool, optional
+        Rows whose label must not be missing.
+
+    Returns
+    -------
+    (n,) int
+        -1 for missing labels.
+    """
     try:
         values = _values(vector, table, what)
         codes = np.asarray(pd.factorize(values)[0], dtype=np.intp)
@@ -109,24 +153,38 @@ def numbered(vector: Any, table: Table, what: str, known: NDArray[np.bool_] | No
 
 
 def _fold_labels(vector: Any, table: Table, codes: Codes) -> list[Any]:
-    """Labels of the codes of given folds."""
+    """Return the labels of folds of the user, in the order of their codes (n,)."""
     values = _values(vector, table, "folds")
     return [values.iloc[int(np.argmax(codes == f))] for f in range(int(codes.max()) + 1)]
 
 
 REDRAWN = 10
-"""Shuffles without a rule, for one that is wanted, beyond which the search for others is given up."""
+"""Largest number of failed permutations per requested permutation, above which an error is raised."""
 
 MOST = 10**9
-"""More are no number of permutations that anyone waits for."""
+"""Largest number of permutations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permuting:
-    """What of a cross-validation is done again with shuffled labels.
+    """Design of a permutation test of cross-validation.
 
-    Folds (n,) are those that were given; None says that they are dealt anew. The labels are those of the
-    folds.
+    Attributes
+    ----------
+    folds : (n,) int or None
+        Folds of the user; None for new random folds in each permutation.
+    labels : list
+        Names of the folds.
+    repeats : int
+        Number of random partitions.
+    groups, within : column name, vector or None
+        Groups that exchange labels as a whole, and blocks within which labels are permuted.
+    permutations : int
+    seed : int
+    nested : bool
+        Whether choices of the fit are repeated in each fold.
+    refit_prior : bool or None
+        Whether class proportions are estimated without each fold.
     """
 
     folds: Codes | None
@@ -151,18 +209,17 @@ class Permutations:
     estimate : float
         Hit rate of the true labels.
     pvalue : float
-        (1 + b) / (1 + P), where b of the rates are as large or larger.
+        (1 + b) / (1 + P), with b the number of rates that are as large or larger.
     least : float
-        A bound that p is not expected to fall below: 1 / (1 + P), or one over the number of labellings where
-        these are so few that the true one is often drawn. It is not reached where classes of one size can
-        exchange their names: m of them do so in m! ways, which all have one hit rate, and p is m! times the
-        bound or more.
+        Approximate lower bound of p: 1 / (1 + P), or one over the number of labellings if these are so few
+        that the true one is often drawn. If m classes of equal size can exchange their names, m! labellings
+        have the same hit rate, and p is at least m! times the bound.
     labellings : float
-        Number of different labellings that the shuffle can give.
+        Number of different labellings that a permutation can produce.
     shuffled : str
-        What exchanged labels, in words.
+        Description of the units that exchanged labels.
     redrawn : int
-        Number of shuffles that were drawn again, because some fold left no rule.
+        Number of shuffles that were drawn again, because the model could not be fitted without some fold.
     seed : int
         Seed of the shuffles.
     """
@@ -179,7 +236,7 @@ class Permutations:
     @property
     @displayed(every="share")
     def table(self) -> pd.DataFrame:
-        """One row: the hit rate, mean and quantile of the shuffled ones, p, the smallest p, permutations."""
+        """One row: hit rate, its mean and 95% quantile by chance, p, smallest p, number of permutations."""
         row = {
             "estimate": self.estimate,
             "by_chance": float(self.rates.mean()),
@@ -191,7 +248,7 @@ class Permutations:
         return pd.DataFrame([row], index=["hit rate"])
 
     def notes(self) -> list[str]:
-        """What was shuffled, and what the p-value assumes, as sentences."""
+        """Return sentences on the permuted units and the assumptions of the p-value."""
         few = self.least > 1 / (1 + len(self.rates))
         sentences = [f"Labels are shuffled among {self.shuffled}; folds are dealt and rules fitted anew."]
         if few:
@@ -212,7 +269,7 @@ class Permutations:
 
 
 def check_permutations(permutations: Any, within: Any) -> None:
-    """Raise a DataError for a number of permutations that is none, or blocks without any."""
+    """Raise DataError if the number of permutations is not valid, or `within` is passed without any."""
     check_whole("permutations", permutations, 0, MOST, also=", such as 999")
     if within is not None and not permutations:
         raise DataError(
@@ -223,13 +280,25 @@ def check_permutations(permutations: Any, within: Any) -> None:
 
 
 def permuted_hit_rates(fit: FittedModel[Any], seen: float, design: Permuting) -> Permutations:
-    """Hit rates of shuffled labels beside the one seen."""
+    """Compute hit rates of permuted labels and the p-value of the observed one.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    seen : float
+        Hit rate of the true labels.
+    design : Permuting
+
+    Returns
+    -------
+    Permutations
+    """
     blocks = fit.rows("permutations=")
     used = used_codes(blocks)
     shuffle, words = _shuffle(fit, used, design)
     logs = shuffle.log_labellings()
     members = None if design.groups is None else numbered(design.groups, blocks.table, "groups")
-    # A stream of its own: the folds of the labels seen do not depend on it.
+    # A separate random stream, on which the folds of the true labels do not depend.
     rng = np.random.default_rng([design.seed, 1])
     rates = np.empty(design.permutations)
     redrawn = 0
@@ -252,7 +321,7 @@ def permuted_hit_rates(fit: FittedModel[Any], seen: float, design: Permuting) ->
                             ),
                         ) from None
             progress(1)
-    # Whole, as far as a logarithm tells.
+    # The number of labellings is an integer, within the precision of its logarithm.
     labellings = float(np.exp(min(logs, 700.0)))
     labellings = round(labellings) if labellings < MOST else labellings
     least = max(1 / (1 + design.permutations), 1 / labellings)
@@ -262,7 +331,15 @@ def permuted_hit_rates(fit: FittedModel[Any], seen: float, design: Permuting) ->
 
 
 def _shuffle(fit: FittedModel[Any], used: Codes, design: Permuting) -> tuple[resampling.Shuffle, str]:
-    """What exchanges labels, by the design that groups= and within= describe, and its name."""
+    """Return the permutation scheme that `groups` and `within` describe, and its description.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    used : (n,) int
+        Class of each row, -1 for rows that are not used.
+    design : Permuting
+    """
     table = fit.design_rows.table
     known = used >= 0
     codes = used[known]
@@ -308,13 +385,22 @@ def _shuffle(fit: FittedModel[Any], used: Codes, design: Permuting) -> tuple[res
 
 
 def called(vector: Any) -> str:
-    """A name for a message."""
+    """Return the quoted name of a vector for a message."""
     name = vector if isinstance(vector, str) else getattr(vector, "name", None)
     return repr(name) if isinstance(name, str) else "the vector given"
 
 
 def _refuse_nested_folds(design: Permuting, codes: Codes, known: NDArray[np.bool_]) -> None:
-    """Raise where folds that were given are groups of one class, whose rows are shuffled one by one."""
+    """Raise DataError if each fold of the user has rows of one class, because single rows are permuted.
+
+    Parameters
+    ----------
+    design : Permuting
+    codes : (m,) int
+        Classes of the used rows.
+    known : (n,) bool
+        Which rows are used.
+    """
     if design.folds is None:
         return
     folds = design.folds[known]
@@ -332,7 +418,18 @@ def _refuse_nested_folds(design: Permuting, codes: Codes, known: NDArray[np.bool
 def _hit_rate(
     fit: FittedModel[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
 ) -> float:
-    """Hit rate of labels (n,), -1 where the fit does not use the row, on folds dealt by them."""
+    """Cross-validate permuted labels, on new folds, and return the hit rate.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    codes : (n,) int
+        Permuted classes, -1 for rows that are not used.
+    members : (n,) int or None
+        Groups whose rows stay in one fold.
+    design : Permuting
+    rng : numpy.random.Generator
+    """
     blocks = fit.design_rows.with_codes(codes)
     used = codes >= 0
     refitted = replace(fit, design_rows=blocks, path=None, cache={})
@@ -342,7 +439,7 @@ def _hit_rate(
     dealt = _folds(fit, codes, members, design, rng)
     required = fit.refits.required_moments(fit)
     if len(design.labels) == int(used.sum()) and required is not None:
-        # Rows left out one by one are so in closed form, by the numbers of these labels.
+        # Leave-one-out has a closed form, which requires the estimates for these labels.
         numbers = fit.estimates.refit(class_moments(blocks, required))
         if numbers is not None:
             refitted = replace(refitted, estimates=replace(numbers, prior=refitted.prior))
@@ -361,7 +458,18 @@ def _hit_rate(
 def _folds(
     fit: FittedModel[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
 ) -> Codes:
-    """Folds (R, n) of shuffled labels, -1 for rows that are not used."""
+    """Return folds (R, n) for permuted labels, -1 for rows that are not used.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    codes : (n,) int
+        Permuted classes, -1 for rows that are not used.
+    members : (n,) int or None
+        Groups whose rows stay in one fold.
+    design : Permuting
+    rng : numpy.random.Generator
+    """
     if design.folds is not None:
         return design.folds[None]
     classes = np.where(codes >= 0, codes, strata(fit.design_rows))
@@ -374,12 +482,22 @@ def _folds(
 
 
 def _weights(blocks: Blocks) -> Floats:
+    """Return the weights (n,) of the rows, one by default."""
     weights = row_weights(blocks)
     return np.ones(len(blocks.codes)) if weights is None else weights
 
 
 def _rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> float:
-    """Hit rate (weighted by a prior that was given) of labels (R, n), the mean over repeats."""
+    """Return the hit rate, averaged over repeats and weighted by a prior of the user.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    codes : (n,) int
+        Actual classes.
+    predicted : (R, n) int
+        Predicted classes in each repeat, -1 if missing.
+    """
     judged = (codes >= 0) & (predicted >= 0).all(axis=0)
     prior = None if fit.estimates.estimated_prior else fit.prior_values()
     shares = JudgedRows(

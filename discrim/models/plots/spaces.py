@@ -1,4 +1,7 @@
-"""Pictures in the space of the discriminants, of what they are made of, and of how rows spread."""
+"""Plots of discriminant scores, structure correlations, covariance ellipses and squared distances.
+
+Each plot is a function with the decorator `plot`; `outlines_of` draws class outlines for `planes.py`.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,24 @@ if TYPE_CHECKING:
 NO_DISCRIMINANT = "The class means do not differ, so that there is no discriminant."
 
 MOST_BARS = 30
-"""Columns whose structure correlations are drawn."""
+"""Largest number of columns whose structure correlations are drawn."""
 
 
 def chosen_axes(
     names: Sequence[str], options: PictureOptions, most: int = 2, called: str = "discriminant"
 ) -> list[str]:
-    """The axes asked for, or the first; a DataError of unknown, repeated or too many ones."""
+    """Return the axes in `axes=`, by default the first; raise DataError if they are not valid.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Axes that can be drawn.
+    options : PictureOptions
+    most : int
+        Largest number of axes.
+    called : str
+        Term for an axis in error messages.
+    """
     if options.axes is None:
         return list(names[:most])
     known = listed(list(names))
@@ -71,7 +85,7 @@ def chosen_axes(
 
 
 def level_of(options: PictureOptions, default: float) -> float:
-    """The level asked for; a DataError if it is not between 0 and 1."""
+    """Return the option `level`; raise DataError if it is not between 0 and 1."""
     if options.level is None:
         return default
     if not is_share(options.level):
@@ -87,7 +101,7 @@ def level_of(options: PictureOptions, default: float) -> float:
     takes=("axes", "level", "interactive"),
 )
 def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
-    """Scores of the rows on the discriminants, by class, with outlines of the classes."""
+    """Draw the scores of the rows on the discriminants, by class, with outlines of the classes."""
     centroids: pd.DataFrame = results._centroids()
     names = chosen_axes(list(centroids.columns), options)
     return draw_scores_of(
@@ -103,7 +117,18 @@ def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
 def draw_scores_of(
     results: Any, fit: FittedModel[Any], centroids: pd.DataFrame, options: PictureOptions, **look: Any
 ) -> Axes | Figure:
-    """Scores of the rows on the axes of the class means, in a picture that is interactive or not."""
+    """Draw the scores of the rows on the axes of the class means, with matplotlib or plotly.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    centroids : DataFrame
+        Class means, classes by axes.
+    options : PictureOptions
+    **look
+        Options of `spaces.draw_scores`.
+    """
     rows = drawn_rows(fit, options)
     names = list(centroids.columns)
     none = pd.DataFrame(columns=names, dtype=float)
@@ -117,7 +142,7 @@ def draw_scores_of(
 
 
 def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
-    """Covariance within classes of some discriminants, of models where it is not the identity."""
+    """Return the within-class covariance (q, q) of discriminants; None if it is the identity."""
     if not hasattr(results, "_scores_within"):
         return None
     within: pd.DataFrame = results._scores_within()
@@ -126,12 +151,12 @@ def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
 
 @plot("biplot", "canonical scores, and the columns as arrows of their structure", takes=("axes", "structure"))
 def biplot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Canonical scores, and the columns as arrows of their structure correlations."""
+    """Draw canonical scores, and columns as arrows of their structure correlations."""
     return biplot_of(results.canonical(), options)
 
 
 def biplot_of(canonical: Any, options: PictureOptions) -> Axes:
-    """The same of canonical axes, in any convention."""
+    """Draw the biplot of canonical axes, under any scaling convention."""
     fit = canonical._fit
     names = chosen_axes(list(canonical.centroids.columns), options)
     rows = drawn_rows(fit, options)
@@ -157,9 +182,9 @@ def biplot_of(canonical: Any, options: PictureOptions) -> Axes:
     colors=False,
 )
 def structure(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Structure correlations of the columns, a panel of bars for each discriminant.
+    """Draw structure correlations of the columns, a panel of bars for each discriminant.
 
-    Columns are in the order of the discriminants with which they correlate most, and of these correlations.
+    Columns are sorted by the discriminant with which they correlate most, then by this correlation.
     """
     canonical = results.canonical()
     names = chosen_axes(list(canonical.centroids.columns), options, most=3)
@@ -174,7 +199,7 @@ def structure(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
 
 @plot("scree", "shares of the discriminants, with the tests of the dimensions", data=False, colors=False)
 def scree(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
+    """Draw proportions of between-class variance by discriminant, with the tests of the dimensions."""
     canonical = results.canonical()
     if not len(canonical.proportion):
         raise NotSupportedError(NO_DISCRIMINANT, hint="Use another kind of plot.")
@@ -183,27 +208,39 @@ def scree(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
 
 
 MOST_PAIRS = 4
-"""Columns of a matrix of panels, unless more are named."""
+"""Default number of columns in a matrix of panels."""
 
 MOST_PANELS = 12
-"""Classes that have a panel each, unless more are named."""
+"""Default number of classes with a panel."""
 
 LEVEL = 0.68
-"""Share of a normal class in its outline, as in R's heplots."""
+"""Default coverage of the ellipse of a normal class, equal to R's heplots."""
 
 MOST_LARGE = 6
 SMALL = 0.2
-"""Classes up to which outlines over regions hold that share, and what they hold of more."""
+"""Number of classes up to which ellipses over regions have this coverage, and the coverage for more."""
 
 
 def chosen_terms(
     results: Any, fit: FittedModel[Any], options: PictureOptions, kind: str, most: int, shown: int = 2
 ) -> tuple[list[str], str]:
-    """From two to so many terms of the design, or those shown that tell most, and how these were chosen.
+    """Return the terms to draw, and a description of how they were chosen.
 
-    A DataError says that terms are unknown, repeated, too few or too many.
+    Raises DataError if terms of the user are unknown, repeated, too few or too many.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PictureOptions
+    kind : str
+        Kind of plot for error messages.
+    most : int
+        Largest number of terms.
+    shown : int
+        Default number of terms: the ones that separate the classes best.
     """
-    # Of naive Bayes, columns that are normal: levels and counts have no covariance.
+    # For naive Bayes only normal columns: covariances of levels and counts are not defined.
     normal = hasattr(type(results), "normal_terms")
     every = list(results.normal_terms if normal else results.terms)
     if options.columns is None:
@@ -224,7 +261,7 @@ def chosen_terms(
     takes=("columns", "level", "centred"),
 )
 def ellipses(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
+    """Draw covariance ellipses of the classes and the pooled one, for all pairs of columns if several."""
     names, chosen = chosen_terms(results, fit, options, "ellipses", len(fit.terms))
     if len(names) > 2:
         return pairs(results, fit, options)
@@ -244,7 +281,7 @@ def ellipses(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
     takes=("columns", "level", "interactive"),
 )
 def pairs(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
-    """Each pair of columns, with the outlines of the classes."""
+    """Draw each pair of columns, with the outlines of the classes."""
     names, chosen = chosen_terms(results, fit, options, "pairs", len(fit.terms), MOST_PAIRS)
     (means, covariances, _), shown = _drawn_spreads(results, fit, names, options, "pairs")
     level = level_of(options, LEVEL)
@@ -266,7 +303,7 @@ def pairs(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes 
     data=False,
 )
 def he(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
+    """Draw ellipses of hypothesis and error, in the plane of two columns, or two discriminants (`axes=`)."""
     results._need_full("kind='he'")
     fit.estimates.refuse_covariates("kind='he'")
     moments = fit.estimates.moments
@@ -301,7 +338,7 @@ def he(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
         shown = shown_name(names[0]), shown_name(names[1])
     centre = counts @ means.to_numpy() / counts.sum()
     hypothesis = scatter_between(means.to_numpy(), counts) / (critical * free)
-    # The error's outline holds 68 % of the rows about their class means, as in R's heplots.
+    # The ellipse of the error contains 68 % of the rows around their class means, like R's heplots.
     axes = spaces.draw_he(
         means,
         hypothesis,
@@ -325,7 +362,7 @@ def he(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
 def qq(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Draw the squared distances of the rows of each class against the quantiles of their distribution.
 
-    The pointwise limits are those of normal classes, and for robust fits of a known mean and covariance.
+    The pointwise limits assume normal classes, and for robust fits the true mean and covariance.
     """
     estimates = fit.estimates
     robust = estimates.covariance_model.traits.is_robust
@@ -365,16 +402,25 @@ def qq(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
 
 
 def outline_share(fit: FittedModel[Any]) -> float:
-    """The share of a class in its outline over regions, of which large ones of many classes would overlap."""
+    """Return the coverage of class ellipses over regions, smaller for many classes, which overlap."""
     return LEVEL if len(fit.classes) <= MOST_LARGE else SMALL
 
 
 def outlines_of(
     results: Any, fit: FittedModel[Any], names: tuple[str, str], signs: Signs
 ) -> tuple[Callable[[Axes], None], str] | None:
-    """What draws the classes, or their components, into a plane of two terms, and what a title says of it.
+    """Return the function that draws outlines of the classes in a plane, and its description for a title.
 
-    It is None of a model that has neither means nor components.
+    Returns None for a model that has neither class means nor components.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    names : (str, str)
+        Terms on the axes.
+    signs : Signs
+        Colours and line styles of the classes.
     """
     classes = list(fit.classes)
     held = list(names)
@@ -409,7 +455,18 @@ Spreads = tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]
 def _drawn_spreads(
     results: Any, fit: FittedModel[Any], names: Sequence[str], options: PictureOptions, kind: str
 ) -> tuple[Spreads, dict[str, Any]]:
-    """Means and covariances of some columns, and the rows and signs that are drawn with them."""
+    """Return means and covariances of columns, and keyword arguments with the rows for drawing functions.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    names : sequence of str
+        Columns of the design.
+    options : PictureOptions
+    kind : str
+        Kind of plot for error messages.
+    """
     rows = drawn_rows(fit, options)
     shown: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes)}
     if rows is not None:
@@ -419,7 +476,7 @@ def _drawn_spreads(
 
 
 def _total(results: Any, label: Any) -> pd.DataFrame:
-    """Covariance of a class that is a mixture: within its components, and between their means."""
+    """Return the covariance of a class that is a mixture: within its components and between their means."""
     shares = results.shares.loc[label]
     means = results.component_means.loc[label]
     deviations = means - shares @ means
@@ -428,7 +485,24 @@ def _total(results: Any, label: Any) -> pd.DataFrame:
 
 
 def _spreads(results: Any, fit: FittedModel[Any], names: Sequence[str], rows: DrawnRows | None) -> Spreads:
-    """Means (classes by names), covariances by class, and the pooled one: the model's, or those of rows."""
+    """Return class means, covariances by class, and the pooled covariance, of the model or of the rows.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    names : sequence of str
+        Columns of the design.
+    rows : DrawnRows or None
+        Rows for models without covariances by class.
+
+    Returns
+    -------
+    means : DataFrame
+        Classes by `names`.
+    covariances : dict of class to DataFrame
+    pooled : DataFrame or None
+    """
     held = list(names)
     covs: dict[Any, pd.DataFrame] | None = None
     if hasattr(type(results), "sds"):
@@ -464,7 +538,7 @@ def _spreads(results: Any, fit: FittedModel[Any], names: Sequence[str], rows: Dr
             cov = covariance_frame(covariance.whole, fit.estimates.moments.scale, fit.terms)
         else:
             cov = results.cov
-        # Where categories part the rows, the model has a covariance of numbers alone.
+        # A location model has a covariance for its numeric columns only.
         pooled = cov.loc[held, held] if set(held) <= set(cov.index) else None
     covariance_model = getattr(fit.estimates, "covariance_model", None)
     robust = (
@@ -477,7 +551,7 @@ def _spreads(results: Any, fit: FittedModel[Any], names: Sequence[str], rows: Dr
             raise NotSupportedError(
                 "This kind draws rows, which a loaded fit does not have.", hint="Give them as data=."
             )
-        # The model has one covariance for all of them.
+        # The model has a common covariance of all classes.
         shared = {} if pooled is None else dict.fromkeys(results.classes, pooled)
         return results.means[held], shared, pooled
     means, found = _of_rows(rows, list(results.classes), held)
@@ -487,7 +561,21 @@ def _spreads(results: Any, fit: FittedModel[Any], names: Sequence[str], rows: Dr
 def _of_rows(
     rows: DrawnRows, classes: list[Any], names: list[str]
 ) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame]]:
-    """Means and covariances (divisor n - 1) of the rows of each class."""
+    """Return the means and covariances (divisor n - 1) of the rows of each class.
+
+    Parameters
+    ----------
+    rows : DrawnRows
+    classes : list
+    names : list of str
+        Columns of the design.
+
+    Returns
+    -------
+    means : DataFrame
+        Classes by `names`, NaN for a class without rows.
+    covariances : dict of class to DataFrame
+    """
     x = rows.terms(names).to_numpy()
     known = np.isfinite(x).all(axis=1)
     weights = rows.weights
@@ -508,7 +596,15 @@ def _of_rows(
 
 
 def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:
-    """Squared distances (n,) of rows to the means of their classes, missing where there is none."""
+    """Return squared distances (n,) of rows to the means of their classes, NaN if undefined.
+
+    Parameters
+    ----------
+    rows : DrawnRows
+    moments : ClassMoments
+    covariances : sequence of Covariance
+        One for each class, or a common one.
+    """
     out = np.full(rows.blocks.table.nrows, np.nan)
     for place, x, missing in rows.blocks.every_row():
         own = rows.codes[place]
@@ -523,12 +619,12 @@ TITLE = "Territorial map: regions of the classes among the discriminants"
 
 @plot("territory", "regions of the classes in the space of two discriminants", takes=("axes",))
 def territory(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Regions in the space of two discriminants, the others at zero, with the class means labelled.
+    """Draw regions in the space of two discriminants, the others at zero, with labelled class means.
 
-    Within classes discriminants have unit variance and, but of sparse ones, are uncorrelated, so that a row
-    belongs to the class of the nearest mean, but for its prior: the score of class k is ln prior_k -
-    |z - m_k|^2 / 2, the distance in the metric of the discriminants' covariance. SPSS prints the same map in
-    letters.
+    Within classes discriminants have unit variance and, except for sparse ones, are uncorrelated. The score
+    of class k is ln prior_k - |z - m_k|^2 / 2, with the distance in the metric of the covariance of the
+    discriminants: with equal priors, a row belongs to the class of the nearest mean. SPSS prints this map
+    in letters.
 
     Examples
     --------
@@ -592,10 +688,10 @@ def territory(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     takes=("axes",),
 )
 def save_axes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Scores of the rows on one or two axes of ncomp=, about the mean of all rows.
+    """Draw scores of the rows on one or two axes of `ncomp=`, centred at the mean of all rows.
 
-    The rule is one of the scores on all axes: there are regions, or posteriors along one axis, where all are
-    drawn.
+    The rule depends on the scores on all axes. Regions, or posteriors along a single axis, are therefore
+    drawn only if all axes are.
 
     Examples
     --------
@@ -655,7 +751,19 @@ def _without_regions(
     options: PictureOptions,
     title: str,
 ) -> Axes:
-    """Rows in the plane of two axes."""
+    """Draw rows in the plane of two axes.
+
+    Parameters
+    ----------
+    points : (n, 2) float
+    codes : (n,) int
+        Class of each row.
+    names : sequence of str
+        Labels of the axes.
+    classes : sequence
+    options : PictureOptions
+    title : str
+    """
     axes, is_new = new_axes(options.ax)
     draw_points(axes, points[:, 0], points[:, 1], codes, classes, options.signs(classes))
     axes.set(xlabel=names[0], ylabel=names[1])
@@ -666,6 +774,7 @@ def _without_regions(
 
 
 def _limits(values: Floats, means: Floats) -> tuple[float, float]:
+    """Return the limits of an axis, which include scores (n,) and class means (K,) with a margin."""
     known = values[np.isfinite(values)]
     low = min(float(known.min(initial=np.inf)), float(means.min()) - (0.5 if len(known) else 3.0))
     high = max(float(known.max(initial=-np.inf)), float(means.max()) + (0.5 if len(known) else 3.0))
@@ -673,5 +782,6 @@ def _limits(values: Floats, means: Floats) -> tuple[float, float]:
 
 
 def _told(every: list[str], names: list[str]) -> str:
+    """Return the list of the axes that are not drawn, for a title."""
     others = [name for name in every if name not in names]
     return f"{others[0]} to {others[-1]}" if len(others) > 3 else " = ".join(others)

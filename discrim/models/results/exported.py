@@ -1,16 +1,16 @@
-"""Rules that leave Python: a decision rule as expressions of columns and arrays of scores, and as SQL.
+"""Decision rules outside Python: an intermediate form of a rule, and its translation to SQL.
 
-A rule is taken apart once. Its *columns* are those of the table that it reads, numbers or categories. Its
-*features* are the columns of the design, each an expression in the nodes of the formula language, in which
-what transforms learnt is written out as numbers, or a table of numbers by level. Its *scores* are those of
-linear or normal rules of the features. Whatever writes a rule in another language translates these three; SQL
-is written here.
+`exported` turns the rule of a fit into an `ExportedRule`. Its *columns* are the columns of the table that the
+rule reads, numbers or categories. Its *features* are the columns of the design, each an expression in the
+nodes of the formula language; values that transforms have estimated are written as numbers, or as a number
+for each level. Its *scores* are from linear or normal rules of the features. `as_sql` writes these three in
+SQL, and `exported_onnx` in ONNX.
 
-*Digits.* Features are centred before they are multiplied, as in the rules themselves, and posteriors are
-exp(s_k - m) / sum_l exp(s_l - m) with m the largest score, so that they neither overflow nor sink.
+*Precision.* Features are centred before they are multiplied, like in the rules themselves, and posteriors are
+exp(s_k - m) / sum_l exp(s_l - m) with m the largest score, which neither overflows nor underflows.
 
-*What is missing.* Everything is NULL in a row that misses a value, or in which a feature is no finite number.
-Operations which an engine would refuse, such as the logarithm of zero, are NULL before it sees them, and so
+*Missing values.* All results are NULL in a row with a missing value, or in which a feature is not a finite
+number. Operations that an engine would refuse, such as the logarithm of zero, are replaced by NULL, and so
 are features so far from the classes that a score of them might overflow.
 """
 
@@ -39,15 +39,15 @@ from discrim.models.base.reading import check_word, told
 
 LOWEST = -708.0
 HIGHEST = 709.0
-"""Between which exponentials are doubles with all their digits: engines refuse others, or make them zero."""
+"""Range of exponents in which exp() is a normal float64: outside, engines raise errors or return zero."""
 
 FARTHEST = 1e100
 WIDEST = 1e300
-"""What a feature may add to a score or a distance, and what it may be: sums and squares stay finite."""
+"""Largest term of a feature in a score or distance, and largest feature: sums and squares stay finite."""
 
 
 class Category(NamedTuple):
-    """A column of categories, and its levels in order."""
+    """Column of categories with its levels in order."""
 
     column: str
     levels: tuple[Scalar, ...]
@@ -55,7 +55,7 @@ class Category(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A number for each level of one of the rule's categories."""
+    """Feature with a number for each level of a category, by position in `ExportedRule.categories`."""
 
     category: int
     values: tuple[float, ...]
@@ -63,7 +63,7 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The product of two features, one of which is a table by level."""
+    """Product of two features, one of which depends on a category."""
 
     left: Feature
     right: Feature
@@ -73,7 +73,7 @@ Feature = Node | Coded | Times
 
 
 class Point(NamedTuple):
-    """Where features (p,) are measured from: z = (x - origin) * scale - mean."""
+    """Centre of features (p,) and their scale: z = (x - origin) * scale - mean."""
 
     origin: Floats
     scale: Floats
@@ -87,9 +87,9 @@ class ExportedRule:
     Attributes
     ----------
     numbers : tuple of str
-        Columns of numbers or truth values that it reads.
+        Numeric and boolean columns that it reads.
     truths : frozenset of str
-        Those of truth values.
+        The boolean columns of the table.
     categories : tuple of Category
     features : tuple of length p
         Expressions of the columns.
@@ -100,9 +100,9 @@ class ExportedRule:
         with z sum to the squared distance.
     constant : (K,) float
     factor : (K,) float or None
-        What half of a squared distance is multiplied by; None of a linear rule.
+        Factor of minus half the squared distance in a score; None for a linear rule.
     decision : (K, K) float or None
-        What makes decision values of scores, by a product; None where they are log posteriors.
+        Matrix that maps scores to decision values; None if these are log posteriors.
     classes : tuple of length K
     has_posteriors : bool
     """
@@ -121,19 +121,22 @@ class ExportedRule:
 
     @property
     def limits(self) -> Floats:
-        """Absolute values (p,) beyond which nothing is said of a row, as its scores might overflow."""
+        """Absolute values (p,) of features above which results are NULL, because scores might overflow."""
         slopes = zip(self.points, self.weights, strict=True)
         steep = np.max([np.abs(point.scale[:, None] * each).max(axis=1) for point, each in slopes], axis=0)
         return np.asarray(FARTHEST / np.maximum(steep, FARTHEST / WIDEST))
 
     @property
     def possible(self) -> list[int]:
-        """Classes that a row may be given to, as those of a prior of zero may not."""
+        """Positions of classes with a positive prior."""
         return np.flatnonzero(np.isfinite(self.constant)).tolist()
 
 
 def exported(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
-    """The rule of a fit, taken apart; a NotSupportedError names what has no place outside Python."""
+    """Convert the rule of a fit, under a prior, to an `ExportedRule`.
+
+    Raises NotSupportedError, with the reason, if the rule or a term of the formula cannot be exported.
+    """
     if fit.options.get("within") is not None:
         raise _staying(fit, "takes rows beside others of their group")
     rule: Any = fit.rule(prior)
@@ -144,7 +147,7 @@ def exported(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
         rule, keep = rule.normal, rule.positions
     crowded = isinstance(rule, LinearRule) and rule.crowds
     if crowded and isinstance(fit.estimates, LDAFit) and fit.estimates.reduced() is None:
-        # Close classes that lie far from others: about its own mean each keeps the digits of its differences.
+        # Some classes are close together and far from others: distances to class means keep full precision.
         log_prior = logs_of_prior(fit.prior_values(prior))
         each = (fit.estimates.covariance,) * len(log_prior)
         rule = separate_plugin(fit.estimates.moments, each, log_prior)
@@ -171,6 +174,7 @@ def exported(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
 
 
 def _staying(fit: FittedModel[Any], why: str) -> NotSupportedError:
+    """Return the error for a rule that cannot be exported."""
     return NotSupportedError(
         f"{fit.spec.name}() {why}, so that it has no form in SQL or ONNX.",
         hint="save() it and load() it where Python runs, or fit lda(), qda() or logistic().",
@@ -180,7 +184,7 @@ def _staying(fit: FittedModel[Any], why: str) -> NotSupportedError:
 def _scores(
     fit: FittedModel[Any], rule: Any
 ) -> tuple[tuple[Point, ...], tuple[Floats, ...], Floats | None, Floats]:
-    """Points, weights, factor and constant of a rule."""
+    """Return the points, weights, factor and constant of a linear or normal rule; see `ExportedRule`."""
     if isinstance(rule, LinearRule):
         point = Point(rule.origin, rule.scale, np.zeros(len(rule.scale)))
         return (point,), (np.asarray(rule.coef),), None, np.asarray(rule.intercept)
@@ -201,7 +205,7 @@ def _scores(
 
 
 def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
-    """The categories of a design, and its columns as expressions."""
+    """Return the categories of a design, and its columns as expressions."""
     spec = design.spec
     if spec is None:
         return (), [Column(name) for name in design.columns]
@@ -238,6 +242,18 @@ def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
 
 
 def _coded(spec: Spec, factor: int, coding: int, j: int, places: dict[int, int]) -> Coded:
+    """Return column j of the coding of a factor as a number for each level.
+
+    Parameters
+    ----------
+    spec : Spec
+    factor, coding : int
+        Positions of the factor and of its coding.
+    j : int
+        Column of the coding.
+    places : dict of int to int
+        Position of the category of each factor.
+    """
     levels = range(len(spec.factors[factor].levels or ()))
     code = spec.codings[coding]
     if code.picks is not None:
@@ -246,7 +262,7 @@ def _coded(spec: Spec, factor: int, coding: int, j: int, places: dict[int, int])
 
 
 def _columns(feature: Feature) -> Iterator[str]:
-    """Columns of numbers that a feature reads."""
+    """Yield the names of the numeric columns that a feature reads."""
     if isinstance(feature, Times):
         yield from _columns(feature.left)
         yield from _columns(feature.right)
@@ -255,13 +271,25 @@ def _columns(feature: Feature) -> Iterator[str]:
 
 
 HIGHEST_DEGREE = 8
-"""Of orthogonal polynomials: each repeats the two before it, so that they grow as Fibonacci's numbers do."""
+"""Largest degree of orthogonal polynomials, whose expressions grow like Fibonacci numbers."""
 
 _LOGARITHMS = {"log2": math.log(2.0), "log10": math.log(10.0)}
 
 
 def _lowered(node: Node, states: Iterator[State], code: str) -> list[Node]:
-    """The columns that a node makes, in columns, numbers, + - * / **, log, log1p, exp, sqrt and abs alone."""
+    """Return the columns of a formula node as expressions with a small set of operations.
+
+    These are columns, numbers, + - * / **, log, log1p, exp, sqrt and abs. Other nodes raise
+    NotSupportedError.
+
+    Parameters
+    ----------
+    node : Node
+    states : iterator of State
+        Estimated values of the transforms of the factor, in order of their calls.
+    code : str
+        Text of the factor for error messages.
+    """
     match node:
         case Column() | Number():
             return [node]
@@ -294,10 +322,12 @@ def _lowered(node: Node, states: Iterator[State], code: str) -> list[Node]:
 
 
 def _of_two(left: Node, symbol: str, right: Node) -> Node:
+    """Return a binary operation as a node."""
     return Operation(left, ((symbol, right),))
 
 
 def _not_written(code: str, what: str) -> NotSupportedError:
+    """Return the error for a term that cannot be exported."""
     return NotSupportedError(
         f"{what} in the term {code!r} has no form in SQL or ONNX.",
         hint=(
@@ -308,7 +338,7 @@ def _not_written(code: str, what: str) -> NotSupportedError:
 
 
 def _learnt(state: State, columns: list[Node]) -> list[Node]:
-    """The columns of a call that learnt from the rows, with its numbers written out."""
+    """Return the columns of a stateful transform, such as `scale`, with its estimates as numbers."""
     learnt = dict(state.values)
     if state.function != "poly":
         moved = [_of_two(x, "-", Number(mean)) for x, mean in zip(columns, learnt["mean"], strict=True)]
@@ -333,29 +363,29 @@ def _learnt(state: State, columns: list[Node]) -> list[Node]:
 
 
 class Syntax(NamedTuple):
-    """How an engine writes what others write in another way.
+    """SQL dialect of an engine.
 
     Attributes
     ----------
     double, whole, text : str
-        Types of doubles, whole numbers and text.
+        Types of float64, integers and text.
     literal : str
-        A double, of its digits.
+        Format of a float64 literal, from its digits.
     sign : str
-        What encloses a name; it is doubled within it.
+        Quotation mark of names; within a name it is repeated.
     backslash : bool
-        Whether a backslash in a string is doubled.
+        Whether a backslash in a string is repeated.
     escaped : {"", "strings", "names and strings"}
-        What has a backslash before a sign that would end it; elsewhere the sign is doubled.
+        Where quotation marks are escaped by a backslash; elsewhere they are repeated.
     greatest : str
-        The largest of several numbers.
+        Function for the largest of several numbers.
     same : str
-        Whether a text is a string, letter by letter.
+        Format of a comparison of text that distinguishes case and trailing blanks.
     strict : bool
-        Whether the engine has text that is no number cast to a number be an error.
+        Whether a cast of other text to a number is an error.
     stage, end : str
-        What stands before and at the end of a stage, so that its expressions are computed, and not written
-        out in each place of the next stage that reads them: these would be thousands.
+        Keyword before and clause at the end of each common table expression. They make the engine compute its
+        columns once, instead of substituting the expressions at thousands of places.
     """
 
     double: str
@@ -392,12 +422,12 @@ DIALECTS: dict[Database, Syntax] = {
     "snowflake": Syntax("DOUBLE", "INTEGER", "VARCHAR", literal="'{}'::DOUBLE", backslash=True),
     "spark": Syntax("DOUBLE", "BIGINT", "STRING", sign="`", escaped="strings"),
 }
-"""The engines, by the word of `to_sql(dialect=)`."""
+"""Dialects by the option `dialect` of `to_sql`."""
 
 MOST_TEXT = 2**17
-"""Characters of one feature: each function doubles those of what it is of, or more."""
+"""Largest number of characters of a feature, which each nested function multiplies by two or more."""
 TOGETHER = 64
-"""Terms of a sum, or arguments of a function, that stand in one pair of brackets."""
+"""Number of terms of a sum, or of arguments of a function, in one pair of parentheses."""
 
 
 def as_sql(
@@ -408,7 +438,14 @@ def as_sql(
     keep: Sequence[str],
     prior: Any,
 ) -> str:
-    """The rule of a fit as a query; see `ClassifierResults.to_sql`."""
+    """Return the rule of a fit as a SQL query; see `ClassifierResults.to_sql`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    dialect, table, output, keep, prior
+        Arguments of `to_sql`.
+    """
     check_word("dialect", dialect, Database)
     rule = exported(fit, prior)
     if output is None:
@@ -423,7 +460,7 @@ def as_sql(
 
 
 def _names(option: str, given: Any) -> tuple[str, ...]:
-    """One name or several, or a DataError."""
+    """Return one or several names as a tuple; raise DataError for other values."""
     names = (*given,) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     for name in names:
         if not isinstance(name, str) or not name or "\0" in name:
@@ -434,7 +471,26 @@ def _names(option: str, given: Any) -> tuple[str, ...]:
 
 
 class _Query:
-    """One query: stages of named columns, each of which reads the one before."""
+    """A query of common table expressions (stages), each of which reads the columns of the one before.
+
+    Parameters
+    ----------
+    rule : ExportedRule
+    dialect : Syntax
+    table : sequence of str
+        Parts of the name of the table.
+    keep : sequence of str
+        Columns of the table that every stage passes on.
+
+    Attributes
+    ----------
+    own : str
+        Prefix of the names of computed columns.
+    x : dict of str to str
+        Names of the numeric inputs, by column.
+    stages : list of str
+        Text of the stages.
+    """
 
     def __init__(
         self, rule: ExportedRule, dialect: Syntax, table: Sequence[str], keep: Sequence[str]
@@ -443,7 +499,7 @@ class _Query:
         self.dialect = dialect
         self.keep = keep
         self.table = table
-        # Names of our own are no beginnings of names of others.
+        # The prefix of computed columns must not occur in names of the user.
         self.own = "r_"
         while any(name.lower().startswith(self.own) for name in (*table, *keep)):
             self.own = f"r{self.own}"
@@ -451,19 +507,19 @@ class _Query:
         self.stages: list[str] = []
 
     def number(self, value: float) -> str:
-        """A double with all its digits, in brackets where it has a sign."""
+        """Return a float64 literal with all its digits, in parentheses if it has a sign."""
         digits = repr(float(value))
         written = self.dialect.literal.format(digits if "e" in digits else f"{digits}e0")
         return f"({written})" if digits.startswith("-") or "::" in written else written
 
     def name(self, name: str) -> str:
-        """A name of the table's, as it is."""
+        """Return a quoted name."""
         sign = self.dialect.sign
         whole = _escaped(name, sign) if "names" in self.dialect.escaped else name.replace(sign, 2 * sign)
         return f"{sign}{whole}{sign}"
 
     def string(self, value: str) -> str:
-        """A string, as it is."""
+        """Return a quoted string."""
         if "\0" in value:
             raise NotSupportedError(
                 f"The label {value!r} holds a NUL, which no text of SQL does.", hint="Rename it."
@@ -474,7 +530,7 @@ class _Query:
         return "'" + value.replace("'", "''") + "'"
 
     def scalar(self, value: Scalar) -> str:
-        """A label of a class."""
+        """Return the literal of a class label."""
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
         if isinstance(value, str):
@@ -482,14 +538,14 @@ class _Query:
         return f"({value})" if isinstance(value, int) else self.number(value)
 
     def joined(self, terms: Sequence[str], sign: str = " + ") -> str:
-        """Terms with a sign between them, in brackets no deeper than engines bear."""
+        """Join terms with an operator, nested in parentheses to limit the depth of the expression."""
         terms = list(terms)
         while len(terms) > TOGETHER:
             terms = [f"({sign.join(terms[i : i + TOGETHER])})" for i in range(0, len(terms), TOGETHER)]
         return sign.join(terms)
 
     def greatest(self, values: Sequence[str]) -> str:
-        """The largest of several numbers."""
+        """Return the expression for the largest of several numbers."""
         values = list(values)
         while len(values) > 1:
             pieces = [values[i : i + TOGETHER] for i in range(0, len(values), TOGETHER)]
@@ -499,7 +555,7 @@ class _Query:
         return values[0]
 
     def stage(self, columns: Iterable[tuple[str, str]]) -> None:
-        """Add a stage of expressions and their names; the columns to keep go through it."""
+        """Add a stage with pairs of expressions and names; the columns in `keep` are passed on."""
         n = len(self.stages)
         kept = [self.name(each) for each in self.keep]
         source = f"{self.own}{n}"
@@ -510,7 +566,7 @@ class _Query:
         self.stages.append("SELECT\n    " + ",\n    ".join(listed) + f"\n  FROM {source}")
 
     def text(self, wanted: Sequence[str]) -> str:
-        """The whole query."""
+        """Return the query for the requested outputs."""
         self.stage(self.inputs())
         self.stage((self.feature(each), f"{self.own}f{j}") for j, each in enumerate(self.rule.features))
         self.stage(self.bounded())
@@ -543,7 +599,7 @@ class _Query:
         return "WITH " + ",\n".join(named) + f"\n{last}"
 
     def inputs(self) -> Iterator[tuple[str, str]]:
-        """The columns as finite doubles, and categories as positions of their levels; else NULL."""
+        """Yield the inputs: finite float64, or positions of the levels of categories; else NULL."""
         double = self.dialect.double
         for name, own in self.x.items():
             column = f"t.{self.name(name)}"
@@ -561,7 +617,7 @@ class _Query:
             yield f"CASE {cases} END", f"{self.own}k{i}"
 
     def is_level(self, column: str, level: Scalar) -> str:
-        """Whether a column has a level."""
+        """Return the condition that a column has a level."""
         if isinstance(level, bool):
             return f"CAST({column} AS {self.dialect.whole}) = {int(level)}"
         if isinstance(level, str):
@@ -569,7 +625,7 @@ class _Query:
         return f"{column} = {self.scalar(level)}"
 
     def feature(self, feature: Feature) -> str:
-        """A feature as an expression of the inputs; what a condition is on stands in it twice."""
+        """Return the expression of a feature; raise NotSupportedError if it is too long."""
         text = self.expression(feature)
         if len(text) > MOST_TEXT:
             raise NotSupportedError(
@@ -580,7 +636,7 @@ class _Query:
         return text
 
     def expression(self, feature: Feature) -> str:
-        """A feature, of features that are short enough."""
+        """Return the expression of a feature, of any length."""
         match feature:
             case Column(name):
                 return self.x[name]
@@ -600,7 +656,16 @@ class _Query:
         raise TypeError(f"{feature!r} is no feature: pass what _lowered makes.")
 
     def operation(self, symbol: str, left: str, second: Node) -> str:
-        """Two operands; NULL where there is no number, as where one divides by zero."""
+        """Return the expression of a binary operation; NULL if undefined, such as a division by zero.
+
+        Parameters
+        ----------
+        symbol : {"+", "-", "*", "/", "**"}
+        left : str
+            Expression of the first operand.
+        second : Node
+            Second operand.
+        """
         right = self.feature(second)
         if symbol == "/":
             return f"({left} / NULLIF({right}, {self.number(0.0)}))"
@@ -614,7 +679,7 @@ class _Query:
         return f"CASE WHEN {left} >= {zero} OR {whole} THEN POWER({base}, {right}) END"
 
     def call(self, function: str, inner: str) -> str:
-        """A function of one number; NULL where it has no value."""
+        """Return the expression of a function of one number; NULL outside its domain."""
         zero = self.number(0.0)
         match function:
             case "log":
@@ -625,7 +690,7 @@ class _Query:
                 return f"ABS({inner})"
             case "exp":
                 return f"CASE WHEN {inner} <= {self.number(HIGHEST)} THEN {self.exponential(inner)} END"
-        # Kahan's log1p: the rounding of 1 + x is in the divisor as well.
+        # log1p after Kahan: the rounding error of 1 + x cancels, because it is in the divisor too.
         one = self.number(1.0)
         more = f"({one} + {inner})"
         return (
@@ -634,20 +699,20 @@ class _Query:
         )
 
     def exponential(self, inner: str) -> str:
-        """exp() of a number, which is zero where some engines would raise an error."""
+        """Return the expression of exp(), which is zero if some engines would report underflow."""
         least = self.number(LOWEST)
         zero = self.number(0.0)
         return f"CASE WHEN {inner} >= {least} THEN EXP({inner}) WHEN {inner} < {least} THEN {zero} END"
 
     def bounded(self) -> Iterator[tuple[str, str]]:
-        """Features within their limits; else NULL."""
+        """Yield the features, NULL outside their limits."""
         for j, (feature, limit) in enumerate(zip(self.rule.features, self.rule.limits, strict=True)):
             value = f"{self.own}f{j}"
             bounded = f"CASE WHEN ABS({value}) <= {self.number(limit)} THEN {value} END"
             yield value if isinstance(feature, Coded) else bounded, value
 
     def centred(self) -> Iterator[tuple[str, str]]:
-        """Features about each point."""
+        """Yield the features centred and scaled at each point."""
         for g, point in enumerate(self.rule.points):
             for j in range(len(self.rule.features)):
                 value = f"{self.own}f{j}"
@@ -660,7 +725,7 @@ class _Query:
                 yield value, f"{self.own}d{g}_{j}"
 
     def product(self, g: int, coefficients: Floats) -> str:
-        """A sum of centred features times coefficients (p,)."""
+        """Return the scalar product of the features centred at point g and coefficients (p,)."""
         terms = [
             f"{self.own}d{g}_{j} * {self.number(coefficients[j])}"
             for j in np.flatnonzero(coefficients).tolist()
@@ -668,13 +733,13 @@ class _Query:
         return self.joined(terms) or self.number(0.0)
 
     def whitened(self) -> Iterator[tuple[str, str]]:
-        """Products whose squares sum to the squared distances."""
+        """Yield the whitened features, whose sum of squares is the squared distance, for each class."""
         for k in self.rule.possible:
             for i, column in enumerate(self.rule.weights[k].T):
                 yield self.product(k, column), f"{self.own}w{k}_{i}"
 
     def scores(self) -> Iterator[tuple[str, str]]:
-        """Scores of the classes that are possible."""
+        """Yield the scores of the classes with a positive prior."""
         rule = self.rule
         for k in rule.possible:
             score = f"{self.own}s{k}"
@@ -690,7 +755,17 @@ class _Query:
             yield f"CASE WHEN {self.joined(idle, ' AND ')} THEN {value} END" if idle else value, score
 
     def each_class(self, named: str, code: Callable[[int], str], impossible: str) -> list[tuple[str, str]]:
-        """A column for each class, of what is said of one that is possible and of one that is not."""
+        """Return the expression and name of an output column for each class.
+
+        Parameters
+        ----------
+        named : str
+            Prefix of the names.
+        code : callable
+            Function of the position of a class that returns its expression.
+        impossible : str
+            Expression for classes with a prior of zero.
+        """
         possible = set(self.rule.possible)
         there = f"CASE WHEN {self.own}m IS NOT NULL THEN {impossible} END"
         return [
@@ -699,7 +774,7 @@ class _Query:
         ]
 
     def as_label(self) -> list[tuple[str, str]]:
-        """The class of the largest score, the first of equals."""
+        """Return the label of the class with the largest score, the first of ties."""
         cases = [
             f"WHEN {self.own}s{k} >= {self.own}m THEN {self.scalar(self.rule.classes[k])}"
             for k in self.rule.possible
@@ -707,17 +782,17 @@ class _Query:
         return [("\n      ".join(["CASE", *cases, "END"]), "label")]
 
     def as_proba(self) -> list[tuple[str, str]]:
-        """Posteriors."""
+        """Return the posterior of each class."""
         return self.each_class("proba", lambda k: f"{self.own}e{k} / {self.own}total", self.number(0.0))
 
     def as_log_proba(self) -> list[tuple[str, str]]:
-        """Log posteriors; NULL of a class that is not possible."""
+        """Return the log posteriors; NULL for a class with a prior of zero."""
         return self.each_class(
             "log_proba", lambda k: f"({self.own}s{k} - {self.own}m) - LN({self.own}total)", "NULL"
         )
 
     def as_decision(self) -> list[tuple[str, str]]:
-        """The values of `decision_function`; of two classes their difference."""
+        """Return the values of `decision_function`; for two classes their difference."""
         n_classes = len(self.rule.classes)
         possible = self.rule.possible
         if len(possible) < n_classes:
@@ -733,11 +808,11 @@ class _Query:
             [f"{self.own}s{i} * {self.number(made[i, k])}" for i in np.flatnonzero(made[:, k]).tolist()]
             for k in range(n_classes)
         ]
-        # Of a reference the sum is empty, and its value zero.
+        # The sum of a reference class is empty, and its value zero.
         return self.each_class("decision", lambda k: self.joined(products[k]) or f"0 * {self.own}m", "NULL")
 
 
 def _escaped(text: str, sign: str) -> str:
-    """Text within signs, with what would end it, or a line, behind a backslash."""
+    """Return text in which backslashes, quotation marks and line breaks are escaped."""
     text = text.replace("\\", "\\\\").replace(sign, f"\\{sign}")
     return text.replace("\n", "\\n").replace("\r", "\\r")

@@ -1,7 +1,8 @@
 """Base class of the results of classifiers: predictions, error rates, plots and summaries.
 
-A subclass labels its estimates; rows and labels are in its `FittedModel`. If the data chose the columns, the
-summary says so, with the error of a new choice of columns in each fold.
+`ClassifierResults` is the base of the results of every verb; subclasses add labelled estimates of their
+model. The rows, labels and estimates are in its `FittedModel`. If the columns or the model were chosen from
+the data, the summary has a note and the error of a fit whose choice is repeated in each fold.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ ANEW = "Error, columns chosen anew"
 """Label of the cross-validated error with columns chosen again in each fold."""
 
 FOLDS = 10
-"""Number of folds of this error."""
+"""Number of folds of the cross-validated error in a summary."""
 
 
 def selection_note(fit: FittedModel[Any]) -> str:
@@ -87,7 +88,7 @@ def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
 
 
 def _error(fit: FittedModel[Any]) -> HeaderItem | None:
-    """Return the item with the cross-validated error if each fold chooses again; None if it takes long."""
+    """Return the header item of the cross-validated error with a new choice in each fold; None if slow."""
     if fit.selection is None or not fit.selection.quick or takes_long(fit.choosing_anew()):
         return None
     try:
@@ -99,11 +100,11 @@ def _error(fit: FittedModel[Any]) -> HeaderItem | None:
 
 
 class ClassMeans(FittedResults):
-    """Means of the rows by class."""
+    """Mixin of results with class means."""
 
     @property
     def means(self) -> pd.DataFrame:
-        """Class means."""
+        """Means of the classes, classes by columns of the design."""
         return self._fit.class_means()
 
 
@@ -117,13 +118,13 @@ def _can_leave_out(results: FittedResults) -> None:
 
 
 class Judging(FittedResults):
-    """Leave-one-out, confusions and error rates."""
+    """Methods that evaluate a fit: leave-one-out predictions, confusion matrix, error rates, assessment."""
 
     @available_if(_can_leave_out)
     def leave_one_out(self, *, refit_prior: bool | None = None) -> pd.DataFrame:
         """Label and posteriors of each row under the rule fitted without it.
 
-        Models without posteriors give their values instead.
+        For models without posteriors, the columns are values of `decision_function`.
 
         Parameters
         ----------
@@ -165,8 +166,8 @@ class Judging(FittedResults):
             New observations with their response. By default the data of the fit.
         method : {"apparent", "loo", "cv"}
             How the rows of the fit are predicted: by the rule itself ("apparent"), by rules fitted without
-            each row ("loo"), or by rules fitted without folds ("cv"). It may come first, as in
-            `confusion("loo")`.
+            each row ("loo"), or by rules fitted without folds ("cv"). It may come first, for
+            example `confusion("loo")`.
         costs : DataFrame or (K, K) array, optional
             Cost of assigning an observation of one class (row) to another (column).
         folds : int
@@ -214,17 +215,17 @@ class Judging(FittedResults):
         Parameters
         ----------
         data : table, optional
-            New observations with their response, whose error is the row "new rows". Those without a class, or
-            with a missing value, are left out, and a warning counts them.
+            New observations with their response, whose error is the row "new rows". Observations without a
+            class, or with a missing value, are left out, and a warning counts them.
         methods : sequence of str, optional
             By default "apparent" and "loo", or with `data` only the error on its rows. They may come first,
-            as in `error_rates(["cv"])`. "apparent" is the error on the data of the fit. "loo" leaves each row
-            out and keeps choices and transforms. "cv" leaves folds out and makes both again. "632+" is Efron
-            and Tibshirani's bootstrap. "D", "DS", "O" and "OS" (linear rule only) assume the normal model,
-            "posterior" and "posterior-stratified" that the posteriors are right.
+            for example `error_rates(["cv"])`. "apparent" is the error on the data of the fit. "loo" leaves
+            each row out and keeps choices and transforms. "cv" leaves folds out and makes both again. "632+"
+            is Efron and Tibshirani's bootstrap. "D", "DS", "O" and "OS" (linear rule only) assume the normal
+            model, "posterior" and "posterior-stratified" that the posteriors are right.
         prior : optional
             Shares of the classes by which the errors within classes are weighted, in any form that a verb
-            takes. The rule remains that of the fit. By default they are the prior that was given to the verb;
+            accepts. The rule does not change. By default they are the prior that was passed to the verb;
             without one, all rows count equally.
         costs : DataFrame or (K, K) array, optional
             Cost of assigning an observation of one class (row) to another (column). The rate is then the mean
@@ -253,15 +254,16 @@ class Judging(FittedResults):
         Returns
         -------
         DataFrame
-            By method: estimate, se, low, high, wrong, total; and prior, which says whether "loo" and "cv"
+            By method: estimate, se, low, high, wrong, total; and prior, which states whether "loo" and "cv"
             used a prior that was "held", "refitted" or "given". If something of the fit was chosen from the
-            data, such as a penalty, `choice` says whether a method kept the choice ("held"), which the judged
-            rows have then influenced, or made it "anew". Intervals are exact for counted errors on
-            independent new observations, invalid for "apparent", and approximate for "loo" and "cv". They are
-            normal on the logit scale for the others: for "632+" by the delta method of Efron and Tibshirani.
-            Standard error and limits are missing for "posterior" and "posterior-stratified", as the same rows
-            made the posteriors and cannot show how wrong these are; and for "632+" with too few `replicates`:
-            see `attrs["note"]`, which also names classes of one observation, an error of "loo" and "cv".
+            data, such as a penalty, `choice` states whether a method kept the choice ("held"), which the
+            evaluated rows have then influenced, or repeated it ("anew"). Intervals are exact for counted
+            errors on independent new observations, invalid for "apparent", and approximate for "loo" and
+            "cv". They are normal on the logit scale for the others: for "632+" by the delta method of Efron
+            and Tibshirani. Standard error and limits are missing for "posterior" and "posterior-stratified",
+            as the same rows made the posteriors and cannot show how wrong these are; and for "632+" with too
+            few `replicates`: see `attrs["note"]`, which also names classes of one observation, always an
+            error in "loo" and "cv".
 
         Examples
         --------
@@ -297,7 +299,7 @@ class Judging(FittedResults):
         missing: Missing | None = None,
         refit_prior: bool | None = None,
     ) -> Assessment:
-        """Performance on observations of known class: accuracy, kappa, predictive values, areas, calibration.
+        """Performance on labelled observations: accuracy, kappa, predictive values, areas, calibration.
 
         Parameters
         ----------
@@ -305,13 +307,13 @@ class Judging(FittedResults):
             New observations with their response. By default the data of the fit.
         method : {"loo", "cv", "apparent"}, optional
             How the rows of the fit are predicted: by rules fitted without each row ("loo"), the default if
-            this does not take too many fits; by rules fitted without folds ("cv"), the default otherwise; or
-            by the rule fitted to all of them ("apparent"), which is optimistic. It may come first, as in
-            `assess("cv")`.
+            this does not require too many fits; by rules fitted without folds ("cv"), the default otherwise;
+            or by the rule fitted to all of them ("apparent"), which is optimistic. It may come first, for
+            example `assess("cv")`.
         prior : optional
             Shares of the classes by which accuracy, kappa, losses and predictive values are weighted, in any
-            form that a verb takes. The rule remains that of the fit. By default they are the prior that was
-            given to the verb; without one, all rows count equally.
+            form that a verb accepts. The rule does not change. By default they are the prior that was passed
+            to the verb; without one, all rows count equally.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         bins : int
@@ -335,16 +337,17 @@ class Judging(FittedResults):
             It has `.overall`, `.by_class`, `.pairs`, `.brier`, `.confusion`, `.calibration`,
             `.classification()` with the misclassified observations, and a `.plot()` of ROC curves,
             calibration and confusion. Rows without a class or a prediction are left out and counted.
-            Intervals are for the given rule, on independent observations from the same distribution.
-            If a few rows have nearly all of the log loss or of Brier's score, as with well separated classes,
-            intervals of these cover less often than their level; the page on error rates has the figures.
+            Intervals are for this rule, on independent observations from the same distribution.
+            If a few rows have nearly all of the log loss or of Brier's score, for example with well separated
+            classes, their intervals cover less often than the level; the page on error rates has the figures.
 
         Raises
         ------
         DataError
-            No row has a class and a prediction; a label is none of the classes; or an option cannot be used.
+            No row has a class and a prediction; a label is not one of the classes; or an option cannot be
+            used.
         NotSupportedError
-            The fit has no rows, because it was loaded or made of moments: pass `data`.
+            The fit lacks rows, because it was loaded or made of moments: pass `data`.
 
         Examples
         --------
@@ -385,7 +388,7 @@ Method = Literal["plugin", "predictive", "debiased", "calibrated"]
 
 
 def _has_probabilities(what: str) -> Callable[[Any], None]:
-    """Return a check of `available_if` for posteriors, which some models have by calibration only."""
+    """Return a check of `available_if` for posteriors, which for some models need calibration."""
 
     def check(results: ClassifierResults) -> None:
         fit = results._fit
@@ -399,7 +402,7 @@ def _has_probabilities(what: str) -> Callable[[Any], None]:
 
 
 class ClassifierResults(Judging, NewRows, Updating, Reported):
-    """A fitted classifier."""
+    """Base class of fitted classifiers."""
 
     # ---- likelihood
 
@@ -435,7 +438,8 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         return parts
 
     def _facts(self) -> dict[str, Any]:
-        # Without the rows nothing in a header takes a pass over them.
+        """Return the facts about the fit for the header of a report."""
+        # Without the rows, a header cannot start a pass over them.
         header: Any = self._section_functions(brief=False, subject=self._fit.without_rows())["header"]()
         return {"facts": facts(self._fit, header, argument_defaults(BY_MODEL[self._spec.name]))}
 
@@ -474,9 +478,10 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         Parameters
         ----------
         data : table or source of tables, optional
-            New observations; by default the data of the fit. A source of tables gives an iterator.
+            New observations; by default the data of the fit. For a source of tables the result is an
+            iterator.
         prior : optional
-            Prior probabilities; by default those of the fit.
+            Prior probabilities; by default the prior of the fit.
         costs : DataFrame or (K, K) array, optional
             Cost of assigning an observation of one class (row) to another (column).
         reject : float, optional
@@ -484,9 +489,9 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
             one minus its largest posterior) is larger, its label is "rejected".
         outlier : float, optional
             An observation whose typicality is below this number in every class gets the label "unknown"; see
-            `typicality`. Observations of the fit are judged like new ones. A row with a missing value has no
-            typicality, so that it keeps its label where the value is integrated out; a warning counts such
-            rows.
+            `typicality`. Observations of the fit are treated like new ones. The typicality of a row with a
+            missing value is missing: it keeps its label if the value is integrated out, and a warning counts
+            such rows.
         typicality : {"exact", "chi2", "relative", "conformal"}
             The method of `typicality` that is compared with `outlier`.
         unseen : {"raise", "missing"}, optional
@@ -502,27 +507,29 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
             Labels with the index of the data. The label of a row with a missing value is missing, unless the
             value is integrated out. For a DataFrame of polars it is a Series of polars, without an index, in
             which a missing label is null. For a source, an iterator of DataFrames with the labels as their
-            one column; rows that are read later raise their errors when their frame is asked for.
+            one column; errors in rows that are read later are raised when their frame is requested.
 
         Raises
         ------
         DataError
-            A column is missing, infinite or out of range (OutOfRangeError), or holds a category that the fit
-            has not seen; the costs do not fit the classes; or `out` is not a path, or belongs to the source.
+            A column is missing, infinite or out of range (OutOfRangeError), or contains a category that the
+            fit has not seen; the costs do not match the classes; or `out` is not a path, or belongs to the
+            source.
         PriorError
             The prior is not a distribution over the classes.
         NotSupportedError
-            The model has no density of rows from which missing columns can be integrated out.
+            The model lacks a density of rows from which missing columns can be integrated out.
         UnwritableFileError
-            The folder of `out` does not exist, the disk is full, or the like; nothing is written then.
+            The folder of `out` does not exist, the disk is full, or another error of the operating system
+            occurred; the result is not written.
 
         Notes
         -----
         With missing="integrate" each class has the density of those columns that a row has, by their mean and
         covariance under the fit; a row without any value has the prior. This assumes that values are missing
         at random: given the observed values, whether a value is missing does not depend on it. The columns
-        that are integrated out are those of the design, which are taken as jointly normal. For a missing x
-        they are all columns made of it: log(x), I(x**2), x:z, or the columns of a category. With
+        that are integrated out belong to the design and are assumed to be jointly normal. For a missing
+        x they are all columns made of it: log(x), I(x**2), x:z, or the columns of a category. With
         unseen="missing", they are the columns of the category whose level the fit has not seen.
 
         Examples
@@ -581,15 +588,16 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         Parameters
         ----------
         data : table or source of tables, optional
-            New observations; by default the data of the fit. A source of tables gives an iterator.
+            New observations; by default the data of the fit. For a source of tables the result is an
+            iterator.
         prior : optional
-            Prior probabilities; by default those of the fit.
+            Prior probabilities; by default the prior of the fit.
         method : {"plugin", "predictive", "debiased", "calibrated"}
             "plugin" uses the estimates as if they were true, "predictive" integrates over their uncertainty,
             "debiased" uses unbiased log densities, and "calibrated" fits posteriors to the scores of rows
             left out; see the Notes of `predict_proba`.
         convention : None or "MASS"
-            "MASS" gives the numbers of R's MASS for "predictive" and "debiased", which depart from theory.
+            "MASS" reproduces R's MASS for "predictive" and "debiased", which departs from theory.
         unseen : {"raise", "missing"}, optional
             Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
@@ -609,8 +617,8 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         -----
         "calibrated" maps the scores of the rule by a slope, or a few more parameters, that maximize a
         penalized likelihood of the fit's observations, each scored by a rule without it or without its fold.
-        It exists for every model, needs the data of the fit once, and is then kept, also in a file. It
-        assumes that new observations have the same distribution. `predict` keeps the labels of the rule.
+        It is available for every model, needs the data of the fit once, and is then stored, also in a file.
+        It assumes that new observations have the same distribution. `predict` keeps the labels of the rule.
 
         Examples
         --------
@@ -634,20 +642,21 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
-        """Logarithms of the posterior probabilities, which are exact even where the posterior underflows.
+        """Logarithms of the posterior probabilities, which are exact even if the posterior underflows.
 
         Parameters
         ----------
         data : table or source of tables, optional
-            New observations; by default the data of the fit. A source of tables gives an iterator.
+            New observations; by default the data of the fit. For a source of tables the result is an
+            iterator.
         prior : optional
-            Prior probabilities; by default those of the fit.
+            Prior probabilities; by default the prior of the fit.
         method : {"plugin", "predictive", "debiased", "calibrated"}
             "plugin" uses the estimates as if they were true, "predictive" integrates over their uncertainty,
             "debiased" uses unbiased log densities, and "calibrated" fits posteriors to the scores of rows
             left out; see the Notes of `predict_proba`.
         convention : None or "MASS"
-            "MASS" gives the numbers of R's MASS for "predictive" and "debiased", which depart from theory.
+            "MASS" reproduces R's MASS for "predictive" and "debiased", which departs from theory.
         unseen : {"raise", "missing"}, optional
             Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
@@ -676,7 +685,8 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         Parameters
         ----------
         data : table or source of tables, optional
-            New observations; by default the data of the fit. A source of tables gives an iterator.
+            New observations; by default the data of the fit. For a source of tables the result is an
+            iterator.
         unseen : {"raise", "missing"}, optional
             Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
@@ -688,13 +698,13 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         -------
         DataFrame, or Series for two classes
             Log posteriors. They differ from x'coef + intercept by a number that all classes of a row share,
-            because the latter would lose digits if the columns lie far from zero. For models with a
+            because the linear form would lose digits if the columns lie far from zero. For models with a
             covariance for each class they are the scores ln prior_k - ln|S_k|/2 - D2_k/2, again up to such a
-            number where the classes share one covariance or distances exceed the largest double. For logistic
+            number if the classes share one covariance or distances overflow. For logistic
             regression they are log odds against the reference (or the first class that has a prior). For
             models without posteriors they are the fitted values, or the values of the planes. For two classes
-            it is the value of the second class less that of the first, such as the log odds: positive values
-            mean the second class. For a source, an iterator of DataFrames.
+            it is the value of the second class minus the value of the first, such as the log odds: positive
+            values mean the second class. For a source, an iterator of DataFrames.
         """
         gaps = Gaps(unseen, missing)
 
@@ -713,6 +723,17 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         gaps: Gaps,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
+        """Return posteriors of rows in the form of `predict_proba`, with a function of the scores.
+
+        Parameters
+        ----------
+        data, prior, method, convention, out
+            Arguments of `predict_proba`.
+        finish : callable
+            `posteriors` or `log_posteriors`, a function of scores (m, K).
+        gaps : Gaps
+            Options for unseen levels and missing values.
+        """
         from discrim.models.evaluation.calibrated import posterior_rule
 
         check_word("method", method, Method)
@@ -738,13 +759,14 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
     ) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`).
 
-        A model without posteriors gives its values instead (`.score.<class>`). A table of polars comes back
-        as one of polars, with its own columns as they were.
+        For a model without posteriors the columns are its values (`.score.<class>`). The result for a polars
+        DataFrame is a polars DataFrame with the original columns unchanged.
 
         Parameters
         ----------
         data : table or source of tables, optional
-            New observations; by default the data of the fit. A source of tables gives an iterator.
+            New observations; by default the data of the fit. For a source of tables the result is an
+            iterator.
         unseen : {"raise", "missing"}, optional
             Whether an unseen level is an error or a missing value; see the page on shared arguments.
         missing : {"drop", "integrate"}, optional
