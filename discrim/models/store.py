@@ -1,4 +1,4 @@
-"""The verb `load`: a fit, or moments, that were saved."""
+"""The verb `load`, which reads a saved fit or saved moments."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ def load(
     path : str or path
         The file to read.
     results : class, optional
-        What the file is to hold, such as `LDAResults` or `Moments`; anything else is refused. Editors and
-        type checkers then know what is loaded; without it they take it for any `ClassifierResults`.
+        Expected class, such as `LDAResults` or `Moments`; other contents raise an error. It also determines
+        the return type for editors and type checkers, which is otherwise `ClassifierResults`.
     functions : dict of str to callable, optional
-        Your own functions that the formula calls, by name; a file holds none.
+        Your own functions that the formula calls, by name; a file does not contain code.
 
     Returns
     -------
     ClassifierResults or Moments
-        The results of the verb that made the fit, such as `LDAResults`, or the moments. A fit predicts what
-        the saved one predicts. Methods that need the rows of the fit take `data=`, or raise an error that
-        says what to do.
+        The results of the verb that made the fit, such as `LDAResults`, or the moments. Its
+        predictions equal the predictions of the saved fit. Methods that need the rows of the fit accept
+        `data=`, or raise an error with a hint.
 
     Raises
     ------
     DataError
         The file was not written by `save` (NotAFitError), is damaged or contradicts itself
-        (DamagedFileError), or has something other than `results`.
+        (DamagedFileError), or contains another class than `results`.
     MissingFileError, UnreadableFileError
-        There is no file, or it cannot be opened; each is a DataError and an OSError.
+        The file does not exist, or cannot be opened; each is a DataError and an OSError.
     FormulaError
         Its formula is not allowed.
 

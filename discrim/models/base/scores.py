@@ -27,7 +27,7 @@ from discrim.models.base.reading import every_sparse_row, listed
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """How scores become classes.
+    """How scores are converted to predicted classes.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Decision:
     reject: float | None = None
 
     def codes(self, scores: Floats) -> Codes:
-        """Codes (m,) of scores (m, K); -1 for a missing row.
+        """Return the classes (m,) for scores (m, K), K for rejected rows and -1 for missing scores.
 
         The least expected cost is Chow's rule (1970, IEEE Transactions on Information Theory 16, 41-46).
         """
@@ -97,10 +97,19 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
 
 
 def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
-    """Scores (m, K) of all rows, block by block, in pieces that fit the cache.
+    """Iterate over the scores of all rows, in chunks that fit the cache; warn of impossible rows.
 
-    Those of a row with a missing value are NaN, but where the blocks let it be used in part. A row that is
-    impossible in every class has no posterior, and a warning says so.
+    Parameters
+    ----------
+    blocks : Blocks
+    rule : Rule
+    n_classes : int
+
+    Yields
+    ------
+    rows : slice
+    scores : (m, K) float
+        NaN for a row with a missing value, unless missing columns are integrated out.
     """
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
     has_ends = getattr(complete, "has_ends", False)
@@ -117,7 +126,7 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
 
 
 def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
-    """Scores of all rows, by what is stored of them where that is little and the rule takes it."""
+    """Iterate over slices and scores (m, K) of all rows, in sparse form if the rule supports it."""
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
     stored = every_sparse_row(blocks) if rules.takes_stored(complete) else None
     if stored is None or (blocks.partial and stored[1].any()):
@@ -138,16 +147,28 @@ def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice,
 def block_scores(
     blocks: Blocks, rule: Rule, n_classes: int, place: slice, x: Floats, missing: NDArray[np.bool_] | None
 ) -> Iterator[tuple[slice, Floats]]:
-    """Scores (m, K) of the rows of one block, as `every_row` gives it, in pieces that fit the cache."""
-    # Columns that are each looked at by themselves, class by class, gain nothing by pieces in the cache.
+    """Iterate over slices and scores (m, K) of the rows of one block, in chunks that fit the cache.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    rule : Rule
+    n_classes : int
+    place : slice
+        Rows of the block in the table.
+    x : (rows, p) float
+    missing : (rows,) bool or None
+        Rows with a missing value; see `Blocks.every_row`.
+    """
+    # Rules of independent columns do not benefit from small chunks.
     piece = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
-    # Of linear scores a look at these is enough, which are few.
+    # For linear rules a check of the scores replaces a check of all columns.
     limit = score_limit(rule, blocks.column_range) if isinstance(rule, LinearRule) else None
     if missing is None and isinstance(rule, MarginalRule):
         rule = rule.rule
     for start in range(0, len(x), piece):
         stop = min(start + piece, len(x))
-        # Scores that overflow are outside the limit, so that the values are checked and refused.
+        # Scores that overflow are outside the limit: the values are then checked and refused.
         with np.errstate(over="ignore", invalid="ignore"), named_errors(blocks.terms, blocks.design.levels):
             scores = rule.scores(x[start:stop])
         if limit is not None and not -limit < scores.min(initial=0.0) <= scores.max(initial=0.0) < limit:
@@ -158,7 +179,7 @@ def block_scores(
 
 
 def warn_impossible(count: int, first: Any) -> None:
-    """Warn of rows whose probability is zero in every class, naming the first."""
+    """Warn of rows whose probability is zero in every class; the message names the first."""
     warn_user(
         f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
         f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had, or "
@@ -169,12 +190,26 @@ def warn_impossible(count: int, first: Any) -> None:
 
 
 def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
-    """Predicted class (n,) of each row of the table, -1 where a value is missing."""
+    """Predict the class of each row of the table.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    rule : Rule
+    n_classes : int
+    decision : Decision
+
+    Returns
+    -------
+    (n,) int
+        -1 if a value is missing.
+    """
     task = partial(_codes, rule=rule, n_classes=n_classes, decision=decision)
     return blocks.rows.per_row(blocks, task)
 
 
 def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+    """Return the predicted classes of the rows of a chunk."""
     codes = np.empty(blocks.table.nrows, dtype=np.intp)
     for place, scores in scored(blocks, rule, n_classes):
         codes[place] = decision.codes(scores)
@@ -182,7 +217,20 @@ def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Co
 
 
 def finished_scores(blocks: Blocks, rule: Rule, n_classes: int, finish: Callable[[Floats], Floats]) -> Floats:
-    """What `finish` makes of the scores (n, K) of all rows."""
+    """Apply a function such as `posteriors` to the scores of all rows.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    rule : Rule
+    n_classes : int
+    finish : callable
+        Function of scores (m, K) that returns an array (m, K).
+
+    Returns
+    -------
+    (n, K) float
+    """
     shape = (blocks.table.nrows, n_classes)
     refuse_beyond_memory(
         1.0 * shape[0] * shape[1],
@@ -201,7 +249,20 @@ def finished_scores(blocks: Blocks, rule: Rule, n_classes: int, finish: Callable
 def posterior_frame(
     blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
 ) -> pd.DataFrame:
-    """What `finish` makes of the scores, rows by classes, on the table's index."""
+    """Apply a function such as `posteriors` to the scores of all rows, as a DataFrame.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    rule : Rule
+    classes : Index of length K
+    finish : callable
+        Function of scores (m, K) that returns an array (m, K).
+
+    Returns
+    -------
+    DataFrame (n, K)
+    """
     values = finished_scores(blocks, rule, len(classes), finish)
     return pd.DataFrame(values, index=blocks.table.index, columns=classes, copy=False)
 
@@ -230,7 +291,21 @@ def frame_of_rows(blocks: Blocks, of_rows: Callable[[Floats], Floats], columns: 
 def score_frame(
     blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
 ) -> pd.DataFrame | pd.Series:
-    """What `finish` makes of the scores; of two classes that of the second less that of the first."""
+    """Apply a function to the scores of all rows; for two classes return the difference of the columns.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    rule : Rule
+    classes : Index of length K
+    finish : callable
+        Function of scores (m, K) that returns an array (m, K).
+
+    Returns
+    -------
+    DataFrame (n, K) or Series (n,)
+        For two classes the value of the second minus the value of the first.
+    """
     if len(classes) > 2:
         return posterior_frame(blocks, rule, classes, finish)
     out = np.empty(blocks.table.nrows)
@@ -243,7 +318,7 @@ def score_frame(
 
 
 StoredUsedRows = tuple[Codes, SparseRows, Codes, Floats | None]
-"""Positions in the table, x (m, p), codes (m,) and weights (m,) or None."""
+"""Positions in the table, x (m, p), codes (m,), and weights (m,) or None, of m used rows."""
 
 
 def used_stored_rows(blocks: Blocks) -> Iterator[StoredUsedRows] | None:
@@ -253,6 +328,7 @@ def used_stored_rows(blocks: Blocks) -> Iterator[StoredUsedRows] | None:
 
 
 def _used_pieces(blocks: Blocks, rows: SparseRows, missing: NDArray[np.bool_]) -> Iterator[StoredUsedRows]:
+    """Iterate over the used rows in chunks; `missing` (n,) marks rows with a missing value."""
     used = (blocks.codes >= 0) & ~missing
     if blocks.weights is not None:
         used &= blocks.weights > 0

@@ -1,7 +1,8 @@
-"""The layout of a saved fit, which is that of safetensors; its reading trusts nothing.
+"""File layout of saved fits and moments, which is the layout of safetensors, with validation.
 
-Eight bytes with the length of a header, the header in JSON, then raw little-endian float64 buffers. The
-header names each buffer's shape and place; its metadata hold a description of the fit and a checksum.
+A file has eight bytes with the length of a header, the header in JSON, then raw little-endian float64 arrays.
+The header has the shape and position of each array; its metadata are a description of the fit and a checksum.
+Files may come from untrusted sources: every entry is validated before it is used.
 """
 
 from __future__ import annotations
@@ -25,22 +26,32 @@ from discrim.errors import DamagedFileError, DataError, MissingFileError, NotAFi
 FORMAT = "discrim 2"
 
 LONGEST_HEADER = 2**29
-"""Bytes of a header; a longer one is not read."""
+"""Largest number of bytes of a header."""
 
 MOST_BUFFERS = 64
-"""Buffers of a file; no model has as many."""
+"""Largest number of arrays in a file."""
 
 MOST_QUOTES = 2**14
-"""Quotation marks in a header but for those of the description; its buffers need ten each."""
+"""Largest number of quotation marks in a header outside the description; each array needs ten."""
 
 LONGEST_REASON = 500
-"""Characters of what a message quotes of a file."""
+"""Largest number of characters of a reason in an error message."""
 
 
 def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Floats]) -> None:
-    """Write a description and named buffers, whole or not at all.
+    """Write a description and arrays atomically.
 
-    A header that is too long to be read is a DataError, and leaves the file as it was.
+    Parameters
+    ----------
+    path : Path
+    about : mapping
+        Description, which is written as JSON.
+    tensors : mapping of str to array
+
+    Raises
+    ------
+    DataError
+        The header is too long to be read again; an existing file is not changed.
     """
     buffers = {key: np.ascontiguousarray(tensor, dtype="<f8") for key, tensor in tensors.items()}
     entries = {}
@@ -77,7 +88,7 @@ def damaged(
     ----------
     path : path-like
     reason : str
-        What is wrong with it. A long reason is cut off.
+        The problem. A long reason is cut off.
     hint : str
 
     Returns
@@ -90,7 +101,7 @@ def damaged(
 
 
 def another_kind(path: Any, what: str) -> NotAFitError:
-    """The error for a file that `save` did not write."""
+    """Return the error for a file that `save` did not write."""
     return NotAFitError(
         f"{os.fspath(path)!r} cannot be read as a saved fit: it is {what}, which save() did not write.",
         hint="Name a file of a fit.",
@@ -99,7 +110,7 @@ def another_kind(path: Any, what: str) -> NotAFitError:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What a file says of itself: its description in JSON, its checksum, name and shape of each buffer."""
+    """Header of a file: description in JSON, checksum, and shape of each array by name."""
 
     fit: bytes
     checksum: object
@@ -107,7 +118,7 @@ class _Header:
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """Description and buffers, the file's own bookkeeping checked."""
+    """Read description and arrays of a file, with validation of its layout and checksum."""
     try:
         with _opened(path) as file:
             header = _header(file, path)
@@ -140,14 +151,14 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
 
 
 def check_finite(path: Path, tensors: Mapping[str, Floats]) -> None:
-    """Raise where a buffer holds what is no number."""
+    """Raise DamagedFileError if an array has a value that is not finite."""
     for key, values in tensors.items():
         if not np.isfinite(values).all():
             raise damaged(path, f"{key!r} holds a value that is not finite")
 
 
 def _opened(path: Path) -> BufferedReader:
-    """A file opened to be read; what reading might never end of is not opened."""
+    """Open a regular file; raise an error for a folder, device, pipe or socket."""
     if path.is_file():
         return path.open("rb")
     if path.is_dir():
@@ -158,7 +169,7 @@ def _opened(path: Path) -> BufferedReader:
 
 
 def _header(file: BinaryIO, path: Path) -> _Header:
-    """The header of an open file, which is left at its first buffer; nothing else is read."""
+    """Read the header of an open file, and leave the file position at the first array."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(9)
@@ -169,7 +180,7 @@ def _header(file: BinaryIO, path: Path) -> _Header:
         raise another_kind(path, "a file of another kind")
     if length > size - 8:
         raise damaged(path, "its header is longer than the file, which was cut off")
-    # A large file of another kind is told by its end and by its names, before Python objects are made of it.
+    # Recognize a large file of another kind before its header is parsed into Python objects.
     file.seek(length)
     if not file.read(8).rstrip(b" ").endswith(b"}"):
         raise another_kind(path, "a file of another kind")
@@ -192,7 +203,7 @@ def _header(file: BinaryIO, path: Path) -> _Header:
         raise damaged(
             path, what, "Read it with the version of discrim that wrote it, or fit the table again."
         )
-    # JSON is written in ASCII: a text that is not may hold what has no bytes to check.
+    # JSON is written in ASCII: other text may contain characters that cannot be encoded for the checksum.
     if not (isinstance(fit, str) and fit.isascii()):
         raise damaged(path, "its description is not text in ASCII")
     if len(header) > MOST_BUFFERS:
@@ -207,7 +218,19 @@ def _header(file: BinaryIO, path: Path) -> _Header:
 
 
 def _shape(path: Path, key: str, entry: Any, end: int) -> tuple[tuple[int, ...], int]:
-    """Shape of a buffer that begins at `end`, and where it ends."""
+    """Validate the entry of an array in the header; return its shape and the position of its end.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for error messages.
+    key : str
+        Name of the array.
+    entry : object
+        Its entry in the header.
+    end : int
+        Position of the end of the array before it.
+    """
     try:
         dtype, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
         few = isinstance(shape, list) and len(shape) <= 3

@@ -1,8 +1,8 @@
 """Rules fitted to observations that lack a class of the fit.
 
 The only observation of a class, left out, leaves its class without any, and so does a fold that has all
-observations of a class. No rule can predict such a class: the rule is that of the other classes, the score of
-the absent one is minus infinity, and the observations of it that are judged count as errors.
+observations of a class. No rule can predict such a class: the rule is fitted to the other classes, the score
+of the absent class is minus infinity, and its observations count as errors.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from discrim.models.base.reading import listed
 
 
 def rule_of_present(fit: FittedModel[Any], blocks: Blocks, *, held: bool = False) -> Rule | None:
-    """Return the rule of a fit for other weights of its rows, which may lack classes; None without a rule.
+    """Return the rule of a refit to rows that may lack classes; None if it cannot be fitted.
 
     Parameters
     ----------
     fit : FittedModel
-        Its prior is that of the refit, and is taken in proportion for the classes that are present.
+        Its prior is the prior of the refit, rescaled to the classes that are present.
     blocks : Blocks
-        Rows with other weights, as of `Refits.refit`.
+        Rows with other weights; see `Refits.refit`.
     held : bool
-        Whether what the rows chose is kept.
+        Whether parameters that the rows chose are fixed.
     """
     codes = used_codes(blocks)
     present = np.unique(codes[codes >= 0])
@@ -52,7 +52,7 @@ def rule_of_present(fit: FittedModel[Any], blocks: Blocks, *, held: bool = False
 
 
 def _of_classes(fit: FittedModel[Any], blocks: Blocks, present: Codes) -> FittedModel[Any]:
-    """The fit whose refits are to some of its classes."""
+    """Return the fit restricted to the classes at some positions, for refits to these classes."""
     prior = fit.prior[present]
     prior = prior / prior.sum() if prior.sum() > 0 else np.full(len(present), 1 / len(present))
     numbers = fit.estimates
@@ -93,7 +93,7 @@ def absent_class_mask(
 
 
 def absent_note(absent: pd.Index) -> str:
-    """Say which classes rules without some rows cannot predict; empty without any."""
+    """Describe the classes that rules without some rows cannot predict; empty if all can be predicted."""
     if not len(absent):
         return ""
     label = "Class" if len(absent) == 1 else "Each of the classes"

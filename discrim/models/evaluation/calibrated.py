@@ -1,12 +1,11 @@
-"""Calibrated posteriors of a fit: the map that its own left-out rows teach, and the rule that has it.
+"""Calibrated posteriors of a fit, estimated from the scores of its rows under rules without them.
 
-A row that is left out has scores by the rule without it, whose prior is estimated without it too: in closed
-form where the model has one, by a refit where rows are few, else by ten folds that a fixed seed deals. The
-columns that rows chose are chosen anew in each fold; a tuning parameter is held where single rows are left
-out. The only row of a class, or a fold with all rows of one, is judged by rules that lack the class, and
-calibrates nothing: the class has no posteriors that could be calibrated.
-Classes count by the prior of the fit, where one was given, so that posteriors are those under it.
-Another prior, asked for later, adds the logarithms of its ratios to the calibrated log posteriors.
+Scores of left-out rows, whose prior is estimated without them too, are computed in closed form if the model
+has one, by refits for few rows, and otherwise by ten folds with a fixed seed. Folds repeat a choice of
+columns; leaving out single rows fixes tuning parameters. The only row of a class, or a fold with all rows of
+a class, is scored by rules without the class and is not used for calibration. Classes are weighted by the
+prior of the fit if the user specified one: the posteriors are then under this prior. Another prior in a later
+call adds the logarithms of its ratios to the calibrated log posteriors.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from discrim.models.evaluation.assessment import FEW_REFITS, MAX_SLOWDOWN
 
 FOLDS = 10
 SEED = 0
-"""How rows are left out where they are more, or chose the columns."""
+"""Folds and their seed, for many rows or if the rows chose the columns."""
 
 
 def calibrator_of(fit: FittedModel[Any]) -> Calibrator:
-    """The map from scores of the fit's rule to calibrated log posteriors, which the fit keeps.
+    """Return the map from scores of the rule to calibrated log posteriors, which the fit caches.
 
-    A NotSupportedError says that the fit has neither the map nor the rows to make it from.
+    Raises NotSupportedError if the fit has neither the map nor rows to estimate it from.
     """
     if CALIBRATOR not in fit.cache:
         scores, codes, weights = left_out_sample(fit)
@@ -51,7 +50,16 @@ def calibrator_of(fit: FittedModel[Any]) -> Calibrator:
 
 
 def left_out_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
-    """Scores (n, K) of the rows of a fit that are left out, their classes (n,), and what each counts (n,)."""
+    """Return the sample from which posteriors are calibrated.
+
+    Returns
+    -------
+    scores : (n, K) float
+        Scores of the rows under rules without them.
+    codes : (n,) int
+        Classes, -1 for rows that are not used.
+    weights : (n,) float
+    """
     blocks = fit.rows(
         'method="calibrated"',
         'call predict_proba(method="calibrated") on the fit that has rows before it is saved, or fit '
@@ -59,7 +67,7 @@ def left_out_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
     )
     scores, fold_ids = _left_out(fit)
     codes = used_codes(blocks)
-    # A rule without the class of a row says nothing of how sure rules with the class may be.
+    # Scores of rules without the class of a row are not informative about rules with the class.
     lone = absent_class_mask(codes, blocks.weights, len(fit.classes), fold_ids)
     codes = np.where(np.isnan(scores).any(axis=1) | lone, -1, codes)
     weights = np.ones(len(codes)) if blocks.weights is None else np.nan_to_num(blocks.weights)
@@ -71,9 +79,9 @@ def left_out_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
 
 
 def _left_out(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
-    """Scores (n, K) by rules without each row or its fold (n,); missing where there is none."""
+    """Return scores (n, K) by rules without each row or its fold, and the folds (n,) or None."""
     if fit.selection is not None and fit.selection.kind == "model":
-        # Scores of other models are on other scales.
+        # Scores of different models have different scales.
         fit = replace(fit, selection=None)
     if fit.selection is None and _leaves_rows_out(fit):
         with suppress(NotSupportedError):
@@ -85,7 +93,7 @@ def _left_out(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
         with Progress(folds, "calibration") as progress:
             return validation.fold_scores(whole, dealt, folds, progress=progress, refit_prior=True), dealt
     except NotSupportedError:
-        # Without a fold there is no rule; there may be one without each of nearly all rows.
+        # The model cannot be fitted without some fold, but possibly without single rows.
         if fit.selection is None:
             with suppress(NotSupportedError):
                 return validation.kept_left_out_scores(fit, refit_prior=True).value(), None
@@ -93,7 +101,7 @@ def _left_out(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
 
 
 def _leaves_rows_out(fit: FittedModel[Any]) -> bool:
-    """Whether single rows are left out in closed form, or are few."""
+    """Return whether leave-one-out has a closed form, or the rows are few."""
     if (
         any(kept in fit.cache for kept in validation.LEFT_OUT_KEPT_AS.values())
         or fit.counts.sum() <= FEW_REFITS
@@ -108,7 +116,18 @@ def _leaves_rows_out(fit: FittedModel[Any]) -> bool:
 
 
 def posterior_rule(fit: FittedModel[Any], what: str, prior: Any, method: str, convention: str | None) -> Rule:
-    """The rule whose scores are log posteriors by a method; `what` asks for them."""
+    """Return the rule whose scores are log posteriors by a method of `predict_proba`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    what : str
+        Name of the public method in error messages.
+    prior : object
+        Prior in any form that a verb accepts; None for the prior of the fit.
+    method : {"plugin", "predictive", "debiased", "calibrated"}
+    convention : {"MASS"} or None
+    """
     if method != "calibrated":
         fit.need_posteriors(what)
         return fit.rule(prior, method, convention)
@@ -121,7 +140,7 @@ def posterior_rule(fit: FittedModel[Any], what: str, prior: Any, method: str, co
 
 
 def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
-    """The rule whose scores are calibrated log posteriors under a prior, in any form that a verb takes."""
+    """Return the rule whose scores are calibrated log posteriors, under any prior that a verb accepts."""
     shift = np.zeros(len(fit.classes))
     if prior is not None:
         values = prior_vector(prior, fit.classes, np.asarray(fit.counts, dtype=np.float64))
@@ -138,5 +157,5 @@ def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
 
 
 def own_prior(fit: FittedModel[Any]) -> Floats:
-    """The prior (K,) that calibrated posteriors are under: that of the fit, or the shares of its rows."""
+    """Return the prior (K,) of calibrated posteriors: the prior of the fit, or the class proportions."""
     return fit.counts / fit.counts.sum() if fit.prior_in_refits == "none" else fit.prior_values()

@@ -1,4 +1,8 @@
-"""Class shares of rows whose classes are not known: the prior that a fit is to have among them."""
+"""Maximum-likelihood estimation of class proportions among unlabelled rows, with intervals.
+
+`estimated_prior` is the implementation of `ClassifierResults.estimate_prior`; `shares_of` also serves models
+with known class densities. The likelihood is maximized in `discrim.inference.class_shares`.
+"""
 
 from __future__ import annotations
 
@@ -56,11 +60,11 @@ INTERVALS = {
     "profile": "of the profile likelihood",
     "bootstrap": "of the bootstrap's percentiles",
 }
-"""The kinds of intervals, in words."""
+"""Descriptions of the kinds of intervals."""
 
 
 class SharesSearch(NamedTuple):
-    """How class shares are searched for, as of `estimate_prior`."""
+    """Options of `ClassifierResults.estimate_prior`, with the same names."""
 
     tol: float = 1e-10
     maxiter: int = 200
@@ -70,7 +74,7 @@ class SharesSearch(NamedTuple):
     seed: int | None = None
 
     def checked(self) -> SharesSearch:
-        """The same, or a DataError that names the option at fault."""
+        """Return self after validation; raise DataError for an option that is not valid."""
         check_number("tol", self.tol, 0, 1, ends="()", what="a small number", also=", such as 1e-10")
         check_whole("maxiter", self.maxiter, 1)
         check_level(self.level)
@@ -79,10 +83,15 @@ class SharesSearch(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Rows of a batch that tell of its classes.
+    """Class densities of the rows of a batch that are informative about their class.
 
-    The densities (n, J) are those of the classes whose prior is not zero, over the largest of each row.
-    Beside these rows some miss a value, and others are impossible in every such class.
+    Attributes
+    ----------
+    densities : (n, J) float
+        Densities of the J classes with a positive prior, relative to the largest of each row.
+    weights : (n,) float or None
+    missing, impossible : int
+        Number of other rows: with a missing value, or with zero density in every such class.
     """
 
     densities: Floats
@@ -94,7 +103,17 @@ class _Batch(NamedTuple):
 def estimated_prior(
     fit: FittedModel[Any], data: Any, search: SharesSearch, gaps: Gaps, weights: Any
 ) -> PriorEstimate:
-    """Class shares of the rows of a table; see `ClassifierResults.estimate_prior`."""
+    """Estimate the class proportions of the rows of a table; see `ClassifierResults.estimate_prior`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or source of tables
+    search : SharesSearch
+    gaps : Gaps
+        Options for missing values and unseen levels.
+    weights : column name, (n,) array or None
+    """
     fit.need_posteriors("estimate_prior()")
     search.checked()
     if data is None:
@@ -102,7 +121,7 @@ def estimated_prior(
             "estimate_prior() needs rows whose classes are not known.", hint="Pass a table of them."
         )
     prior = pd.Series(fit.prior_values(), index=fit.classes, name="prior")
-    # Under equal priors scores are log densities up to a number of the row, whatever the fit's own prior.
+    # Under equal priors scores are log densities, up to a constant of the row.
     rule = fit.rule("equal")
     draws = None
     if search.interval == "bootstrap":
@@ -114,7 +133,14 @@ def estimated_prior(
 
 
 def _refuse_bootstrap(fit: FittedModel[Any], data: Any, gaps: Gaps) -> None:
-    """Raise where the fit cannot be made again, or the batch not read again."""
+    """Raise NotSupportedError if the fit cannot be refitted, or the batch cannot be read again.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or source of tables
+    gaps : Gaps
+    """
     fit.rows('interval="bootstrap"', 'use interval="profile"')
     if not isinstance(rows_given(data), TableSource):
         raise NotSupportedError(
@@ -137,7 +163,27 @@ def _drawn(
     free: NDArray[np.intp],
     start: Floats,
 ) -> Floats:
-    """Shares (B, J) of rows drawn again of the batch, by fits to rows drawn again within classes."""
+    """Estimate class proportions in bootstrap samples of the batch, by fits to bootstrap samples of the rows.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table
+        The batch.
+    gaps : Gaps
+        Options for missing values and unseen levels.
+    weights : column name, (n,) array or None
+    search : SharesSearch
+    free : (J,) int
+        Positions of the classes with a positive prior.
+    start : (J,) float
+        Their prior, at which the search starts.
+
+    Returns
+    -------
+    (B, J) float
+        Proportions in each of B samples.
+    """
     k = len(fit.classes)
     equal = fit.under(np.full(k, 1.0 / k))
     samples = BootstrapSamples(fit.rows('interval="bootstrap"'), search.replicates, search.seed)
@@ -166,7 +212,17 @@ def _drawn(
 def _scores(
     fit: FittedModel[Any], rule: Rule, data: Any, gaps: Gaps, weights: Any
 ) -> Iterator[tuple[Floats, Floats | None]]:
-    """Scores (m, K) of the rows of a table or a source, and their weights, piece by piece."""
+    """Yield scores (m, K) and weights (m,) of the rows of a table or source, chunk by chunk.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    rule : Rule
+        Rule under equal priors.
+    data : table or source of tables
+    gaps : Gaps
+    weights : column name, (n,) array or None
+    """
     source = rows_given(data)
     source.refuse_vector(weights)
     columns = dict.fromkeys(
@@ -191,10 +247,25 @@ def shares_of(
     known: bool = False,
     draws: Callable[[NDArray[np.intp], Floats], Floats] | None = None,
 ) -> PriorEstimate:
-    """Class shares by log densities (m, K) of rows, piece by piece; classes of prior zero are held there.
+    """Estimate class proportions from log densities of rows; a class with a prior of zero stays at zero.
 
-    The densities are known, or else those of a fit. Draws give shares of samples, from the positions of the
-    classes that have a prior, and that prior.
+    Parameters
+    ----------
+    scores : iterator
+        Yields log densities (m, K), up to a constant of each row, and weights (m,) or None.
+    prior : Series by class
+    search : SharesSearch
+    title : str
+        Title of the model.
+    known : bool
+        Whether the densities are known exactly, and not estimates of a fit.
+    draws : callable, optional
+        Function of the positions (J,) of the classes with a positive prior and of this prior (J,), which
+        returns proportions (B, J) in bootstrap samples.
+
+    Returns
+    -------
+    PriorEstimate
     """
     start = prior.to_numpy(dtype=np.float64)
     free = np.flatnonzero(start > 0)
@@ -230,7 +301,17 @@ def shares_of(
 
 
 def _informative(scores: Iterator[tuple[Floats, Floats | None]], free: NDArray[np.intp], k: int) -> _Batch:
-    """The rows that tell of classes, of which only densities are kept."""
+    """Collect the densities of the rows that are informative about their class.
+
+    Parameters
+    ----------
+    scores : iterator
+        Yields log densities (m, K) and weights (m,) or None.
+    free : (J,) int
+        Positions of the classes with a positive prior.
+    k : int
+        Number of classes.
+    """
     parts = []
     weights = []
     missing = 0
@@ -263,23 +344,22 @@ class PriorEstimate(Shown):
     prior : Series by class
         The shares, which sum to one. A share of zero is exactly zero.
     bse : Series by class
-        Standard errors. They are missing for shares of zero, which those of the other shares take as known,
-        and for shares that the rows do not determine.
+        Standard errors, missing for shares of zero and for shares that the rows do not determine. The
+        standard errors of other shares treat shares of zero as fixed.
     table : DataFrame by class
         fit: the prior of the fit. estimate, se, low, high: the share. slope: the slope of the mean
-        log-likelihood along the share, less one; it is 0 for a share above zero, and at most 0 for a share of
-        zero.
+        log-likelihood along the share, minus one; it is 0 for a share above zero, and at most 0 for a share
+        of zero.
     test : TestResult
-        Likelihood-ratio test that the shares are those of the fit's prior.
+        Likelihood-ratio test that the shares equal the prior of the fit.
     nobs : int or float
-        Number of rows that say something of the classes, or the sum of their weights.
+        Number of rows that are informative about their class, or the sum of their weights.
     missing, impossible : int
-        Numbers of rows that are left out: those that miss a value, and those that have probability zero in
-        every class.
+        Numbers of rows that are left out: with a missing value, and with probability zero in every class.
     steps : dict
         Number of steps of "EM" and of "Newton".
     converged : bool
-        Whether the slopes are within `tol` of those at a maximum.
+        Whether the slopes are within `tol` of their values at a maximum.
     shortfall : float
         How far the log-likelihood is below its maximum at most: rows times the largest slope.
     determined : bool
@@ -356,7 +436,23 @@ class PriorEstimate(Shown):
         search: SharesSearch,
         progress: Callable[[float], object],
     ) -> tuple[Floats, Floats]:
-        """Ends (K,) of the intervals."""
+        """Compute the limits of the intervals of the class proportions.
+
+        Parameters
+        ----------
+        free : (J,) int
+            Positions of the classes with a positive prior.
+        batch : _Batch
+        estimate : ClassShares
+        search : SharesSearch
+        progress : callable
+            Called with 1 for each class.
+
+        Returns
+        -------
+        low, high : (K,) float
+            NaN if the limit is not defined.
+        """
         low, high = np.full((2, len(self.prior)), np.nan)
         if search.interval == "wald":
             for k in free.tolist():
@@ -365,7 +461,7 @@ class PriorEstimate(Shown):
             densities = batch.densities
             weights = batch.weights
             for j, k in enumerate(free.tolist()):
-                # Samples of a batch without a class may all be without it: percentiles are no limit then.
+                # If a share is zero, it may be zero in all samples: percentiles are then not a valid limit.
                 if search.interval == "bootstrap" and estimate.shares[j] > 0:
                     continue
                 low[k], high[k] = profile_limits(
@@ -377,16 +473,16 @@ class PriorEstimate(Shown):
     @property
     @displayed(every="share", slope="general")
     def table(self) -> pd.DataFrame:
-        """The fit's prior beside the shares with their standard errors and intervals."""
+        """Prior of the fit, estimated shares, standard errors and intervals, by class."""
         return self._table.copy()
 
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of the estimated shares, classes by classes; shares of zero are taken as known."""
+        """Covariance of the estimated shares, classes by classes; shares of zero are treated as fixed."""
         names = self.prior.index
         return pd.DataFrame(self._covariance.copy(), index=names, columns=names)
 
     def notes(self) -> list[str]:
-        """What one should know about these shares, as sentences."""
+        """Return notes on shares of zero, undetermined shares, convergence and assumptions, as sentences."""
         zero = self.prior.index[(self.prior == 0) & (self._table["fit"] > 0)]
         said = []
         drawn = self._interval == "bootstrap"
@@ -433,7 +529,7 @@ class PriorEstimate(Shown):
         ]
         note = ""
         if self.test is not None:
-            # Its line says statistic, degrees of freedom and p-value.
+            # The first line has the statistic, degrees of freedom and p-value.
             line = repr(self.test).partition("\n")[0]
             note = f"Are the shares those of the fit's prior? {line}. {self.test.assumes}"
         return Pairs("Shares of maximum likelihood", items, note)

@@ -1,4 +1,7 @@
-"""Pictures of how a fit judges rows, and of what it is judged by: confusions, posteriors, log odds."""
+"""Plots of predictions and their quality: confusion matrix, ROC curves, calibration, posteriors, log odds.
+
+Each plot is a function with the decorator `plot`; the functions named `assessed_...` draw an `Assessment`.
+"""
 
 from __future__ import annotations
 
@@ -46,23 +49,23 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 MAX_FOLDS = 10
-"""Folds of a picture; fewer if there are fewer rows."""
+"""Largest number of folds for a plot."""
 
 T = TypeVar("T")
 
 STEPS = 20
-"""Intervals of probability of the histogram below a calibration."""
+"""Number of bins of the histogram below a calibration plot."""
 
 
 class JudgedBy(NamedTuple):
-    """How rows were judged, for a title.
+    """Description of how rows were predicted, for a title.
 
     Attributes
     ----------
     way : str
-        Such as "leave-one-out".
+        Method, such as "leave-one-out".
     held : str
-        What all rows had chosen and what was not chosen again without the rows left out; empty if nothing.
+        Choices by all rows that were not repeated without the rows left out; may be empty.
     """
 
     way: str
@@ -73,10 +76,18 @@ class JudgedBy(NamedTuple):
 
 
 class LabelledScores(NamedTuple):
-    """Rows (m,) with a class, and values (m, K), the log odds of each class against the rest.
+    """Labelled rows with the values that are compared with their classes.
 
-    Of models without posteriors the values are what they decide by; the title says in which way they were
-    judged.
+    Attributes
+    ----------
+    codes : (m,) int
+        Actual class.
+    values : (m, K) float
+        Log odds of each class against the rest; for models without posteriors the values of the rule.
+    weights : (m,) float
+    judged_by : JudgedBy
+    level : float
+        Level of intervals.
     """
 
     codes: Codes
@@ -88,7 +99,7 @@ class LabelledScores(NamedTuple):
 
 @plot("confusion", "counts of actual by predicted classes", takes=("method",))
 def confusion(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Counts of actual by predicted classes."""
+    """Draw the confusion matrix."""
 
     def judge(method: Counting, plan: JudgingPlan) -> tuple[Codes, Codes, Floats | None]:
         return judged_codes(fit, options.data, method, plan)
@@ -101,13 +112,13 @@ def confusion(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
 
 
 def draw_confusion_of(table: pd.DataFrame, way: str, options: PictureOptions) -> Axes:
-    """A table of actual by predicted classes, found in a way that the title names."""
+    """Draw a confusion matrix, with the method in its title."""
     title = f"Actual and predicted classes, {way}\n{said_of(table)}"
     return drawn.draw_confusion(table, title, ax=options.ax, colormap=options.colormap("confusion"))
 
 
 def said_of(table: pd.DataFrame) -> str:
-    """How many rows of a confusion are wrong."""
+    """Describe the number of misclassified rows in a confusion matrix."""
     counts = table.to_numpy(dtype=np.float64)
     whole = float(counts.sum())
     wrong = float(counts.sum() - np.trace(counts))
@@ -117,7 +128,7 @@ def said_of(table: pd.DataFrame) -> str:
 
 @plot("confusion", "counts of actual by predicted classes", data=False)
 def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
-    """The confusion of an assessment."""
+    """Draw the confusion matrix of an assessment."""
     return draw_confusion_of(assessment.confusion, str(_assessed_by(assessment)), options)
 
 
@@ -127,17 +138,18 @@ def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
     takes=("method", "level", "classes", "label"),
 )
 def roc(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """ROC curves: of the classes named, of the second of two classes, or of each against the rest."""
+    """Draw ROC curves of the named classes, by default of the second of two or each against the rest."""
     return _roc(fit, _judged(fit, options), options)
 
 
 @plot("roc", "ROC curves with bands, and the areas under them", takes=("classes", "label"), data=False)
 def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
-    """ROC curves of the rows of an assessment."""
+    """Draw ROC curves of the rows of an assessment."""
     return _roc(assessment._fit, _of_assessment(assessment), options)
 
 
 def _roc(fit: FittedModel[Any], rows: LabelledScores, options: PictureOptions) -> Axes:
+    """Draw ROC curves, with bands if the classes are named."""
     classes = fit.classes
     curves = {}
     areas = {}
@@ -162,14 +174,22 @@ def _roc(fit: FittedModel[Any], rows: LabelledScores, options: PictureOptions) -
 
 
 def _shown_classes(classes: pd.Index, options: PictureOptions) -> list[int]:
-    """Places of the classes that have a curve: of those named, of the second of two, or of all."""
+    """Return the positions of the classes with a curve: named ones, the second of two, or all."""
     if options.classes is not None:
         return [class_code(label, classes) for label in options.classes]
     return [1] if len(classes) == 2 else list(range(len(classes)))
 
 
 def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFrame:
-    """Points of a curve of so many other rows and rows of the class, with the limits of both shares."""
+    """Return the points of a ROC curve with the confidence limits of both rates.
+
+    Parameters
+    ----------
+    curve : Curve
+    sides : (float, float)
+        Numbers of rows of other classes and of the class.
+    level : float
+    """
     limits = [
         rectangle_limits(share, rows, level)
         for share, rows in zip((curve.false_positive, curve.true_positive), sides, strict=True)
@@ -181,7 +201,7 @@ def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFr
 
 @plot("calibration", "predicted probabilities against observed shares", takes=("method", "level", "classes"))
 def calibration(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Predicted probabilities against the shares that were seen."""
+    """Draw predicted probabilities against observed proportions."""
     fit.need_posteriors("kind='calibration'")
     return _calibration(results.classes, _judged(fit, options), 10, options)
 
@@ -193,12 +213,22 @@ def calibration(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
     data=False,
 )
 def assessed_calibration(assessment: Any, options: PictureOptions) -> Axes:
-    """The calibration of an assessment."""
+    """Draw the calibration of an assessment."""
     assessment._fit.need_posteriors("kind='calibration'")
     return _calibration(assessment.classes, _of_assessment(assessment), assessment._bins, options)
 
 
 def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: PictureOptions) -> Axes:
+    """Draw a calibration plot.
+
+    Parameters
+    ----------
+    classes : Index of length K
+    rows : LabelledScores
+    most : int
+        Largest number of bins.
+    options : PictureOptions
+    """
     with np.errstate(over="ignore"):
         proba = 1 / (1 + np.exp(-rows.values))
     what = "Predicted probability of the class"
@@ -229,10 +259,10 @@ def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: Pi
 def _judge(
     fit: FittedModel[Any], options: PictureOptions, judge: Callable[[Counting, JudgingPlan], T]
 ) -> tuple[T, JudgedBy]:
-    """Judge rows by the method that was given, or by the first suitable one.
+    """Predict rows by the method of the options, or by the first method that the fit supports.
 
-    Folds by default hold what leaving out single rows holds too, such as a penalty: choosing it again in each
-    fold takes as long as many fits. They choose it again if the method was given, and always the columns.
+    By default folds fix choices such as a penalty, because repeating them in each fold is as slow as many
+    fits. Choices are repeated if the user requested folds, and choices of columns always.
 
     Parameters
     ----------
@@ -240,13 +270,13 @@ def _judge(
     options : PictureOptions
         `data` are new rows; by default the rows of the fit are left out, if possible.
     judge : callable
-        From a method and a plan to the judged rows. It raises a NotSupportedError if the fit does not support
-        the method.
+        Function of a method and a plan that predicts rows. It raises NotSupportedError if the fit does not
+        support the method.
 
     Returns
     -------
-    judged
-        What `judge` returned.
+    judged : object
+        The value that `judge` returned.
     judged_by : JudgedBy
     """
     check_word("method", options.method, COUNTING, optional=True)
@@ -264,13 +294,13 @@ def _judge(
 
 
 def _plan(fit: FittedModel[Any], method: Counting, *, nested: bool) -> JudgingPlan:
-    """Plan with no more folds than there are rows, which only "cv" needs to count."""
+    """Return a plan with at most as many folds as rows, which are counted only for "cv"."""
     folds = min(MAX_FOLDS, int((used_codes(fit.design_rows) >= 0).sum())) if method == "cv" else MAX_FOLDS
     return JudgingPlan(folds=folds, seed=0, nested=nested)
 
 
 def _judged_by(fit: FittedModel[Any], method: Counting, plan: JudgingPlan) -> JudgedBy:
-    """How the rows of the fit were judged."""
+    """Describe how the rows of the fit were predicted."""
     if method == "apparent":
         return JudgedBy("apparent (rows of the fit)")
     way = "leave-one-out" if method == "loo" else f"{plan.folds}-fold cross-validation"
@@ -278,7 +308,7 @@ def _judged_by(fit: FittedModel[Any], method: Counting, plan: JudgingPlan) -> Ju
 
 
 def _judged(fit: FittedModel[Any], options: PictureOptions) -> LabelledScores:
-    """Rows with a class and scores, by the method asked for."""
+    """Return labelled rows with scores, by the method of the options."""
     level = 0.95 if options.level is None else options.level
 
     def judge(method: Counting, plan: JudgingPlan) -> Any:
@@ -289,12 +319,13 @@ def _judged(fit: FittedModel[Any], options: PictureOptions) -> LabelledScores:
 
 
 def _of_assessment(assessment: Any) -> LabelledScores:
+    """Return the labelled rows of an assessment with scores."""
     rows = assessment._assessed()
     return LabelledScores(rows.codes, rows.values, rows.weights, _assessed_by(assessment), assessment._level)
 
 
 def _assessed_by(assessment: Any) -> JudgedBy:
-    """How the rows of an assessment were judged."""
+    """Describe how the rows of an assessment were predicted."""
     rows = assessment._rows
     if rows.method == "new":
         return JudgedBy("new rows")
@@ -303,7 +334,7 @@ def _assessed_by(assessment: Any) -> JudgedBy:
 
 @plot("posteriors", "posterior of each row's own class, by class", takes=("interactive",))
 def posteriors(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
-    """Posterior of each row's own class."""
+    """Draw the posterior of the actual class of each row."""
     rows = needed_rows(fit, options, "posteriors")
     proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
     if options.interactive:
@@ -313,13 +344,13 @@ def posteriors(results: Any, fit: FittedModel[Any], options: PictureOptions) -> 
 
 @plot("log_determinants", "log-determinants of the covariances, with intervals", data=False)
 def log_determinants(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Log-determinants of the covariances with their intervals."""
+    """Draw the log-determinants of the covariances with their intervals."""
     signs = options.signs(results.classes)
     return draw_log_determinants(results.log_determinants(), ax=options.ax, signs=signs)
 
 
 MOST_LINES = 40
-"""Terms by classes that are drawn; of more, those of the largest z."""
+"""Largest number of coefficients that are drawn; of more, the ones with the largest |z|."""
 
 
 @plot(
@@ -330,17 +361,27 @@ MOST_LINES = 40
     default_if=has_no_rows,
 )
 def forest(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Log odds of the classes against the reference, with intervals; constants are left out."""
+    """Draw log odds of the classes against the reference, with intervals and without constants."""
     return _drawn(results, fit, options, ratios=False)
 
 
 @plot("odds_ratios", "odds ratios with their intervals", takes=("level", "standardized"), data=False)
 def odds_ratios(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Factors of the odds for one unit or standard deviation of a column, with intervals."""
+    """Draw odds ratios for one unit or one standard deviation of a column, with intervals."""
     return _drawn(results, fit, options, ratios=True)
 
 
 def _drawn(results: Any, fit: FittedModel[Any], options: PictureOptions, *, ratios: bool) -> Axes:
+    """Draw log odds or odds ratios with intervals.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PictureOptions
+    ratios : bool
+        Whether to draw odds ratios.
+    """
     level = 0.95 if options.level is None else options.level
     table = results.log_odds(level=level).drop("constant", level="term")
     if not len(table):
@@ -375,7 +416,7 @@ def _drawn(results: Any, fit: FittedModel[Any], options: PictureOptions, *, rati
 
 
 def _deviations(fit: FittedModel[Any], options: PictureOptions, terms: list[str]) -> pd.Series:
-    """Standard deviations of some terms over all rows."""
+    """Return the standard deviations of terms over all rows."""
     moments = moments_of(fit, options, terms)
     if moments is None:
         raise NotSupportedError(
@@ -390,7 +431,7 @@ def _deviations(fit: FittedModel[Any], options: PictureOptions, terms: list[str]
 
 
 def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
-    """The lines of a table of log odds, term by term; of too many those of the largest |z|, in its order."""
+    """Return the rows of a table of log odds, sorted by term, or the `most` rows with the largest |z|."""
     labels, terms = (table.index.get_level_values(i) for i in (0, 1))
     if len(table) > most:
         z = np.nan_to_num(np.abs(table["z"].to_numpy(dtype=np.float64)), posinf=0.0)
@@ -402,7 +443,7 @@ def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
 
 @plot("simplex", "three posteriors as points in a triangle", takes=("classes", "interactive"))
 def simplex(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
-    """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
+    """Draw the posteriors of three classes in a triangle, conditional on these three if there are more."""
     classes = list(fit.classes)
     if len(classes) < 3:
         raise NotSupportedError(
@@ -430,7 +471,7 @@ def simplex(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
         return interactive.simplex_figure(three_shares, pointed_rows(fit, rows, options), given)
     signs = options.signs(classes)
     if len(classes) != 3:
-        # The three classes keep the colours that they have among all.
+        # The three classes have the same colours as in plots of all classes.
         signs = type(signs)(tuple(signs.colour(k) for k in codes))
     axes = draw_simplex(three_shares, rows.labels, ax=options.ax, signs=signs)
     if given:

@@ -1,7 +1,8 @@
-"""`report`, one method for all models: a page on a fit, what tells most first.
+"""Implementation of the method `report` of all results: a page with plots, tables and code.
 
-Its chapters are pictures, the summary, errors, tests, how the fit was made, its data, and code that repeats
-it. Where a fit lacks something, a sentence in its place says so.
+The chapters are plots, summary, errors, tests, how the model was fitted, its data, and code that repeats the
+fit. `report_of` collects their content; the formats (HTML, Word, Markdown) are in `discrim.report.page`. If a
+fit lacks something, a sentence in its place gives the reason.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from discrim.report.plots.interactive import element_of, script_of
 
 
 def sizes(fit: FittedModel[Any]) -> list[tuple[str, str]]:
-    """Rows and columns, in words."""
+    """Return pairs of label and text on the numbers of rows, classes and columns."""
     blocks = fit.design_rows
     design = fit.design_rows.design
     given = fit.has_rows and not blocks.rows.read_from
@@ -58,7 +59,7 @@ def sizes(fit: FittedModel[Any]) -> list[tuple[str, str]]:
 
 
 def described(fit: FittedModel[Any]) -> tuple[dict[str, Section], str]:
-    """Tables of the classes and the columns, and a sentence on what could not be told."""
+    """Return sections on classes and columns, and a sentence on unavailable descriptions or ""."""
     parts = {"classes": _classes(fit)}
     why = ""
     if not fit.has_rows:
@@ -123,11 +124,11 @@ def _categories(frame: pd.DataFrame) -> Section:
 
 
 NAMES = {"pd": "import pandas as pd", "pl": "import polars as pl", "np": "import numpy as np"}
-"""Names in an expression that loads a table, and what brings them."""
+"""Names in an expression that loads a table, and their import statements."""
 
 
 def check_load(load: Any) -> None:
-    """Raise a DataError where an expression that loads a table is none."""
+    """Raise DataError if an expression that loads a table is not a valid expression."""
     if load is None:
         return
     if not isinstance(load, str):
@@ -144,7 +145,7 @@ def check_load(load: Any) -> None:
 
 
 def given_options(results: Any) -> dict[str, Any]:
-    """Options of the verb that are not its defaults, by name; a DiscrimError where the fit does not tell."""
+    """Return the options of the verb that differ from the defaults; raise DiscrimError if unavailable."""
     defaults = argument_defaults(BY_VERB[results._verb()])
     options = options_of(results)
     options = {name: value for name, value in options.items() if not _same(value, defaults.get(name))}
@@ -155,6 +156,7 @@ def given_options(results: Any) -> dict[str, Any]:
 
 
 def _same(value: Any, default: Any) -> bool:
+    """Return whether an option equals its default."""
     try:
         return bool(
             value == default or (default is None and value in ([], {})) or (default == () and value == [])
@@ -164,6 +166,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _sorted(levels: list[Any]) -> bool:
+    """Return whether class labels or levels are sorted; True if they cannot be compared."""
     try:
         return levels == sorted(levels)
     except TypeError:
@@ -171,7 +174,7 @@ def _sorted(levels: list[Any]) -> bool:
 
 
 def code_of(results: Any, load: str | None) -> str:
-    """A program that loads the table by an expression, fits, and shows what came of it."""
+    """Return a program that loads the table by an expression, repeats the fit and prints its summary."""
     options = given_options(results)
     fit = results._fit
     verb = results._verb()
@@ -202,6 +205,7 @@ def code_of(results: Any, load: str | None) -> str:
 
 
 def _about_table(fit: Any, load: str | None) -> list[str]:
+    """Return comment lines on the table that the code has to load."""
     if load is not None:
         return []
     columns = [*fit.design_rows.design.response_columns, *fit.design_rows.design.columns]
@@ -216,7 +220,7 @@ def _about_table(fit: Any, load: str | None) -> list[str]:
 
 
 def _repeated_categories(fit: Any) -> list[str]:
-    """Lines that give categories the order in which the fit had them, which a CSV does not keep."""
+    """Return lines of code that restore the order of categories, which a CSV file does not store."""
     design = fit.design_rows.design
     if design.spec is None:
         return []
@@ -230,7 +234,7 @@ def _repeated_categories(fit: Any) -> list[str]:
 
 
 def _literal(value: Any, name: str) -> tuple[str, set[str], list[str]]:
-    """A value as code, the imports that it needs, and lines that come before it."""
+    """Return the code of a value, the imports that it needs, and lines that precede it."""
     if isinstance(value, np.generic):
         value = value.item()
     if name == "functions":
@@ -251,6 +255,7 @@ def _literal(value: Any, name: str) -> tuple[str, set[str], list[str]]:
 
 
 def _plain(value: Any) -> str:
+    """Return the code of a scalar."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not np.isfinite(value):
         return f"float('{value}')"
@@ -258,6 +263,7 @@ def _plain(value: Any) -> str:
 
 
 def _is_expression(text: str) -> bool:
+    """Return whether a text is a Python expression."""
     try:
         ast.parse(text, mode="eval")
     except SyntaxError:
@@ -266,7 +272,7 @@ def _is_expression(text: str) -> bool:
 
 
 def told_options(results: Any) -> list[tuple[str, str]]:
-    """The options that are not the verb's defaults, as texts; a sentence where the fit does not tell."""
+    """Return pairs of label and text for the options that differ from the defaults, or the reason."""
     try:
         options = given_options(results)
     except DiscrimError as error:
@@ -287,7 +293,7 @@ TESTS = {
     "log_determinants": "Log-determinants of the covariances",
     "lr_test": "Do the columns have any effect? Likelihood ratio",
 }
-"""Methods that test something without being asked for more, and the questions that they answer."""
+"""Methods for tests that can be called without arguments, and the titles of their tables."""
 
 HEADINGS: dict[str, dict[str, str]] = {
     "manova": {"F_is": "the F is"},
@@ -310,10 +316,10 @@ HEADINGS: dict[str, dict[str, str]] = {
     },
     "log_determinants": {"logdet": "log-determinant", "debiased": "without bias"},
 }
-"""Columns of the tests, in words."""
+"""Headings of the columns of the tests."""
 
 TOO_MUCH = ["LR", "LR_df", "p"]
-"""Of the models of the covariances, each against the next: a page has no room for it beside the rest."""
+"""Columns of `covariance_models` that are omitted, because the table would be too wide."""
 
 NOTES = {
     "anova": "Levene's F tests whether all classes have the same spread; it assumes independent rows.",
@@ -321,16 +327,23 @@ NOTES = {
     "covariance_models": "The likelihood ratio tests each model against free covariances, for normal "
     "classes; discrim.covariance_models(formula, data) also has the test against the next model.",
 }
-"""What the words mean, where the method does not say it itself."""
+"""Notes below tables that explain their columns."""
 
 WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
-"""What leaves out the part of a test for which a fit has to have rows."""
+"""Arguments for fits without rows, which omit the parts of a test that need rows."""
 
 
 def write_report(
     results: Any, path: Any, title: Any, load: Any, pictures: Any, interactive: bool = False
 ) -> None:
-    """Write the report of a fit to a file, whole or not at all; `Reported.report` says the rest."""
+    """Write the report of a fit to a file atomically; see `Reported.report`.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    path, title, load, pictures, interactive
+        Arguments of `report`.
+    """
     place = validate_output_path(path, "A report", *PAGES)
     if title is not None and not isinstance(title, str):
         raise DataError(f"title= is a {type(title).__name__}.", hint="Give a text.")
@@ -350,15 +363,25 @@ WORTH = (
     "confusion forest vip centroids density components log_determinants fitted posteriors territory "
     "calibration structure ellipses regions distances odds_ratios roc choice path loadings scree table"
 )
-"""Kinds of pictures in the order in which they are worth a look, after the one that shows the model."""
+"""Kinds of plots in decreasing order of importance, after the one that shows the model."""
 
 OPEN = 4
 FOLDED = 2
-"""Pictures of a page that are seen at once, and those that are seen where they are asked for."""
+"""Default number of visible plots of a page, and of additional plots in a folded section."""
 
 
 class Gallery(NamedTuple):
-    """Kinds of pictures for a page, in order, how many of them are drawn and seen at once, and how."""
+    """Plots of a page.
+
+    Attributes
+    ----------
+    kinds : sequence of str
+        Kinds of plots in order.
+    drawn, seen : int
+        Number of plots that are drawn, and number outside folded sections.
+    interactive : bool
+        Whether plots are drawn by plotly if possible.
+    """
 
     kinds: Sequence[str]
     drawn: int
@@ -367,7 +390,7 @@ class Gallery(NamedTuple):
 
 
 def _gallery(results: Any, pictures: Any) -> Gallery:
-    """The kinds that were given, or by default the first of those that do not fit the model again."""
+    """Return the plots in `pictures=`, by default the most important kinds that do not refit the model."""
     known = kinds_of(results)
     if pictures is None or pictures == "all":
         kinds = kinds_of(results, refits=False)
@@ -388,7 +411,19 @@ def _gallery(results: Any, pictures: Any) -> Gallery:
 
 
 def report_of(page: Page, results: Any, title: str | None, load: str | None, gallery: Gallery) -> str:
-    """The report of a fit, as a page of some format, with pictures of some kinds."""
+    """Return the text of the report of a fit.
+
+    Parameters
+    ----------
+    page : Page
+        Writer of a format.
+    results : ClassifierResults
+    title : str or None
+    load : str or None
+        Expression that loads the table.
+    gallery : Gallery
+        Plots of the page.
+    """
     judging = judging_of(results)
     errors = _tried(page, "A table of errors", partial(_errors, page, results, judging))
     chapters = [
@@ -412,7 +447,7 @@ def report_of(page: Page, results: Any, title: str | None, load: str | None, gal
 
 
 def _tried(page: Page, what: str, make: Callable[[], str]) -> str:
-    """What is made, or the sentence on why it is not there."""
+    """Return the content that a function makes, or a paragraph with the reason if it raises DiscrimError."""
     try:
         return make()
     except DiscrimError as error:
@@ -422,7 +457,16 @@ def _tried(page: Page, what: str, make: Callable[[], str]) -> str:
 def _each(
     page: Page, parts: Mapping[str, Callable[[], Any]], lacking: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Sections by name, and sentences on those that are lacking."""
+    """Compute sections, and paragraphs on the sections that raise DiscrimError.
+
+    Parameters
+    ----------
+    page : Page
+    parts : mapping of str to callable
+        Functions that return the sections.
+    lacking : str
+        Format of a sentence with the name of a section.
+    """
     made = {}
     missing = []
     for name, make in parts.items():
@@ -437,10 +481,11 @@ def _each(
 
 
 def _summary(page: Page, results: Any) -> str:
+    """Return the chapter of the summary."""
     parts = results._sections()
     made, missing = _each(page, parts, "The section {!r} is not here.")
     if "header" in made:
-        # The formula stands at the top of the page.
+        # The formula is at the top of the page.
         made["header"] = replace(made["header"], title="At a glance")
     shown = {key: part for key, part in made.items() if key not in parts.by_name}
     rest = {key: part for key, part in made.items() if key in parts.by_name}
@@ -450,6 +495,7 @@ def _summary(page: Page, results: Any) -> str:
 
 
 def _tests(page: Page, results: Any) -> str:
+    """Return the chapter of tests."""
     there = {title: name for name, title in TESTS.items() if _test_method(results, name) is not None}
     tests = {title: partial(_test, results, title, name) for title, name in there.items()}
     made, missing = _each(page, tests, "{}: not here.")
@@ -460,11 +506,12 @@ def _tests(page: Page, results: Any) -> str:
 
 
 def _test_method(results: Any, name: str) -> str | None:
-    """Return the name of the public or private method that makes a test; None if the model has none."""
+    """Return the name of the public or private method of a test; None if the model lacks it."""
     return next((each for each in (name, f"_{name}") if hasattr(type(results), each)), None)
 
 
 def _test(results: Any, title: str, name: str) -> Section:
+    """Return the table of a test."""
     options = {} if results._fit.has_rows else WITHOUT_ROWS.get(name, {})
     found: Any = getattr(results, _test_method(results, name) or name)(**options)
     note = NOTES.get(name, "")
@@ -476,7 +523,7 @@ def _test(results: Any, title: str, name: str) -> Section:
     blanked = table.astype(object)
     for j, column in enumerate(table.columns):
         if table[column].isna().any():
-            # What is not defined, such as a p-value of a statistic without a law, is left blank.
+            # Undefined values, such as a p-value of a statistic without a distribution, are left blank.
             there = table[column].notna().to_numpy()
             texts = iter(column_texts(table[column][there].tolist(), formats.get(column, "general")))
             blanked.isetitem(j, [next(texts) if one else "" for one in there])
@@ -486,7 +533,7 @@ def _test(results: Any, title: str, name: str) -> Section:
 
 
 def _formats(table: pd.DataFrame) -> dict[Any, Any]:
-    """How the columns of a test are shown, by their names."""
+    """Return the number formats of the columns of a test by their names."""
     formats: dict[Any, Any] = {}
     for column in table.columns:
         name = str(column)
@@ -505,17 +552,17 @@ JUDGED = {
     "apparent": "The rule is judged on the rows that it was fitted to, which makes it look too good: see "
     "error_rates().",
 }
-"""Ways to judge the rows of a fit, and what they are."""
+"""Notes on the methods to predict the rows of the fit."""
 
 
 def judging_of(results: Any) -> Counting:
-    """Method by which a report judges the rows of the fit: left out, unless that takes long or fails."""
+    """Return the method by which a report predicts the rows of the fit: left out if it is fast."""
     fit = getattr(results, "_fit", None)
     if fit is None or not fit.has_rows or takes_long(fit):
         return "apparent"
     methods = methods_to_judge(fit)
     if methods[0] == "cv" and fit.choice:
-        # Each fold would make the choice again, which takes as long as ten fits.
+        # Each fold would repeat the choice, at the cost of ten fits.
         return "apparent"
     for method in methods:
         with suppress(DiscrimError):
@@ -525,6 +572,7 @@ def judging_of(results: Any) -> Counting:
 
 
 def _errors(page: Page, results: Any, judging: Counting) -> str:
+    """Return the chapter of the confusion matrix and error rates."""
     if not hasattr(results, "confusion"):
         raise DataError("The law is known and has no rows.", hint="See its own error in the summary.")
     formats: dict[Any, Any] = dict.fromkeys(("estimate", "se", "low", "high"), "share")
@@ -545,11 +593,11 @@ def _errors(page: Page, results: Any, judging: Counting) -> str:
 
 
 MOST_TOLD = 1_000
-"""Rows up to which each point of a picture tells which row it is; of more the page would be slow to open."""
+"""Largest number of rows for which points of plots have labels; more would make a page slow to open."""
 
 
 def _told_rows(results: Any) -> list[str]:
-    """What each row tells a pointer; of no row where they are many, or are not those of the fit any more."""
+    """Return the labels of the points in plots; empty for many rows, or if the table was changed."""
     fit = getattr(results, "_fit", None)
     options = PictureOptions()
     if fit is None or not fit.has_rows or fit.design_rows.table.nrows > MOST_TOLD:
@@ -561,6 +609,7 @@ def _told_rows(results: Any) -> list[str]:
 
 
 def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> str:
+    """Return the chapter of plots, with lines of code for the kinds that are not drawn."""
     drawn: list[str] = []
     missing = []
     others = []
@@ -604,6 +653,7 @@ def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> 
 
 
 def _fitted(page: Page, results: Any) -> str:
+    """Return the chapter on the model, its options and the versions of packages."""
     verb = results._verb()
     row = BY_VERB[verb]
     fit = getattr(results, "_fit", None)
@@ -625,6 +675,7 @@ def _fitted(page: Page, results: Any) -> str:
 
 
 def _version(name: str) -> str:
+    """Return the version of an installed package."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -632,6 +683,7 @@ def _version(name: str) -> str:
 
 
 def _data(page: Page, results: Any) -> str:
+    """Return the chapter on the rows, classes and columns."""
     fit = getattr(results, "_fit", None)
     if fit is None:
         return page.paragraph(
@@ -643,6 +695,7 @@ def _data(page: Page, results: Any) -> str:
 
 
 def _code(page: Page, results: Any, load: str | None) -> str:
+    """Return the chapter with the code that repeats the fit."""
     if getattr(results, "_fit", None) is None:
         return page.paragraph("The call holds the law itself: keep the program that made it.", "note")
     return _tried(page, "The code", lambda: page.code_block(code_of(results, load)))

@@ -1,4 +1,7 @@
-"""A fit as marginaleffects reads one: that package knows other models by subclasses of its own only."""
+"""Adapter of fits to the package marginaleffects, which supports other packages by subclasses of its own.
+
+`ClassifierResults.to_marginaleffects` imports this module, which requires marginaleffects and polars.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,13 @@ TEXT = (pl.String, pl.Categorical, pl.Enum)
 class MarginalModel(ModelAbstract):
     """A fit with posteriors, and the rows over which effects are averaged.
 
-    A row is given by its log posteriors at the estimates and, behind them, by a constant and the columns of
-    the design where the log odds are linear in them. Other coefficients move the log odds by the product of
-    these with what they differ by, so that no digits are lost where columns lie far from zero.
+    A row is represented by its log posteriors at the estimates, followed by a constant and the columns of the
+    design if the log odds are linear in them. Other coefficients change the log odds by the product of the
+    columns and the difference of the coefficients, which is precise even if columns lie far from zero.
+
+    Parameters
+    ----------
+    results : ClassifierResults
     """
 
     def __init__(self, results: Any) -> None:
@@ -38,7 +45,7 @@ class MarginalModel(ModelAbstract):
         vault = ModelVault(
             coef=None if params is None else params.to_numpy().T.ravel(),
             coefnames=None if params is None else _names(params),
-            # The columns that are read; terms are made of them by this package.
+            # Only the columns that are read: the terms are computed by this package.
             formula=f"`{design.response}` ~ {' + '.join(f'`{name}`' for name in design.columns)}",
             modeldata=_table(fit),
             package="discrim",
@@ -47,13 +54,13 @@ class MarginalModel(ModelAbstract):
         super().__init__(results, vault)
 
     def validation(self) -> None:
-        """What that package checks is so by construction; of a column it is told how it changes."""
+        """Set the attributes that the base class validates: coefficients and types of variables."""
         self.coef = self.vault.coef
         table = self.vault.modeldata
         self.vault.variables_type = {name: _kind(table[name]) for name in self.find_variables()}
 
     def get_vcov(self, vcov: Any = True) -> Floats | None:
-        """Covariance (m, m) of the coefficients, class by class; None where there or wanted is none."""
+        """Return the covariance (m, m) of the coefficients, class by class; None if not available."""
         if not isinstance(vcov, bool):
             raise DataError(
                 f"vcov={told(vcov)} is not valid.",
@@ -68,7 +75,7 @@ class MarginalModel(ModelAbstract):
         except (AttributeError, NotSupportedError):
             return None
         if covariance is not None and hasattr(fit.estimates, "constants_known"):
-            # Under a given prior the chance of the class proportions is no part of the posteriors.
+            # If the prior is specified, sampling error of the class proportions does not affect posteriors.
             known = fit.estimates.constants_known()
             at = np.arange(len(known)) * (len(covariance) // len(known))
             covariance = covariance.copy()
@@ -76,7 +83,7 @@ class MarginalModel(ModelAbstract):
         return covariance
 
     def get_exog(self, newdata: Any) -> Floats:
-        """Rows (n, K) or (n, K + 1 + p) as `get_predict` takes them."""
+        """Return rows (n, K) or (n, K + 1 + p) in the form that `get_predict` accepts."""
         fit: FittedModel[Any] = self._results._fit
         blocks = fit.new_rows(newdata.to_pandas())
         log_proba: Floats = self._results.predict_log_proba(blocks).to_numpy()
@@ -88,7 +95,20 @@ class MarginalModel(ModelAbstract):
         return np.column_stack([log_proba, design])
 
     def get_predict(self, params: Any, newdata: Floats) -> Any:
-        """Posteriors of the second of two classes, or of each class, a row each."""
+        """Return posteriors at coefficients, in long form.
+
+        Parameters
+        ----------
+        params : (m,) float
+            Coefficients.
+        newdata : (n, K) or (n, K + 1 + p) float
+            Rows from `get_exog`.
+
+        Returns
+        -------
+        polars.DataFrame
+            Posteriors of the second of two classes, or one row for each row and class.
+        """
         classes = self._results.classes
         k = len(classes)
         logs = newdata[:, :k].copy()
@@ -108,7 +128,7 @@ class MarginalModel(ModelAbstract):
 
 
 def _kind(column: Any) -> str:
-    """What that package calls the kind of a column."""
+    """Return the type of a variable in the terms of marginaleffects."""
     if column.dtype in TEXT or column.dtype == pl.Boolean:
         return "character" if column.dtype in TEXT else "boolean"
     if ((column == 0) | (column == 1)).all():
@@ -117,13 +137,13 @@ def _kind(column: Any) -> str:
 
 
 def _names(params: pd.DataFrame) -> Any:
-    """Names of the coefficients: terms, behind their class where there are several."""
+    """Return the names of the coefficients: terms, prefixed by the class if there are several."""
     two = params.shape[1] == 1
     return np.array([str(term) if two else f"{label}:{term}" for label in params for term in params.index])
 
 
 def _table(fit: FittedModel[Any]) -> Any:
-    """The rows of the fit as a table of polars, with levels where there was text."""
+    """Return the used rows of the fit as a polars DataFrame, with text columns as enumerations."""
     blocks = fit.rows("to_marginaleffects()")
     blocks.rows.need_table(
         "marginaleffects takes a table in memory, and ",

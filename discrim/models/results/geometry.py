@@ -1,9 +1,10 @@
-"""Parents of results, by the form of their rules: planes between classes, values, covariances by class.
+"""Base classes of results by the form of their rules: linear, quadratic, or separating planes.
 
-A linear rule has planes between its classes, and log odds, which may be columns in a table of models: the
-package maketables reads them by attributes that begin with `__maketables_`, a column of each equation that
-`to_list()` gives. A quadratic rule has covariances by class. A rule of planes that are drawn between rows has
-values of the classes and no posteriors.
+`LinearGeometry` has the planes between classes of a linear rule. `LogOddsEquations` offers log odds to the
+package maketables, which reads attributes that begin with `__maketables_`; `to_list()` returns one equation
+for each column of its table. `ClassCovariances` and `SeparateCovariances` are for models with a covariance of
+each class. `SeparatingLines` and `PlaneSpec` are for models of planes between rows, which have values of the
+classes but not posteriors.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class Boundary(Shown):
-    """The plane between two classes: normal'x + offset is the score of the first less that of the second.
+    """The plane between two classes: normal'x + offset is the score of the first minus the second.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class Boundary(Shown):
     def from_origin(self) -> float:
         """Distance of the plane from the origin: the absolute offset divided by the length of the normal.
 
-        It is missing if the normal has length zero, because there is no plane then.
+        It is missing if the normal has length zero and the plane does not exist.
         """
         length = float(np.hypot.reduce(self._plane.normal))
         return abs(self.offset) / length if length > 0 else np.nan
@@ -135,7 +136,7 @@ class Boundary(Shown):
         Returns
         -------
         DataFrame, rows by terms
-            The nearest point of the plane, which is the row less its distance times the normal of length one.
+            The nearest point of the plane, which is the row minus its distance times the unit normal.
         """
         plane = self._proper_plane()
         return frame_of_rows(self._fit.new_rows(data, Gaps(unseen)), plane.feet, self._fit.terms)
@@ -165,16 +166,16 @@ class Boundary(Shown):
 
 
 class LinearGeometry(FittedResults):
-    """Planes between classes, of models with a linear rule."""
+    """Methods of models with a linear rule: planes between classes."""
 
     def _plane(self, i: int, j: int) -> Plane:
-        """Plane on which classes i and j tie, positive on the side of i."""
+        """Return the plane on which classes i and j tie, positive on the side of i."""
         rule = _linear_rule(self._fit)
         normal = (rule.coef[:, i] - rule.coef[:, j]) * rule.scale
         return Plane(normal, rule.origin, float(rule.intercept[i] - rule.intercept[j]))
 
     def boundary(self, a: Any = None, b: Any = None) -> Boundary:
-        """The plane on which two classes tie: where their posteriors, or their scores, are equal.
+        """The plane on which two classes tie: their posteriors, or their scores, are equal.
 
         Parameters
         ----------
@@ -191,7 +192,7 @@ class LinearGeometry(FittedResults):
         Raises
         ------
         DataError
-            There is no such class; there are more than two classes and none is named; or a class has a prior
+            A class is unknown; there are more than two classes and they are not named; or a class has a prior
             of zero.
         """
         i, j = _pair(self._fit, a, b)
@@ -207,11 +208,12 @@ class LinearGeometry(FittedResults):
 
 
 def _linear_rule(fit: FittedModel[Any]) -> LinearRule:
+    """Return the rule of a fit, typed as linear."""
     return cast("LinearRule", fit.rule())
 
 
 class LinearScores(LinearGeometry):
-    """Coefficients of the linear scores under the prior of the fit, of models that have no others."""
+    """Coefficients of the linear scores of a rule, for models without other coefficients."""
 
     @property
     def coef(self) -> pd.DataFrame:
@@ -228,6 +230,7 @@ class LinearScores(LinearGeometry):
 
 
 def _pair(fit: FittedModel[Any], a: Any, b: Any) -> tuple[int, int]:
+    """Return the positions of two classes, by default of the second and the first of two."""
     if a is None and b is None and len(fit.classes) == 2:
         return 1, 0
     if a is None or b is None:
@@ -249,17 +252,17 @@ INTERVALS = {0.95: ("ci95l", "ci95u"), 0.90: ("ci90l", "ci90u")}
 
 STATISTICS = {"N": "nobs", "df_model": "df_model"}
 OF_CLASS_GIVEN_ROW = {"ll": "llf", "llnull": "llnull", "pseudo_r2": "prsquared", "aic": "aic", "bic": "bic"}
-"""Keys of maketables' statistics, and a fit's names of them. A likelihood of class and row does not go beside
-those of other packages, which are of the class given the row."""
+"""Keys of statistics in maketables, and the attributes of a fit. Likelihoods of class and row are omitted,
+because other packages have likelihoods of the class given the row."""
 
 
 class Hooks:
-    """What maketables reads of an equation, and of all equations of a fit."""
+    """Attributes of an equation, or of all equations of a fit, that maketables reads."""
 
     _equations_of: Any
 
     def __maketables_stat__(self, key: str) -> Any:
-        """A statistic by maketables' key, or None."""
+        """Return a statistic by the key of maketables, or None."""
         fit = self._equations_of
         names = STATISTICS | (OF_CLASS_GIVEN_ROW if fit._fit.likelihood_of == "class given row" else {})
         return value_or_nan(fit, names[key]) if key in names else None
@@ -288,7 +291,16 @@ class Hooks:
 
 
 class Equation(Hooks):
-    """Log odds of the class `label` against the reference, a column of maketables' ETable."""
+    """Log odds of a class against the reference, as a column of an `ETable` of maketables.
+
+    Parameters
+    ----------
+    fit : ClassifierResults
+    label : object
+        The class.
+    table : DataFrame
+        Coefficients of the class; see `coefficients`.
+    """
 
     def __init__(self, fit: Any, label: Any, table: pd.DataFrame) -> None:
         self._equations_of = fit
@@ -308,7 +320,7 @@ class Equation(Hooks):
 
 
 class LogOddsEquations(Hooks, FittedResults):
-    """The equations of log odds, for results that have `log_odds`."""
+    """Base class of results with `log_odds`, which maketables can read as equations."""
 
     @property
     def _equations_of(self) -> Any:
@@ -318,14 +330,14 @@ class LogOddsEquations(Hooks, FittedResults):
     def to_list(self) -> list[Equation]:
         """The log odds of each class against the reference, as columns of a table of models.
 
-        The package maketables calls this method to print the fit beside those of other packages. The
-        coefficients have the names of formulas, with "Intercept" for the constant, so that the same terms of
-        several models stand in one row.
+        The package maketables calls this method to print the fit next to fits of other packages. The
+        coefficients have the names in formulas, with "Intercept" for the constant: equal terms of several
+        models share a row.
 
         Raises
         ------
         NotSupportedError
-            The fit has no `log_odds`.
+            The fit does not support `log_odds`.
 
         Examples
         --------
@@ -338,7 +350,7 @@ class LogOddsEquations(Hooks, FittedResults):
         Intercept    -43.23  5.26 -8.22
         petal_length  15.11  1.82  8.29
 
-        Where maketables is installed, ``maketables.ETable([fit, others])`` prints the table.
+        If maketables is installed, ``maketables.ETable([fit, others])`` prints the table.
         """
         table = coefficients(self)
         labels = table.index.get_level_values(0).unique()
@@ -357,7 +369,7 @@ class LogOddsEquations(Hooks, FittedResults):
 
 
 def coefficients(fit: Any) -> pd.DataFrame:
-    """Log odds by (class, term) in maketables' names: b, se, t, p and the ends of two intervals."""
+    """Return log odds by (class, term) with the column names of maketables: b, se, t, p and two intervals."""
     odds = fit.log_odds()
     table = odds[["coef", "se", "z", "p"]].set_axis(["b", "se", "t", "p"], axis=1)
     for level, ends in INTERVALS.items():
@@ -365,7 +377,7 @@ def coefficients(fit: Any) -> pd.DataFrame:
     constant = "(Intercept)" if "Intercept" in fit.terms else "Intercept"
     labels = odds.index.get_level_values(0)
     terms = odds.index.get_level_values(1)
-    # The first row of each class is the constant, whatever a column is called.
+    # The first row of each class is the constant, even if a column has its name.
     names = [constant if i % (len(fit.terms) + 1) == 0 else str(term) for i, term in enumerate(terms)]
     named: pd.DataFrame = table.set_axis(pd.MultiIndex.from_arrays([labels, names], names=odds.index.names))
     return named
@@ -378,7 +390,31 @@ def plane_rows(
     na_action: NaAction,
     functions: Mapping[str, Callable[..., Any]] | None,
 ) -> tuple[Blocks, ClassMoments, GatheredRows]:
-    """Blocks, diagonal moments, and rows that planes are fitted to; a constant column is a CollinearError."""
+    """Read the rows for a model of planes between rows.
+
+    Parameters
+    ----------
+    formula : str
+    data : table
+    levels : sequence or None
+        Order of the classes.
+    na_action : {"drop", "raise"}
+    functions : mapping or None
+        Functions that the formula calls, by name.
+
+    Returns
+    -------
+    blocks : Blocks
+    moments : ClassMoments
+        With diagonal scatter matrices.
+    rows : GatheredRows
+        The rows in memory.
+
+    Raises
+    ------
+    CollinearError
+        A column is constant.
+    """
     why = "A plane between classes is found by going back to single rows, and"
     blocks = read_rows(formula, data, levels=levels, functions=functions, in_memory=why)
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
@@ -392,7 +428,7 @@ def plane_rows(
 
 
 class PlaneSpec(ModelSpec[E]):
-    """A model of planes drawn between rows, which has no prior and no posteriors."""
+    """Base class of specifications of models of planes between rows, without prior and posteriors."""
 
     file_moments = "diagonal"
 
@@ -401,11 +437,11 @@ class PlaneSpec(ModelSpec[E]):
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[E]) -> PriorInRefits:
-        """Return "none": the model has no prior."""
+        """Return "none": the model does not use a prior."""
         return "none"
 
     def posteriors_hint(self, fit: FittedModel[E]) -> str:
-        """Return what to use instead of posteriors."""
+        """Return a hint on alternatives to posteriors."""
         return "see decision_function() and boundary()"
 
     def shows_log_posteriors(self, fit: FittedModel[E]) -> bool:
@@ -428,36 +464,36 @@ class PlaneSpec(ModelSpec[E]):
         return rule
 
     def leave_one_out(self, fit: FittedModel[E]) -> LeftOut | Floats:
-        """Return missing scores, so that each row is left out by a refit, unless the rows are too many."""
+        """Return missing scores, which cause a refit for each row, unless the rows are too many."""
         return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
 
 
 class ValuesOnly(FittedResults):
-    """Values of the classes instead of posteriors."""
+    """Base class of results with values of the classes instead of posteriors."""
 
     def _values(self, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Values of the rule, rows by classes."""
+        """Return the values of the rule, rows by classes."""
         blocks = self._fit.new_rows(data, Gaps(unseen))
         return posterior_frame(blocks, self._fit.rule(), self.classes, np.asarray)
 
 
 class SeparatingLines(LinearGeometry, ValuesOnly, ClassifierResults):
-    """Planes drawn between observations."""
+    """Base class of results of models of planes between rows."""
 
     @property
     def df_model(self) -> int:
-        """Number of coefficients of the planes, each of which is known up to a factor."""
+        """Number of coefficients of the planes, each of which is determined up to a factor."""
         return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
 
     def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
-        """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
+        """Return the table with labels (`.fitted`) and values of the planes (`.score.<class>`)."""
         rows: Any = self._fit.new_rows(data, gaps)
         table: pd.DataFrame = self._fit.augmented(rows, pd.DataFrame(self.decision_function(rows)), "score")
         return table
 
 
 RANGE = 1000
-"""Binary orders of magnitude of a coefficient up to which it, and what is made of it, is a double."""
+"""Largest absolute binary exponent of a coefficient that is supported in float64."""
 
 
 @shown_briefly
@@ -492,10 +528,10 @@ class Quadratic(NamedTuple):
 
 
 class GroupSummary(FittedResults):
-    """The columns by class, as they are."""
+    """Base class of results with descriptive statistics of the columns by class."""
 
     def _need_complete_numbers(self) -> None:
-        """Raise NotSupportedError if the fit has no rows, or incomplete ones."""
+        """Raise NotSupportedError if the fit lacks rows, or has incomplete ones."""
         needs_rows("group_summary()")(self)
         em = getattr(self, "em", None) if hasattr(type(self), "em") else None
         if em is not None and em.incomplete:
@@ -513,9 +549,9 @@ class GroupSummary(FittedResults):
 
 
 def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
-    """Rows, mean and sd (divisors n_k - 1 and N - 1) by (class, term), and over all rows ("total").
+    """Return rows, mean and sd (divisors n_k - 1 and N - 1) by (class, term), and over all rows ("total").
 
-    The rows are read once more.
+    The rows are read again.
     """
     rows = fit.rows("group_summary()")
     moments = class_moments(rows, "diagonal")
@@ -534,10 +570,10 @@ def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
 
 
 class ClassCovariances(GroupSummary):
-    """Covariances by class, and what follows from them."""
+    """Base class of results with a covariance of each class, and derived quantities."""
 
     def _need_covariances(self, what: str) -> None:
-        """Raise NotSupportedError where classes have other parameters than a covariance."""
+        """Raise NotSupportedError if the fit has other parameters than covariances by class."""
 
     @property
     @available_if(lambda self: self._need_covariances("covs"))
@@ -594,7 +630,7 @@ class ClassCovariances(GroupSummary):
         )
 
     def _refuse_extreme(self, *pair: int) -> None:
-        """Raise where an inverse variance is out of the range of doubles in the units of its column."""
+        """Raise DataError if an inverse variance, in the units of its column, is out of range of float64."""
         estimates = self._fit.estimates
         inverse = np.max([np.diagonal(estimates.covariances[k].precision()) for k in pair], axis=0)
         wild = np.abs(np.log2(inverse) + 2 * np.log2(estimates.moments.scale)) > RANGE
@@ -608,15 +644,26 @@ class ClassCovariances(GroupSummary):
     @available_if(lambda self: self._need_covariances("generalized_distances()"))
     @displayed()
     def generalized_distances(self) -> pd.DataFrame:
-        """Generalized squared distance from the mean of one class (rows) to another (columns), as in SAS."""
+        """Generalized squared distance of SAS from the mean of one class (rows) to another (columns)."""
         fit = self._fit.estimates
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
 
 def class_deviations(numbers: Any) -> list[Floats]:
-    """Standard deviations (p,) of the columns in each class: those of its covariance.
+    """Return the standard deviations (p,) of the columns in each class, from its covariance.
 
-    Covariances on the axes of ncomp= say nothing of a column alone, so that these are those of the rows.
+    Covariances on the axes of `ncomp=` do not determine the variances of columns; they are computed from the
+    moments of the rows then.
+
+    Parameters
+    ----------
+    numbers : object
+        Estimates of the fit.
+
+    Returns
+    -------
+    list of (p,) float
+        One for each class.
     """
     scale = numbers.moments.scale
     with np.errstate(over="ignore", under="ignore"):
@@ -627,7 +674,7 @@ def class_deviations(numbers: Any) -> list[Floats]:
 
 
 class SeparateCovariances(ClassMeans, ClassCovariances):
-    """Means and covariances by class, of models with a normal distribution in each."""
+    """Base class of results with a normal distribution, with mean and covariance, in each class."""
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
