@@ -1,10 +1,11 @@
-"""DataFrames of Dask as sources: partitions are worked on where they are, and what is made of them is merged.
+"""Dask DataFrames as sources: each partition is processed where it is, and the results are merged.
 
-The work on a partition, and the merging of what it gives, are tasks of Dask's: they run on the scheduler that
-Dask finds, the threads of this machine or the workers of the cluster that a client is connected to, and a
-task that is lost with its worker is run again on another. Values are merged as a tree. What all parts need,
-as the formula and what it learnt, is one value of the graph, which is sent once. No rows come back, but to
-what has no form that adds up: there partitions are computed one after another.
+The work on a partition and the merging of results are Dask tasks. They run on the scheduler that Dask
+selects:
+threads of this machine, or the workers of the cluster of a connected client. A task that is lost with its
+worker is run again on another. Results are merged as a tree. The arguments that all partitions need, such as
+the formula with its learned states, are one value of the graph, which is sent once. No rows are transferred,
+except to algorithms without an additive form, for which partitions are computed one after another.
 """
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ U = TypeVar("U")
 V = TypeVar("V")
 
 TOGETHER = 8
-"""Values that are merged by one task."""
+"""Number of results that one task merges."""
 
 RUNS = 16
 OF_THREAD = 4
-"""Runs of partitions, each worked on by one task, and how many for each thread if that is more.
+"""Number of runs of partitions (one task each): `RUNS`, or `OF_THREAD` per thread if that is more.
 
-A task costs the scheduler a millisecond."""
+A task costs the scheduler about a millisecond, hence not one per partition.
+"""
 
 
 class DaskSource(DistributedSource):
-    """A DataFrame of Dask."""
+    """Dask DataFrame as a source of rows."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -49,35 +51,45 @@ class DaskSource(DistributedSource):
 
     @property
     def nrows(self) -> int | None:
-        """Rows, where a pass has counted them."""
+        """Number of rows, or None if no pass has counted them."""
         return None if self._lengths is None else sum(self._lengths)
 
     @property
     def lengths(self) -> list[int]:
-        """Rows of each partition, counted by a pass over one column where nothing else has."""
+        """Number of rows of each partition; counted by a pass over one column if no pass has counted them."""
         if self._lengths is None:
             self.map_reduce(PartWork(self.names[:1], _nothing, _nothing))
         return list(self._lengths or [])
 
     @property
     def meta(self) -> pd.DataFrame:
-        """A frame without rows, of the types that Dask takes the columns to be of.
+        """Empty frame with the dtypes that Dask assumes of the columns.
 
-        Categories that Dask does not know are objects there.
+        Categorical columns whose categories Dask has not determined have the dtype object.
         """
         meta = self._frame._meta
         unknown = [
             label
             for label in meta.columns
             if isinstance(dtype := meta[label].dtype, pd.CategoricalDtype)
-            # Of a dictionary of Arrow in Parquet Dask takes it that there is no category.
+            # Dask assumes no categories for an Arrow dictionary in Parquet.
             and not (self._frame[label].cat.known and len(dtype.categories))
         ]
         known: pd.DataFrame = meta.astype(dict.fromkeys(unknown, object))
         return known
 
     def map_reduce(self, work: PartWork[T]) -> T | None:
-        """Apply some work to each partition, and merge the results as a tree; errors name the partition."""
+        """Apply a function to each partition, and merge the results as a tree; errors name the partition.
+
+        Parameters
+        ----------
+        work : PartWork
+            The function, the merging of two results, and the columns to read.
+
+        Returns
+        -------
+        Merged result, or None if there is none
+        """
         root, runs = self._tree(work)
         value, lengths = _computed(root, runs)
         self._count(lengths)
@@ -87,7 +99,21 @@ class DaskSource(DistributedSource):
     def map_reduce_stored(
         self, work: PartWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
     ) -> tuple[V, StoredValue[U]]:
-        """Map-reduce, with a part of the result stored on the worker that merged it if there is a client."""
+        """Map-reduce that stores a component of the result on the worker that merged it, if a client exists.
+
+        Parameters
+        ----------
+        work : PartWork
+            The function, the merging of two results, and the columns to read.
+        returned : callable
+            Function of the merged result, or of None, whose value is transferred.
+        stored : callable
+            Function of the merged result, or of None, whose value stays on the worker.
+
+        Returns
+        -------
+        tuple of the value of `returned` and a StoredValue of the value of `stored`
+        """
         from dask import delayed
 
         client = _client_of(self._frame)
@@ -105,7 +131,19 @@ class DaskSource(DistributedSource):
         return value, _RemoteValue(client, future, partial(_computed, kept, runs))
 
     def _tree(self, work: PartWork[Any]) -> tuple[Any, list[_Run]]:
-        """The task whose value is that of all partitions, and the runs of partitions that it is made of."""
+        """Build the task that computes the merged result of all partitions.
+
+        Parameters
+        ----------
+        work : PartWork
+
+        Returns
+        -------
+        root : Delayed
+            Its value is the merged result, and the numbers of rows of the partitions.
+        runs : list of _Run
+            The runs of partitions that it merges.
+        """
         from dask import delayed
 
         keys, graph, parts = self._partitions(self._checked_columns(work.columns))
@@ -132,7 +170,7 @@ class DaskSource(DistributedSource):
         return values[0], runs
 
     def _count(self, lengths: list[int]) -> None:
-        """Take note of the rows of each partition, which each pass has to find again."""
+        """Store the number of rows of each partition; raise a DataError if an earlier pass found another."""
         if self._lengths is not None and lengths != self._lengths:
             k = next(k for k, (new, old) in enumerate(zip(lengths, self._lengths, strict=True)) if new != old)
             raise DataError(
@@ -143,7 +181,21 @@ class DaskSource(DistributedSource):
         self._lengths = lengths
 
     def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
-        """What is said of the rows of each partition, as a lazy Series or DataFrame of Dask."""
+        """Apply a function to each partition as a lazy Series or DataFrame of Dask.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns to read.
+        answer : callable
+            Function of the DataFrame of a partition that returns a Series or a DataFrame with its rows.
+        beyond : bool
+            Whether labels may be missing, in which case they have the dtype object.
+
+        Returns
+        -------
+        Dask Series or DataFrame
+        """
         from dask.delayed import delayed
 
         names = self._checked_columns(columns)
@@ -152,9 +204,24 @@ class DaskSource(DistributedSource):
         return self._only(names).map_partitions(_answered, sent, meta, meta=meta)
 
     def _partitions(self, names: tuple[str, ...]) -> tuple[list[Any], list[Any], list[Any] | None]:
-        """Names of the partitions, and what makes each of them, if no other needs it; else tasks of Dask's.
+        """Return the keys of the partitions and how each is computed.
 
-        To find the best way to them takes Dask longer than a short pass does.
+        Optimizing the graph takes Dask longer than a short pass over the rows, therefore the result is
+        cached.
+
+        Parameters
+        ----------
+        names : tuple of str
+            Columns to read.
+
+        Returns
+        -------
+        keys : list
+            Key of each partition in the graph.
+        graphs : list of dict
+            Graph of each partition, empty if partitions share tasks.
+        parts : list of Delayed or None
+            The partitions as tasks if they share any.
         """
         if names not in self._tasks:
             frame = self._only(names).optimize()
@@ -166,7 +233,7 @@ class DaskSource(DistributedSource):
         return self._tasks[names]
 
     def _only(self, names: Sequence[str]) -> Any:
-        """The frame with some of its columns."""
+        """Return the Dask frame restricted to some of its columns."""
         wanted = set(names)
         return self._frame[[label for label in self._frame.columns if str(label) in wanted]]
 
@@ -180,7 +247,18 @@ class DaskSource(DistributedSource):
 
 
 def _widest(answer: Any, beyond: bool) -> Any:
-    """An answer without rows, in the types that hold any other, also where a row has no label."""
+    """Convert an empty answer to dtypes that can represent any other answer, also with missing labels.
+
+    Parameters
+    ----------
+    answer : Series or DataFrame
+    beyond : bool
+        Whether labels may be missing, in which case they have the dtype object.
+
+    Returns
+    -------
+    Series or DataFrame
+    """
     if not isinstance(answer, pd.Series) or answer.dtype.kind == "f":
         return answer
     if beyond:
@@ -190,20 +268,42 @@ def _widest(answer: Any, beyond: bool) -> Any:
 
 
 def _answered(data: pd.DataFrame, answer: Callable[[Any], Any], meta: Any) -> Any:
-    """The answer of one partition, in the types of all."""
+    """Apply a function to a partition, and convert the result to the dtypes of `meta`.
+
+    Parameters
+    ----------
+    data : DataFrame
+    answer : callable
+    meta : Series or DataFrame
+        Empty result with the dtypes of all partitions.
+
+    Returns
+    -------
+    Series or DataFrame
+    """
     return answer(data).astype(meta.dtype if isinstance(meta, pd.Series) else meta.dtypes.to_dict())
 
 
 def _nothing(*_: Any) -> None:
+    """Return None."""
     return None
 
 
 Counted = tuple[Any, list[int]]
-"""A value, and the rows of the partitions that it is of."""
+"""A result, and the number of rows of each partition that it includes."""
 
 
 class _Run(NamedTuple):
-    """Partitions in a row, a task whose value is theirs, and those that are tasks of their own."""
+    """Consecutive partitions, and the task that computes their merged result.
+
+    Attributes
+    ----------
+    task : Delayed
+    numbers : range
+        Numbers of the partitions.
+    parts : sequence of Delayed
+        The partitions, if they are separate tasks.
+    """
 
     task: Any
     numbers: range
@@ -211,9 +311,20 @@ class _Run(NamedTuple):
 
 
 class _Partitions:
-    """Partitions in a row: the graph that makes each, its name there, and what is known of its rows.
+    """Consecutive partitions that one task computes.
 
-    Dask looks for tasks in lists and dataclasses, and lets this be.
+    Not a list or a dataclass, because Dask would search these for tasks.
+
+    Parameters
+    ----------
+    makers : list of dict
+        Graph of each partition.
+    keys : list
+        Key of each partition in its graph.
+    given : sequence
+        Row metadata of each partition, or None.
+    first : int
+        Number of the first partition.
     """
 
     def __init__(self, makers: list[Any], keys: list[Any], given: Sequence[Any], first: int) -> None:
@@ -224,7 +335,20 @@ class _Partitions:
 
 
 def _makers(graph: dict[Any, Any], keys: list[Any]) -> list[Any] | None:
-    """Of each partition the part of a graph that makes it; None where partitions share any, or are kept."""
+    """Split a graph into one independent graph for each partition.
+
+    Parameters
+    ----------
+    graph : dict
+        Graph of all partitions.
+    keys : list
+        Keys of the partitions.
+
+    Returns
+    -------
+    list of dict, or None
+        None if partitions share a task, or if a worker stores one already.
+    """
     from dask.core import get_dependencies
 
     makers: list[Any] = []
@@ -251,9 +375,21 @@ def _makers(graph: dict[Any, Any], keys: list[Any]) -> list[Any] | None:
 def _made_of_all(
     some: _Partitions, work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
 ) -> Counted:
-    """What the work makes of partitions that are computed here, one after another, merged.
+    """Compute partitions one after another, apply the work to each, and merge the results.
 
-    Small ones are worked on together.
+    Small partitions are concatenated first.
+
+    Parameters
+    ----------
+    some : _Partitions
+    work : callable
+        Function of the rows of a partition and their metadata.
+    merge : callable
+        Function of two results.
+
+    Returns
+    -------
+    tuple of the merged result and the list of numbers of rows
     """
     import dask
 
@@ -276,7 +412,7 @@ def _made_of_all(
 
 
 class _Computed(NamedTuple):
-    """A partition with what is known of its rows, and its number."""
+    """A computed partition, its row metadata and its number."""
 
     data: pd.DataFrame
     given: Any
@@ -286,21 +422,35 @@ class _Computed(NamedTuple):
 def _together(
     some: list[_Computed], work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
 ) -> Counted:
-    """What the work makes of partitions that are alike, as one; each is gone through where one may fail."""
+    """Apply the work to the concatenation of similar partitions, or to each of them if that raises an error.
+
+    Parameters
+    ----------
+    some : list of _Computed
+        Partitions with equal dtypes.
+    work : callable
+        Function of the rows of a partition and their metadata.
+    merge : callable
+        Function of two results.
+
+    Returns
+    -------
+    tuple of the merged result and the list of numbers of rows
+    """
     if len(some) > 1:
         try:
             data = pd.concat([each.data for each in some])
             given = _one_given([each.given for each in some])
             return work(data, given), [len(each.data) for each in some]
         except Exception:
-            # Alone, the partition at fault is named.
+            # Processed alone, the failing partition is named in the error.
             return _joined([_made_of(each.data, work, each.given, each.number) for each in some], merge)
     (each,) = some
     return _made_of(each.data, work, each.given, each.number)
 
 
 def _one_given(given: list[Any]) -> Any:
-    """What is known of the rows of several partitions: arrays by row, or nothing."""
+    """Concatenate the row metadata of several partitions, a named tuple of arrays; None if there is none."""
     if given[0] is None:
         return None
     columns = zip(*given, strict=True)
@@ -308,13 +458,28 @@ def _one_given(given: list[Any]) -> Any:
 
 
 def _made_of(data: pd.DataFrame, work: Callable[[Any, Any], Any], given: Any, number: int) -> Counted:
-    """What the work makes of a partition."""
+    """Apply the work to one partition.
+
+    Parameters
+    ----------
+    data : DataFrame
+    work : callable
+        Function of the rows of a partition and their metadata.
+    given : object
+        Row metadata, or None.
+    number : int
+        Number of the partition, for errors.
+
+    Returns
+    -------
+    tuple of the result and the list of the number of rows
+    """
     with _of_partition(number):
         return work(data, given), [len(data)]
 
 
 def _joined(values: Sequence[Counted], merge: Callable[[Any, Any], Any]) -> Counted:
-    """The values of several runs of partitions, merged."""
+    """Merge the results of several runs of partitions, and concatenate their numbers of rows."""
     made = [value for value, _ in values if value is not None]
     lengths = [rows for _, each in values for rows in each]
     return reduce(merge, made) if made else None, lengths
@@ -322,7 +487,7 @@ def _joined(values: Sequence[Counted], merge: Callable[[Any, Any], Any]) -> Coun
 
 @contextmanager
 def _of_partition(number: int) -> Iterator[None]:
-    """Say of which partition an error is."""
+    """Add the number of the partition to an error."""
     try:
         yield
     except DiscrimError as error:
@@ -333,6 +498,7 @@ def _of_partition(number: int) -> Iterator[None]:
 
 
 def _failed(number: int, error: BaseException) -> DataError:
+    """Return the DataError for a partition that could not be computed."""
     return DataError(
         f"Partition {number} of the Dask DataFrame could not be computed, so that there is no fit: "
         f"{type(error).__name__}: {error}.",
@@ -344,13 +510,20 @@ class _RemoteValue(StoredValue[T]):
     """A value that is stored on a worker.
 
     It is computed again if it is lost with its worker, or if the client is closed.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    future : distributed.Future
+    remake : callable
+        Function without arguments that computes the value again.
     """
 
     def __init__(self, client: Any, future: Any, remake: Callable[[], T]) -> None:
         self._client, self._future, self._remake = client, future, cache(remake)
 
     def apply(self, function: Callable[..., V], *others: StoredValue[Any]) -> V:
-        """Return a function of this value and of others, computed on a worker."""
+        """Return a function of this value and other stored values, computed on a worker."""
         if self._is_reached(others):
             with suppress(CancelledError):
                 result: V = self._submit(function, others).result()
@@ -358,7 +531,7 @@ class _RemoteValue(StoredValue[T]):
         return super().apply(function, *others)
 
     def map(self, function: Callable[..., V], *others: StoredValue[Any]) -> StoredValue[V]:
-        """Store the result of a function of this value and of others on a worker."""
+        """Store the result of a function of this value and other stored values on a worker."""
         if not self._is_reached(others):
             return super().map(function, *others)
         # The function may contain rows, which should not be sent through the scheduler.
@@ -368,10 +541,11 @@ class _RemoteValue(StoredValue[T]):
         )
 
     def _is_reached(self, others: Sequence[StoredValue[Any]]) -> bool:
-        """Return whether this value and others are all on workers of an open client."""
+        """Return whether this value and the others are all on workers of an open client."""
         return self._client.status == "running" and all(isinstance(each, _RemoteValue) for each in others)
 
     def _submit(self, function: Any, others: Sequence[Any]) -> Any:
+        """Submit a function of this value and the others to a worker; return the future."""
         values = [self._future, *(each._future for each in others)]
         return self._client.submit(_answer, function, *values, pure=False)
 
@@ -387,19 +561,22 @@ class _RemoteValue(StoredValue[T]):
 
 
 def _answer(question: Callable[..., Any], *values: Any) -> Any:
+    """Call a function with values; a task on a worker."""
     return question(*values)
 
 
 def _told_of(told: Callable[[Any], Any], counted: Counted) -> Counted:
+    """Apply a function to a merged result, and keep the numbers of rows."""
     return told(counted[0]), counted[1]
 
 
 def _part_of(part: Callable[[Any], Any], counted: Counted) -> Any:
+    """Apply a function to a merged result, without the numbers of rows."""
     return part(counted[0])
 
 
 def _client_of(collection: Any) -> Any:
-    """The client of a cluster that Dask would have compute a collection, if there is one."""
+    """Return the client of the cluster on which Dask would compute a collection, or None."""
     from dask.base import get_scheduler
 
     client = getattr(get_scheduler(collections=[collection]), "__self__", None)
@@ -407,14 +584,14 @@ def _client_of(collection: Any) -> Any:
 
 
 def _threads(client: Any) -> int:
-    """Threads of the workers of a client, or of this machine where there is none."""
+    """Return the number of threads of a client's workers, or of this machine if there is no client."""
     from dask.system import CPU_COUNT
 
     return CPU_COUNT if client is None else sum(client.nthreads().values())
 
 
 def _computed(root: Any, runs: list[_Run]) -> Any:
-    """The value of a tree of tasks, by the scheduler that Dask finds."""
+    """Compute a tree of tasks on the scheduler that Dask selects, with a progress bar."""
     client = _client_of(root)
     with Progress(sum(len(run.numbers) for run in runs), "partitions") as progress:
         if client is None:
@@ -426,11 +603,25 @@ def _computed(root: Any, runs: list[_Run]) -> Any:
 def _on_cluster(
     client: Any, roots: list[Any], runs: list[_Run], progress: Callable[[int], None]
 ) -> list[Any]:
-    """The futures of trees of tasks, when they are there."""
+    """Compute trees of tasks on a cluster, and wait for them.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    roots : list of Delayed
+    runs : list of _Run
+        The runs of partitions below the roots, for progress and errors.
+    progress : callable
+        Called with the number of partitions when a run is finished.
+
+    Returns
+    -------
+    list of distributed.Future
+    """
     from dask import delayed
     from distributed import as_completed, wait
 
-    # Of each run there is a mark that holds nothing, so that what was made of it may be let go of.
+    # The future of an empty task per run reports its end, without keeping the result of the run in memory.
     mark = delayed(_nothing, pure=False)
     futures = client.compute([*roots, *(mark(run.task) for run in runs)])
     roots, marks = futures[: len(roots)], futures[len(roots) :]
@@ -450,6 +641,20 @@ def _on_cluster(
 
 
 def _on_this_machine(root: Any, runs: list[_Run], progress: Callable[[int], None]) -> Any:
+    """Compute a tree of tasks with threads of this machine, and return its value.
+
+    Parameters
+    ----------
+    root : Delayed
+    runs : list of _Run
+        The runs of partitions below the root, for progress and errors.
+    progress : callable
+        Called with the number of partitions when a run is finished.
+
+    Returns
+    -------
+    object
+    """
     import dask
     from dask.callbacks import Callback
 
@@ -475,7 +680,19 @@ def _on_this_machine(root: Any, runs: list[_Run], progress: Callable[[int], None
 
 
 def _failing(runs: list[_Run], kind: type[Exception]) -> int | None:
-    """Number of the partition of some runs that raises an error; None if none does again."""
+    """Return the number of the first partition that raises an error of a class again, or None.
+
+    Parameters
+    ----------
+    runs : list of _Run
+        Runs among which the error occurred.
+    kind : type
+        Class of the error.
+
+    Returns
+    -------
+    int or None
+    """
     import dask
 
     check = dask.delayed(_nothing, pure=False)

@@ -1,10 +1,11 @@
-"""Files of tables, as a person names them, and those of CSV as one table that is read in parts.
+"""Find the files that a user names, and read CSV files as one table in chunks.
 
-A path, a folder, a pattern, or a list of these stand for files. CSV is read as `pandas.read_csv` reads it,
-with one kind of value a column: what a column holds is what its first values say, truth values, whole
-numbers, numbers or text. Whole numbers may be missing or become fractions later. Any other value that does
-not fit is an error that names it: pandas, which has the whole of a file before it, would make text of all the
-others.
+Files are named by a path, a folder, a pattern, or a list of these. CSV is read by `pandas.read_csv`, with one
+content per column, which its first values determine: booleans, integers, numbers or text. Integers may have
+missing values or become fractions later. Any other value that does not fit raises an error with its row,
+whereas pandas, which sees a whole file at once, would turn the column into text.
+
+`sources.py` uses this module for `data=` and the command line for its files; `parquet.py` reads Parquet.
 """
 
 from __future__ import annotations
@@ -32,25 +33,39 @@ from discrim.data.values import pandas_kind, shown, with_type
 from discrim.errors import DataError, DiscrimError, MissingFileError, UnreadableFileError
 
 FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet", ".parq": "Parquet"}
-"""What a file is by the end of its name."""
+"""Format of a file by its extension."""
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-"""Ends of the names of compressed files, which are read as the name before says."""
+"""Extensions of compressed files; the extension before them determines the format."""
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 class File(NamedTuple):
-    """A file of a table, and what its folders say: ``year=2024/a.parquet`` is of the year 2024."""
+    """A file of a table and the keys in the names of its folders: ``year=2024/a.parquet`` has the key year.
+
+    Attributes
+    ----------
+    path : str
+    keys : dict of str to str or None
+        Values by key; None for a missing value.
+    """
 
     path: str
     keys: dict[str, str | None]
 
 
 class Files(NamedTuple):
-    """Files, of CSV or Parquet, that are read as one table.
+    """CSV or Parquet files that are read as one table.
 
-    They are called `what` in messages; paths, folders and patterns that were given stand for them.
+    Attributes
+    ----------
+    files : tuple of File
+    format : {"CSV", "Parquet"}
+    what : str
+        Description of the files in messages.
+    given : tuple of str
+        Paths, folders and patterns from which the files were found.
     """
 
     files: tuple[File, ...]
@@ -59,7 +74,7 @@ class Files(NamedTuple):
     given: tuple[str, ...] = ()
 
     def include(self, path: str) -> bool:
-        """Whether a path is that of one of the files, or of one that would be read with them."""
+        """Return whether a path is one of the files, or would be read with them if it existed."""
         real = os.path.realpath(path)
         return any(real == os.path.realpath(file.path) for file in self.files) or any(
             _covers(each, real) for each in self.given
@@ -67,9 +82,10 @@ class Files(NamedTuple):
 
 
 def is_path(data: Any) -> bool:
-    """Whether something is a path, or a list of paths.
+    """Return whether an object is a path or a list of paths.
 
-    Text that is no file is none with a ``~`` within, and where it names a table that comes with the package.
+    Text is not a path if it contains ``~`` (a formula) or is the name of a data set of the package, unless a
+    file of that name exists.
     """
     if isinstance(data, list | tuple | set | frozenset):
         return bool(data) and all(isinstance(each, str | os.PathLike) for each in data)
@@ -84,15 +100,29 @@ def is_path(data: Any) -> bool:
 
 
 def names_files(text: str) -> bool:
-    """Whether text is the path of a file or a folder that is there, a pattern, or a table's name."""
+    """Return whether text is the path of an existing file or folder, a pattern, or the name of a data set."""
     return os.path.exists(os.path.expanduser(text)) or has_magic(text) or text in datasets.ABOUT
 
 
 def files_of(data: Any) -> Files:
-    """The files that a path, a folder with all that is below it, or a pattern stands for, by their names.
+    """Find the files of a path, a folder with its subfolders, a pattern, or a list of these.
 
-    A pattern is one of `glob.glob`, in which ``**`` stands for any folders. A list of these keeps its order.
-    Files are refused that are neither CSV nor Parquet, of both, or given twice.
+    Parameters
+    ----------
+    data : str, path or list of these
+        Patterns are those of `glob.glob`, in which ``**`` matches any folders. The files of a folder or a
+        pattern are sorted by name; a list keeps its order.
+
+    Returns
+    -------
+    Files
+
+    Raises
+    ------
+    DataError
+        A file is neither CSV nor Parquet, the files are of both formats, or a file occurs twice.
+    MissingFileError
+        There is no such file.
     """
     many = not isinstance(data, str | os.PathLike)
     given = [os.fspath(each) for each in (data if many else [data])]
@@ -139,7 +169,7 @@ def files_of(data: Any) -> Files:
 
 
 def format_of(path: str) -> str | None:
-    """What a file is by the end of its name, "CSV" or "Parquet"; None where that does not say.
+    """Return the format of a file by its extension, "CSV" or "Parquet", or None if it is another.
 
     Examples
     --------
@@ -161,7 +191,7 @@ def _matching(path: str) -> list[str]:
 
 
 def _files(path: str) -> Iterator[File]:
-    """The files that one path stands for."""
+    """Yield the files of one path, folder or pattern."""
     if os.path.isdir(path):
         yield from _below(path, path)
         return
@@ -179,12 +209,12 @@ def _files(path: str) -> Iterator[File]:
     matching = _matching(path)
     if not matching:
         raise _missing(path)
-    # Below the folders that the pattern spells out, their names say of rows what they say in a folder.
+    # Folders matched by the pattern can have keys in their names; those that it spells out cannot.
     spelt = takewhile(lambda part: not has_magic(part), PurePath(path).parts)
     base = os.path.join(*spelt, "") or os.curdir
     for each in matching:
         if os.path.isdir(each):
-            # Files below that the pattern finds by itself.
+            # A pattern with ** matches the files below by itself.
             if "**" not in path:
                 yield from _below(each, base)
         elif not _hidden(os.path.basename(each)):
@@ -192,7 +222,7 @@ def _files(path: str) -> Iterator[File]:
 
 
 def _below(folder: str, base: str) -> Iterator[File]:
-    """All files below a folder, but those whose names begin with a dot or an underscore."""
+    """Yield all files below a folder, except those whose names begin with a dot or an underscore."""
     if os.path.isdir(os.path.join(folder, "_delta_log")):
         raise DataError(
             f"{folder!r} is a table of Delta Lake, whose files hold rows that were deleted.",
@@ -211,11 +241,12 @@ def _below(folder: str, base: str) -> Iterator[File]:
 
 
 def _hidden(name: str) -> bool:
-    """Whether writers of tables name so what is no part of the table: ``_SUCCESS``, ``.part.crc``."""
+    """Return whether a name belongs to metadata, not to a part of the table: ``_SUCCESS``, ``.part.crc``."""
     return name.startswith((".", "_")) and "=" not in name
 
 
 def _keys(path: str, base: str) -> dict[str, str | None]:
+    """Read the keys ``name=value`` in the names of the folders between `base` and a file."""
     folders = PurePath(os.path.relpath(os.path.dirname(path) or os.curdir, base)).parts
     pairs = (folder.partition("=") for folder in folders if "=" in folder.strip("="))
     return {
@@ -225,7 +256,17 @@ def _keys(path: str, base: str) -> dict[str, str | None]:
 
 
 def folder_labels(files: Sequence[File]) -> dict[str, dict[str | None, Any]]:
-    """What folders are named for, by its text in the order of the files: whole numbers, else the text."""
+    """Collect the labels of each folder key, in the order of the files.
+
+    Parameters
+    ----------
+    files : sequence of File
+
+    Returns
+    -------
+    dict of str to dict
+        For each key, the label of each text; labels are integers if all texts are, else the texts.
+    """
     known: dict[str, dict[str | None, Any]] = {}
     for file in files:
         for name, text in file.keys.items():
@@ -237,7 +278,7 @@ def folder_labels(files: Sequence[File]) -> dict[str, dict[str | None, Any]]:
 
 
 def _covers(given: str, real: str) -> bool:
-    """Whether a folder holds a path, or a pattern matches it, and what is below it."""
+    """Return whether a real path is in a folder, or matches a pattern or is below a match."""
     parts = PurePath(real).parts
     if os.path.isdir(given):
         return parts[: len(folder := PurePath(os.path.realpath(given)).parts)] == folder
@@ -250,6 +291,7 @@ def _covers(given: str, real: str) -> bool:
 
 
 def _missing(path: str) -> MissingFileError:
+    """Return the error for a path that does not exist, with a hint that depends on the cause."""
     shown = path if len(path) <= 200 else f"{path[:200]}..."
     if "://" in path:
         return MissingFileError(
@@ -288,7 +330,15 @@ def _missing(path: str) -> MissingFileError:
 
 
 def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
-    """Raise a DataError where one of some files, by path, lacks a column."""
+    """Raise a DataError if one of some files lacks a column.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    columns : mapping of str to collection of str
+        Columns of each file, by path.
+    """
     lacking = next((path for path, names in columns.items() if name not in names), None)
     if lacking is not None:
         there = next(path for path, names in columns.items() if name in names)
@@ -300,32 +350,32 @@ def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
 
 
 SIGNS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-"""What separates fields, and what it is called."""
+"""Field separators and their names."""
 
 _BEFORE_31 = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 
 SAMPLE = 50
-"""Rows that tell how numbers are written."""
+"""Number of rows that are inspected for the decimal sign."""
 
 
 class Dialect(NamedTuple):
-    """How CSV is written; without a separator tabs stand in files named .tsv, and commas in others."""
+    """Separator and decimal sign of CSV files; the default separator is a tab in .tsv files, else a comma."""
 
     separator: str | None = None
     decimal: str = "."
 
     def separator_of(self, path: str) -> str:
-        """The sign between two fields of a file."""
+        """Return the field separator of a file."""
         if self.separator is not None:
             return self.separator
         suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
         return "\t" if [each for each in suffixes if each not in COMPRESSED][-1:] == [".tsv"] else ","
 
     def options(self, path: str) -> dict[str, Any]:
-        """What `pandas.read_csv` is told of a file."""
-        # pandas before 3.1 reads numbers fast and wrong in the last digit unless told otherwise.
+        """Return the keyword arguments of `pandas.read_csv` for a file."""
+        # The default parser of pandas before 3.1 is fast, but wrong in the last digit of some numbers.
         exact = {"float_precision": "round_trip"} if _BEFORE_31 else {}
         return {"sep": self.separator_of(path), "decimal": self.decimal} | exact
 
@@ -336,7 +386,7 @@ def refuse_nul(path: str, file: Any) -> None:
         return
     if not isinstance(file, str):
         file.seek(0)
-    # These versions are all out, so that what they have inside can be relied on.
+    # No further versions below 3.1 will appear, hence their internals can be relied on.
     get_handle = import_module("pandas.io.common").get_handle
     with get_handle(file, "r", encoding="utf-8", compression="infer") as text:
         line = next((number for number, each in enumerate(text.handle, 1) if "\0" in each), None)
@@ -371,6 +421,23 @@ def refuse_other_separator(path: str, file: Any, written: Sequence[str], dialect
 
 
 def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) -> NoReturn:
+    """Raise the DataError for a file with another separator, and suggest arguments of `pandas.read_csv`.
+
+    Parameters
+    ----------
+    path : str
+        Name of the file.
+    file : str or file object
+        The content.
+    sign : str
+        The separator that the first line contains.
+    count : int
+        How often the first line contains it.
+    own : str
+        The separator that was expected.
+    line : str
+        The first line.
+    """
     if re.fullmatch(r"(?i)sep=.", line):
         raise DataError(
             f"The first line of {path!r} is {line!r}, which is an instruction for Excel.",
@@ -415,7 +482,9 @@ def with_decimal_sign(texts: pd.Series, before: str, after: str) -> pd.Series:
 
 
 def decimal_commas(table: pd.DataFrame, among: Sequence[str]) -> tuple[str, str] | None:
-    """The first of some columns that is text with a decimal comma throughout, and its first value.
+    """Return the first of some columns whose text consists of decimal commas, and its first value, or None.
+
+    Only the first rows (`SAMPLE`) of a column are inspected.
 
     Examples
     --------
@@ -434,15 +503,22 @@ def decimal_commas(table: pd.DataFrame, among: Sequence[str]) -> tuple[str, str]
 Content = Literal["truth values", "whole numbers", "numbers", "text"]
 
 _EXACT = 2.0**53
-"""Up to this doubles hold every whole number."""
+"""float64 represents every integer up to this one exactly."""
 
 
 class CSVSource(Source):
-    """Files of comma-separated values, or (.tsv) of tab-separated ones, in UTF-8, each with its header.
+    """CSV files in UTF-8, comma-separated or (.tsv) tab-separated, each with a header, as one table.
 
-    The columns are those of all files; one that a file lacks is refused when it is read. Columns that
-    `as_text` picks are text, whatever they hold. What folders are named for (``year=2024``) is a column of
-    categories where no file has a column of that name.
+    The columns are the union of the columns of all files; reading a column that a file lacks is an error.
+    Keys in
+    the names of folders (``year=2024``) are categorical columns, unless a file has a column of that name.
+
+    Parameters
+    ----------
+    files : Files
+    as_text : callable, optional
+        Function of the column names that returns the columns to read as text.
+    dialect : Dialect, optional
     """
 
     def __init__(
@@ -472,10 +548,11 @@ class CSVSource(Source):
         return self._parts(columns)
 
     def _parts(self, names: Sequence[str]) -> Iterator[Part]:
+        """Yield the rows of the columns, file by file in chunks."""
         columns = [name for name in names if name not in self.labels]
         self._learn([name for name in columns if name not in self._contents])
         for path in self._paths:
-            # Only where all columns are read does pandas notice that a row has too many values.
+            # pandas detects a row with too many values only if all columns are read.
             header = self._headers[path]
             chosen = columns if self._read_through and columns else header
             text = [name for name in chosen if self._contents.get(name, "text") == "text"]
@@ -490,13 +567,13 @@ class CSVSource(Source):
         self._read_through = True
 
     def _repeated(self, name: str, path: str, nrows: int) -> pd.Categorical:
-        """What the folder of a file is named for, in each of its rows."""
+        """Return the label of a folder key for a file as a categorical of `nrows` rows."""
         labels = self.labels[name]
         label = labels.get(self._folders[path][name])
         return pd.Categorical([label] * nrows, list(dict.fromkeys(labels.values())))
 
     def _learn(self, columns: Sequence[str]) -> None:
-        """Learn what columns hold by the first part of the files in which each has a value."""
+        """Determine the content of columns from the first chunk of the files in which each has a value."""
         unknown = list(columns)
         for path in self._paths:
             if not unknown:
@@ -507,11 +584,24 @@ class CSVSource(Source):
                 unknown = [name for name in unknown if name not in self._contents]
                 if not unknown:
                     break
-        # What is missing everywhere is so whatever it would be.
+        # The content of a column without values does not matter.
         self._contents.update(dict.fromkeys(unknown, "numbers"))
 
     def _frames(self, path: str, columns: Sequence[str], text: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """The rows of a file in parts; one without rows where it has none."""
+        """Yield a file in chunks, at least one, which is empty if the file has no rows.
+
+        Parameters
+        ----------
+        path : str
+        columns : sequence of str
+            Columns to read.
+        text : sequence of str
+            Columns to read as text.
+
+        Yields
+        ------
+        DataFrame
+        """
         rest: dict[str, Any] = {} if len(columns) == len(self._headers[path]) else {"usecols": list(columns)}
         dtypes: Any = dict.fromkeys(text, str)
         rest |= {"dtype": dtypes} | self._dialect.options(path)
@@ -527,7 +617,19 @@ class CSVSource(Source):
                 yield frame
 
     def _fitted(self, column: pd.Series, name: str, path: str) -> pd.Series:
-        """The values of a part as what the column holds everywhere."""
+        """Convert the values of a chunk to the content of the column; raise a DataError if one does not fit.
+
+        Parameters
+        ----------
+        column : Series (m,)
+        name : str
+        path : str
+            The file, for messages.
+
+        Returns
+        -------
+        Series (m,)
+        """
         content = self._contents[name]
         if content == "text":
             return column
@@ -557,10 +659,20 @@ class CSVSource(Source):
 
 
 class WrittenLabels(Source):
-    """Files of CSV whose labels are no measurements: columns that `as_text` picks are read as text.
+    """CSV files whose labels are not measurements: some columns are read as text.
 
-    Those of them that are `typed` become numbers or truth values where nothing is lost. That takes a pass
-    over them, since all labels together tell it.
+    Those that are `typed` become numbers or booleans if all labels can be converted without loss, which
+    requires
+    a pass over the column.
+
+    Parameters
+    ----------
+    files : Files
+    as_text : callable
+        Function of the column names that returns the columns to read as text.
+    typed : frozenset of str
+        Columns whose labels are converted.
+    dialect : Dialect, optional
     """
 
     def __init__(
@@ -590,7 +702,7 @@ class WrittenLabels(Source):
             yield Part(part.data.assign(**labels) if labels else part.data, part.where)
 
     def _learn(self, columns: Sequence[str]) -> None:
-        """Learn the type of columns that are read as text."""
+        """Read all labels of columns, and determine the value of each."""
         if not columns:
             return
         seen: dict[str, dict[Any, None]] = {name: {} for name in columns}
@@ -607,7 +719,7 @@ class WrittenLabels(Source):
 
 
 def _content_of(column: pd.Series) -> Content | None:
-    """What a column that pandas has read holds, None where all of it is missing."""
+    """Return the content of a column that pandas has read, or None if it has no value."""
     if column.isna().all():
         return None
     kind = pandas_kind(column)
@@ -619,11 +731,12 @@ def _content_of(column: pd.Series) -> Content | None:
 
 
 def _whole(numbers: pd.Series) -> bool:
+    """Return whether all numbers are integers that float64 represents exactly."""
     return bool(((numbers % 1 == 0) & (numbers.abs() <= _EXACT)).all())
 
 
 def _other_than(column: pd.Series, content: Content) -> pd.Series:
-    """Which values of a column are neither missing nor what it holds elsewhere."""
+    """Return the mask (m,) of the values of a column that are neither missing nor of a content."""
     values = column.astype(object)
     if content == "truth values":
         fit = values.map(
@@ -636,7 +749,7 @@ def _other_than(column: pd.Series, content: Content) -> pd.Series:
 
 
 def _header(path: str, dialect: Dialect) -> tuple[str, ...]:
-    """The names of the columns of a file, as pandas gives them, each of which has to be another."""
+    """Read the column names of a file, as pandas assigns them; raise an error if a name occurs twice."""
     options = dialect.options(path)
     with _read_errors(path):
         refuse_nul(path, path)
@@ -652,7 +765,10 @@ def _header(path: str, dialect: Dialect) -> tuple[str, ...]:
 
 @contextmanager
 def _read_errors(path: str) -> Iterator[None]:
-    """Name the file of an error of reading it, which may be of a kind that only its unpacker knows."""
+    """Convert errors of reading a file to an UnreadableFileError with its path.
+
+    Decompression libraries raise errors of their own classes.
+    """
     try:
         yield
     except (DiscrimError, MemoryError):

@@ -1,7 +1,8 @@
-"""Parquet files as one table, and datasets of Arrow.
+"""Parquet files as one table, and Arrow datasets.
 
-The ends of the files are read first, and say what does not fit before a row is read. Datasets are files that
-Arrow finds, with its filters and the schema that it has.
+The footers of the files are read first, and incompatible files are reported before any row is read. Datasets
+are read through Arrow, with their filters and schemas. This module requires pyarrow; without it, `sources.py`
+reads Parquet with polars.
 """
 
 from __future__ import annotations
@@ -23,24 +24,31 @@ from discrim.data.values import Kind
 from discrim.errors import DataError, UnreadableFileError
 
 BUFFER = 2**20
-"""Bytes of a column that are read at once: else a whole row group of it is held."""
+"""Size in bytes of the read buffer of a column; without it, a whole row group is kept in memory."""
 
 LONG_GROUP = 2**15
-"""Rows that a group has at least, on average, where texts are read as codes."""
+"""Smallest average number of rows of a row group for which text is read as dictionary codes."""
 
 TEXT = ("string", "large_string", "string_view")
 
 FEW_BYTES = 2
-"""Bytes a row of a column of text up to which its texts are few."""
+"""Largest number of bytes per row of a text column that is read as dictionary codes."""
 
 LABELS = 4
-"""Times as many rows are read at once where all columns are text: what a part costs is most of the pass."""
+"""Factor for the number of rows in a chunk of text columns only, because the overhead per chunk dominates."""
 
 
 class _End(NamedTuple):
-    """What the end of a Parquet file says: the Arrow types of its columns, of which its `own` are in itself.
+    """Footer of a Parquet file.
 
-    The others are of the names of its folders.
+    Attributes
+    ----------
+    types : dict of str to pyarrow.DataType
+        Types of the columns, including those of folder keys.
+    own : frozenset of str
+        Columns that the file itself contains.
+    nrows : int
+        Number of rows.
     """
 
     types: dict[str, Any]
@@ -49,10 +57,11 @@ class _End(NamedTuple):
 
 
 class ParquetSource(Source):
-    """Parquet files that follow one another, read as `pandas.read_parquet` reads them.
+    """Consecutive Parquet files as one table, with the columns that `pandas.read_parquet` returns.
 
-    The index of a DataFrame that pandas wrote is no column; what folders are named for (``year=2024``) is
-    one of categories. The columns are those of all files; one that a file lacks is refused when it is read.
+    The index that pandas has written is not a column; keys in the names of folders (``year=2024``) are
+    categorical
+    columns. The columns are the union of the columns of all files; reading one that a file lacks is an error.
     """
 
     def __init__(self, files: Files) -> None:
@@ -65,6 +74,7 @@ class ParquetSource(Source):
         self.files, self._rows = files, sum(end.nrows for end in self._ends)
 
     def _end(self, file: File) -> _End:
+        """Read the footer of a file."""
         with _read_errors(file.path), _opened(file.path) as parquet:
             schema = parquet.schema_arrow
             nrows = parquet.metadata.num_rows
@@ -83,9 +93,12 @@ class ParquetSource(Source):
         return self._batches({name: self._type(name) for name in columns})
 
     def _type(self, name: str) -> Any:
-        """The type of a column where files have several: whole numbers and others are floating.
+        """Return the Arrow type of a column: float64 if some files have integers and others float.
 
-        A DataError says which file lacks the column, or has another kind of it.
+        Raises
+        ------
+        DataError
+            A file lacks the column, or has another kind of it.
         """
         types = {file.path: end.types for file, end in zip(self._files, self._ends, strict=True)}
         refuse_lacking(name, types)
@@ -112,6 +125,7 @@ class ParquetSource(Source):
         return pa.float64() if numbers == {(True, False), (False, True)} else known
 
     def _batches(self, types: dict[str, Any]) -> Iterator[Part]:
+        """Yield the rows of columns, with their types, file by file in chunks."""
         rows = batch_rows(len(types)) * (LABELS if set(map(arrow_kind, types.values())) <= {"text"} else 1)
         for file, end in zip(self._files, self._ends, strict=True):
             own = [name for name in types if name in end.own]
@@ -119,7 +133,20 @@ class ParquetSource(Source):
                 yield Part(self._completed(batch, types, file), file.path, coded)
 
     def _completed(self, batch: Any, types: dict[str, Any], file: File) -> Any:
-        """A batch as a table with the columns that are asked for, in their order and of their types."""
+        """Convert a batch to a table of the required columns, in their order and types.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch
+        types : dict of str to pyarrow.DataType
+            Types of the required columns.
+        file : File
+            The file, whose folder keys are added.
+
+        Returns
+        -------
+        pyarrow.Table
+        """
         columns = []
         own = dict(zip(batch.schema.names, batch.columns, strict=True))
         for name, dtype in types.items():
@@ -135,7 +162,21 @@ class ParquetSource(Source):
 def file_batches(
     path: str, columns: Sequence[str], rows: int | None = None
 ) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Columns of a file in batches, of which the first has no row; and those of texts, which are codes."""
+    """Read columns of a Parquet file in batches, beginning with an empty one.
+
+    Parameters
+    ----------
+    path : str
+    columns : sequence of str
+    rows : int, optional
+        Largest number of rows of a batch.
+
+    Yields
+    ------
+    batch : pyarrow.RecordBatch
+    coded : tuple of str
+        Columns of text that the batch contains as dictionary codes.
+    """
     with _read_errors(path), _opened(path) as parquet:
         schema = parquet.schema_arrow
         if not set(columns) <= set(schema.names):
@@ -151,7 +192,7 @@ def file_batches(
 
 
 def arrow_kind(dtype: Any) -> Kind:
-    """What a column of an Arrow type holds."""
+    """Return the kind of a column of an Arrow type."""
     if pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
         return "numeric"
     if pa.types.is_boolean(dtype):
@@ -162,8 +203,9 @@ def arrow_kind(dtype: Any) -> Kind:
 
 
 def _opened(path: str, coded: Sequence[str] = ()) -> Any:
-    # What is buffered before and what is read at once may be as large as a file; checksums are verified
-    # where a file has them.
+    """Open a Parquet file, with some columns read as dictionary codes."""
+    # Without pre-buffering and with a limited buffer, because either may grow as large as the file.
+    # Checksums are verified if the file has them.
     return pq.ParquetFile(
         path,
         read_dictionary=list(coded),
@@ -174,9 +216,9 @@ def _opened(path: str, coded: Sequence[str] = ()) -> Any:
 
 
 def _repeated_texts(parquet: Any, columns: Sequence[str]) -> tuple[str, ...]:
-    """Columns of a few texts, which are faster read as the codes that a file has of them.
+    """Return the text columns with few distinct texts, which are read faster as dictionary codes.
 
-    Batches of codes end where a group of rows ends, so that the groups have to be long.
+    Batches of codes end at the end of a row group, therefore the groups have to be long.
     """
     schema = parquet.schema_arrow
     groups = parquet.metadata.num_row_groups
@@ -194,7 +236,7 @@ def _repeated_texts(parquet: Any, columns: Sequence[str]) -> tuple[str, ...]:
 
 @contextmanager
 def _read_errors(path: str) -> Iterator[None]:
-    """Name the file of an error of reading it."""
+    """Convert errors of reading a file to an UnreadableFileError with its path."""
     try:
         yield
     except MemoryError:
@@ -209,7 +251,7 @@ def _read_errors(path: str) -> Iterator[None]:
 
 
 def _categories(labels: Collection[Any]) -> Any:
-    """Labels of folders, each of which is there once: of 32 bits where all are whole numbers that fit."""
+    """Return the distinct labels of folders as an Arrow array, of int32 if they are integers that fit."""
     distinct = list(dict.fromkeys(labels))
     if not distinct or isinstance(distinct[0], str):
         return pa.array(distinct, pa.string())
@@ -218,13 +260,30 @@ def _categories(labels: Collection[Any]) -> Any:
 
 
 def _repeated(values: Any, label: Any, nrows: int) -> Any:
-    """One of the values as a column of categories; a missing one where there is no label."""
+    """Return a dictionary column of `nrows` equal labels, which are missing if the label is None."""
     place = pa.scalar(None if label is None else values.index(label).as_py(), pa.int32())
     return pa.DictionaryArray.from_arrays(pa.repeat(place, nrows), values)
 
 
 def _cast(column: Any, dtype: Any, name: str, path: str) -> Any:
-    """A column that has no type, or whole numbers where other files hold fractions, as of a type."""
+    """Convert a column without values, or of integers, to the type that the column has in all files.
+
+    Parameters
+    ----------
+    column : pyarrow.Array
+    dtype : pyarrow.DataType
+    name, path : str
+        Column and file, for messages.
+
+    Returns
+    -------
+    pyarrow.Array
+
+    Raises
+    ------
+    DataError
+        An integer is not exact in float64.
+    """
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), dtype)
     if not (pa.types.is_float64(dtype) and pa.types.is_integer(column.type)):
@@ -241,11 +300,13 @@ def _cast(column: Any, dtype: Any, name: str, path: str) -> Any:
 
 
 class DatasetSource(Source):
-    """A dataset of Arrow, with its filter if it has one.
+    """An Arrow dataset, with its filter if it has one.
 
-    Files of Parquet on this machine, without a filter and with the types of the dataset, are read in short
-    parts. Of all others Arrow holds a group of rows or more, and reads on one thread: on several it runs
-    ahead of who takes the rows, up to a gigabyte.
+    Local Parquet files without a filter, with the types of the dataset, are read in short chunks. Other
+    datasets are
+    scanned by Arrow, which keeps at least one row group in memory. It is limited to one thread: with more it
+    reads up
+    to a gigabyte ahead of the consumer.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -253,13 +314,13 @@ class DatasetSource(Source):
         super().__init__("the Arrow dataset", dataset.schema.names)
 
     def reads(self, path: str) -> bool:
-        """Whether a file of this path is one of those that are read."""
+        """Return whether a path is one of the files of the dataset."""
         files = getattr(self._dataset, "files", ())
         return os.path.realpath(path) in {os.path.realpath(file) for file in files}
 
     @cached_property
     def _fragments(self) -> list[Any] | None:
-        """Its files; None of one that is filtered, which does not say."""
+        """Fragments of the dataset, or None if it is filtered."""
         try:
             return list(self._dataset.get_fragments())
         except ValueError:
@@ -267,7 +328,7 @@ class DatasetSource(Source):
 
     @property
     def nrows(self) -> int | None:
-        """Rows, by the ends of its Parquet files."""
+        """Number of rows, from the footers if the files are Parquet; None if unknown before a pass."""
         if self._rows is None and _format(self._dataset) == "parquet" and self._fragments is not None:
             try:
                 return sum(int(fragment.count_rows()) for fragment in self._fragments)
@@ -285,9 +346,9 @@ class DatasetSource(Source):
         return self._scanned(columns)
 
     def _alike(self, columns: tuple[str, ...]) -> bool:
-        """Whether the files have these columns as the dataset says, and can be read by themselves."""
+        """Return whether the files have these columns in the dataset's types and can be read directly."""
         local = isinstance(getattr(self._dataset, "filesystem", None), pa.fs.LocalFileSystem)
-        # A format that was given may ask for other types than the files have, or decipher them.
+        # A custom format may convert types, or decrypt the files.
         if not local or self._dataset.format != ds.ParquetFileFormat() or not self._fragments:
             return False
         try:
@@ -302,6 +363,7 @@ class DatasetSource(Source):
         )
 
     def _scanned(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        """Yield the rows of columns from a scanner of Arrow."""
         options: dict[str, Any] = {}
         if _format(self._dataset) == "parquet":
             options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
@@ -326,7 +388,16 @@ class DatasetSource(Source):
             raise
 
     def _name_file(self, columns: tuple[str, ...], last: str | None, error: Exception) -> None:
-        """Raise an error that names the file at which a pass has failed: that read last, or a later one."""
+        """Raise an error with the file at which a scan has failed: the last one read, or a later one.
+
+        Parameters
+        ----------
+        columns : tuple of str
+        last : str or None
+            The last file of which rows were read.
+        error : Exception
+            The error of the scan.
+        """
         files = list(getattr(self._dataset, "files", ()))
         given: dict[str, Any] = {
             "format": getattr(self._dataset, "format", None),
@@ -360,9 +431,11 @@ class DatasetSource(Source):
 
 
 def _read_all(dataset: Any, columns: list[str]) -> None:
+    """Read columns of a dataset to the end, and discard the rows."""
     for _ in dataset.to_batches(columns=columns):
         pass
 
 
 def _format(dataset: Any) -> str | None:
+    """Return the name of the file format of a dataset, or None."""
     return getattr(getattr(dataset, "format", None), "default_extname", None)

@@ -1,7 +1,10 @@
-"""What a source of tables is: its columns, and its rows part by part, as often as they are asked for.
+"""Base classes of the sources of rows: `Source` has named columns, and yields its rows in chunks (`Part`).
 
-A table that does not fit in memory is read from a source. Whatever the source is, its parts are tables of
-some `ROWS` rows, with the same columns, each of one kind throughout.
+Tables that do not fit in memory are read from a source, as often as an algorithm needs. The chunks of any
+source
+are tables of up to `ROWS` rows with the same columns, each of one kind. The subclasses are in the other files
+of
+this package and in `data/distributed.py`; `design/` reads them.
 """
 
 from __future__ import annotations
@@ -23,15 +26,24 @@ U = TypeVar("U")
 V = TypeVar("V")
 
 ROWS = 2**16
-"""Most rows of a part."""
+"""Largest number of rows of a chunk."""
 
 FEWEST_ROWS = 2**10
 NUMBERS = 2**21
-"""Rows of a part whose columns are many, and the most numbers of one whose columns are fewer."""
+"""Smallest number of rows of a chunk, and the number of values above which the rows become fewer."""
 
 
 class Part(NamedTuple):
-    """Some rows of a source, the file they are from, and columns of text that are codes of a dictionary."""
+    """A chunk of rows of a source.
+
+    Attributes
+    ----------
+    data : table
+    where : str or None
+        The file that contains the rows.
+    coded : tuple of str
+        Columns of text that are stored as dictionary codes.
+    """
 
     data: Any
     where: str | None = None
@@ -39,9 +51,21 @@ class Part(NamedTuple):
 
 
 class Source(ABC):
-    """Rows that are read part by part, of columns by name, in order.
+    """Rows that are read in chunks, with named columns.
 
-    Messages call them `what`, as "the LazyFrame". They may be readable `once`, and of `files`.
+    Parameters
+    ----------
+    what : str
+        Description in messages, such as "the LazyFrame".
+    names : sequence of str
+        Columns, in order.
+    once : bool
+        Whether the rows can be read only once.
+
+    Attributes
+    ----------
+    files : Files or None
+        The files that are read.
     """
 
     def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
@@ -52,35 +76,39 @@ class Source(ABC):
 
     @property
     def nrows(self) -> int | None:
-        """Rows, where they are known without reading them."""
+        """Number of rows, or None if it is unknown before a pass."""
         return self._rows
 
     def reads(self, path: str) -> bool:
-        """Whether a file of this path is, or would be, one of those that are read."""
+        """Return whether a path is one of the files that are read, or would be if it existed."""
         return self.files is not None and bool(self.files.include(path))
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
-        """The rows in order, from the first on; of the columns that are named alone, where that can be."""
+        """Yield all rows in chunks from the beginning, with only the named columns if possible."""
         return self._counted(self.begun(self.names if columns is None else self._checked_columns(columns)))
 
     def begun(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        """A pass over columns that are there; nobody counts its rows."""
+        """Start a pass over existing columns, without counting its rows."""
         return self._read(columns)
 
     @abstractmethod
     def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        """The parts of a pass; the columns are there."""
+        """Yield the chunks of a pass over existing columns."""
 
     def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return columns without duplicates; raise a DataError if one does not exist."""
         known = set(self.names)
         for name in columns:
             if name not in known:
                 raise no_column(name, self.names, self.what)
-        # Without any column most readers do not know how many rows there are.
+        # Most readers cannot count the rows of a selection without columns.
         return tuple(dict.fromkeys(columns)) or self.names[:1]
 
     def _counted(self, parts: Iterator[Part]) -> Iterator[Part]:
-        """The parts; an error says after how many rows it came, and all passes have as many rows."""
+        """Yield chunks; raise a DataError if the number of rows changes between passes.
+
+        A note on the position is added to any error.
+        """
         rows = 0
         where = None
         with closed_at_end(parts):
@@ -107,7 +135,7 @@ class Source(ABC):
         self._rows = rows
 
     def refuse_vector(self, weights: Any) -> None:
-        """Raise a DataError where weights are no column."""
+        """Raise a DataError if weights are an array and not the name of a column."""
         if weights is not None and not isinstance(weights, str):
             raise DataError(
                 "weights= is an array, and the rows come from a source.",
@@ -115,37 +143,45 @@ class Source(ABC):
             )
 
     def labels_of(self, parts: Sequence[pd.Index]) -> pd.Index:
-        """Labels of all rows, of those of each part: numbers, as parts are numbered through."""
+        """Combine the labels of the rows of all chunks: consecutive integers."""
         return pd.RangeIndex(sum(map(len, parts)))
 
 
 class TableSource(Source):
-    """A table in memory: its one part is the table, or blocks of rows read before, as it was given."""
+    """A table in memory as a source of one chunk: the table itself, or `Blocks` that were read before."""
 
     def __init__(self, data: Any) -> None:
         super().__init__("the table", ())
         self.data = data
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
-        """The table, with all its columns."""
+        """Yield the table with all its columns."""
         return self._read(())
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
         yield Part(self.data)
 
     def refuse_vector(self, weights: Any) -> None:
-        """Do nothing: the table says itself which weights fit."""
+        """Do nothing: the table validates its weights."""
 
     def labels_of(self, parts: Sequence[pd.Index]) -> pd.Index:
-        """The table's own."""
+        """Return the labels of the only chunk."""
         return parts[0]
 
 
 class PartWork(NamedTuple, Generic[T]):
-    """Work on each part of a source where it lies, and how its values merge.
+    """A function of the chunks of a source, and how its results are merged.
 
-    The work goes from a part, with these columns, and what is given of it to a value, None of one without
-    rows; values of two runs of parts are merged in their order.
+    Attributes
+    ----------
+    columns : sequence of str
+        Columns to read.
+    work : callable
+        Function of a chunk and its row metadata that returns a result, or None if the chunk is empty.
+    merge : callable
+        Function of the results of two consecutive runs of chunks.
+    given : sequence or None
+        Row metadata of each chunk.
     """
 
     columns: Sequence[str]
@@ -155,27 +191,27 @@ class PartWork(NamedTuple, Generic[T]):
 
 
 class DistributedSource(Source):
-    """Rows whose parts lie elsewhere, and are worked on there."""
+    """Rows whose chunks are stored elsewhere, and are processed there."""
 
     @property
     @abstractmethod
     def lengths(self) -> list[int]:
-        """Rows of each part; where no pass has counted them, one does."""
+        """Number of rows of each chunk; counted by a pass if no pass has counted them."""
 
     @property
     @abstractmethod
     def meta(self) -> pd.DataFrame:
-        """A frame without rows, of the types of the columns."""
+        """Empty frame with the dtypes of the columns."""
 
     @abstractmethod
     def map_reduce(self, work: PartWork[T]) -> T | None:
-        """Apply some work to each part where it is, and merge the results; None if no part has rows."""
+        """Apply a function to each chunk on its worker, and merge the results; None if all are empty."""
 
     @abstractmethod
     def map_reduce_stored(
         self, work: PartWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
     ) -> tuple[V, StoredValue[U]]:
-        """Map-reduce, and split the result into a part that is returned and a part that stays on a worker.
+        """Map-reduce, and split the result into a component that is returned and one that stays on a worker.
 
         Parameters
         ----------
@@ -186,24 +222,36 @@ class DistributedSource(Source):
         Returns
         -------
         object
-            The part that is returned.
+            The component that is returned.
         StoredValue
             The other one.
         """
 
     @abstractmethod
     def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
-        """What an answer says of each part, a Series or a DataFrame on its index, when that is computed.
+        """Apply a function to each chunk when the result is computed.
 
-        `beyond` is that labels may be others than the classes.
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns to read.
+        answer : callable
+            Function of a chunk that returns a Series or a DataFrame with its index.
+        beyond : bool
+            Whether labels may be outside the classes.
+
+        Returns
+        -------
+        lazy Series or DataFrame
         """
 
 
 class OnceSource(Source):
-    """Rows that can be read once.
+    """Rows that can be read only once.
 
-    Who wants only the first part, to see what columns hold, may begin a pass and leave it: until the next
-    part is asked for, the pass has not been made.
+    A pass may be abandoned after the first chunk with rows, for example to inspect the columns. These chunks
+    are
+    stored, and the next pass starts with them.
     """
 
     def __init__(self, what: str, names: Sequence[str]) -> None:
@@ -214,11 +262,12 @@ class OnceSource(Source):
         self._left: Iterator[Part] | None = None
 
     def begun(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        """The one pass."""
+        """Start the only pass, or raise a DataError if it has been made."""
         self._refuse_second()
         return self._once(columns)
 
     def _once(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        """Yield the stored chunks and then the rest; the source is spent after the first chunk with rows."""
         self.read_columns = columns
         self.is_read = True
         try:
@@ -240,12 +289,13 @@ class OnceSource(Source):
             self.is_read = False
 
     def close(self) -> None:
-        """Let go of what is read, when the pass has gone beyond its first part."""
+        """Close the underlying iterator if the pass has gone past the stored chunks."""
         if self.spent and self._left is not None:
             with closed_at_end(self._left):
                 self._left = None
 
     def _refuse_second(self) -> None:
+        """Raise a DataError if the rows have been read."""
         if self.spent:
             raise DataError(
                 f"{capital(self.what)} can be read once only, and that has been done.",
@@ -258,7 +308,7 @@ class OnceSource(Source):
 
 @contextmanager
 def closed_at_end(iterator: Any) -> Iterator[None]:
-    """Close an iterator at the end of a block, where it can be closed: it may hold files, or a connection."""
+    """Close an iterator at the end of a block if it has `close`: it may keep a file or a connection open."""
     try:
         yield
     finally:
@@ -268,12 +318,12 @@ def closed_at_end(iterator: Any) -> Iterator[None]:
 
 
 def batch_rows(columns: int) -> int:
-    """Rows of a part with so many columns."""
+    """Return the number of rows of a chunk with this number of columns."""
     return min(ROWS, max(FEWEST_ROWS, NUMBERS // max(columns, 1)))
 
 
 def slices(frame: Any) -> Iterator[Any]:
-    """The rows of a frame in parts of no more than a batch, as frames like it."""
+    """Yield the rows of a frame in chunks, as frames of the same library."""
     step = batch_rows(len(frame.columns))
     nrows = len(frame)
     if nrows <= 2 * step:
@@ -285,35 +335,49 @@ def slices(frame: Any) -> Iterator[Any]:
 
 
 def no_rows(source: Source) -> DataError:
-    """The error of a source that has no rows."""
+    """Return the error for a source without rows."""
     return DataError(f"{capital(source.what)} has no rows.", hint="Give one that has some.")
 
 
 def capital(text: str) -> str:
-    """The text as the beginning of a sentence."""
+    """Return a text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
 def quoted_names(names: Sequence[str], most: int = 8) -> str:
-    """Names in quotes, of many only the first."""
+    """Return names in quotes, separated by commas, and only the count of names after the first `most`."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def no_column(name: str, names: Sequence[str], what: str) -> DataError:
-    """The error that something has no such column, which names the nearest one."""
+    """Return the error for an unknown column, with the most similar name as hint.
+
+    Parameters
+    ----------
+    name : str
+        The unknown column.
+    names : sequence of str
+        Existing columns.
+    what : str
+        Description of the table.
+
+    Returns
+    -------
+    DataError
+    """
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     hint = f"Did you mean {near[0]!r}?" if near else f"Columns: {quoted_names(names)}."
     return DataError(f"No column {name!r} in {what}.", hint=hint, columns=(name,))
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, on one line and without a stop."""
+    """Return the message of an error on one line, without a full stop."""
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 def refuse_twice(names: Sequence[str], where: str) -> None:
-    """Raise a DataError where two columns have the same name."""
+    """Raise a DataError if two columns have the same name."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise DataError(

@@ -1,9 +1,11 @@
-"""Where rows come from that are no table in memory: what reads each kind of `data=`.
+"""Sources of rows that are not tables in memory: `source_of` selects the reader for `data=`.
 
-Python makes frames one after another, as a function that begins anew or an iterator: each has the columns of
-the first, and each column is of one kind. Streams of Arrow, polars' LazyFrames and relations of DuckDB are
-read by their libraries, of which none is imported before an object of theirs has come, and only in the
-columns that are asked for.
+Python functions and iterators return frames one after another; each frame must have the columns of the first,
+and each column has one kind throughout. Streams of Arrow, LazyFrames of polars and relations of DuckDB are
+read
+by their own libraries, only in the required columns. No library is imported before an object of it is passed.
+
+Files are read by `files.py` and `parquet.py`, Dask frames by `data/distributed.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from discrim.errors import DataError
 
 
 def _frame_of_table(data: Any, what: str) -> Any:
-    """A frame of pandas, or of narwhals over another library, of what a function or an iterator gave."""
+    """Convert an item of a function or iterator to a frame of pandas, or of narwhals for other libraries."""
     try:
         return given_frame(data)
     except DataError as error:
@@ -37,7 +39,7 @@ def _frame_of_table(data: Any, what: str) -> Any:
 
 
 def native(frame: Any) -> Any:
-    """A frame as its own library has it."""
+    """Return a frame of narwhals as a frame of its own library."""
     return frame if isinstance(frame, pd.DataFrame) else frame.to_native()
 
 
@@ -99,7 +101,7 @@ class ColumnKinds:
         for name in columns:
             known = self._known.get(name)
             dtype = dtypes[name]
-            # Columns of dtype object differ in what their values are.
+            # The dtype object does not determine the kind of the values.
             if known is not None and dtype == known.dtype and dtype != np.dtype(object):
                 continue
             column = frame[labels[name]]
@@ -121,6 +123,7 @@ class ColumnKinds:
         return native(frame)
 
     def _compare_names(self, names: tuple[str, ...], what: str) -> None:
+        """Raise a DataError if a frame, described by `what`, has other columns than the first frame."""
         if names == self.names:
             return
         for these, those, here, there in (
@@ -138,16 +141,18 @@ class ColumnKinds:
 
 
 def _names(frame: Any) -> tuple[str, ...]:
+    """Return the column names of a frame as text."""
     return tuple(str(label) for label in frame.columns)
 
 
 def _dtypes(frame: Any) -> dict[str, Any]:
+    """Return the dtype of each column of a frame."""
     held = frame.dtypes if isinstance(frame, pd.DataFrame) else frame.schema.values()
     return dict(zip(_names(frame), held, strict=True))
 
 
 def _described(series: Any) -> tuple[Kind, str]:
-    """What a column holds, and its type in the words of its library."""
+    """Return the kind of a column, and its type as its library names it."""
     if isinstance(series, pd.Series):
         return pandas_kind(series), str(series.dtype)
     native = series.to_native()
@@ -155,7 +160,19 @@ def _described(series: Any) -> tuple[Kind, str]:
 
 
 def _with_kind(frame: Any, label: Any, kind: Kind) -> Any:
-    """The frame with a column, all of which is missing, as one of a kind."""
+    """Convert a column whose values are all missing to a kind.
+
+    Parameters
+    ----------
+    frame : DataFrame of pandas or narwhals
+    label : hashable
+        Label of the column.
+    kind : Kind
+
+    Returns
+    -------
+    DataFrame of pandas or narwhals
+    """
     if isinstance(frame, pd.DataFrame):
         dtypes = {"numeric": "float64", "boolean": "boolean", "categorical": "category"}
         empty = pd.Series([None] * len(frame), frame.index, dtype=dtypes.get(kind, "object"))
@@ -169,14 +186,23 @@ def _with_kind(frame: Any, label: Any, kind: Kind) -> Any:
 
 
 _REFUSED = (str, bytes, Mapping, pd.DataFrame)
-"""What can be iterated over and yet is no iterable of frames."""
+"""Iterable types that are not iterables of frames."""
 
 
 class IteratorSource(OnceSource):
-    """The frames of an iterator, which gives them once.
+    """Frames of an iterator, which can be read once.
 
-    When the source is made it looks at them up to the first that has rows, which says what columns hold where
-    that is not known; a pass gives these again.
+    The constructor reads up to the first frame that has rows, which sets the names and kinds of the columns
+    unless
+    these are passed; the pass over the source starts with these frames.
+
+    Parameters
+    ----------
+    frames : iterator of tables
+    what : str
+        Description of the iterator in messages.
+    kinds : ColumnKinds, optional
+        Names and kinds of the columns from an earlier pass.
     """
 
     def __init__(self, frames: Iterator[Any], what: str, kinds: ColumnKinds | None = None) -> None:
@@ -193,6 +219,7 @@ class IteratorSource(OnceSource):
         super().__init__(what, self.kinds.names)
 
     def _look(self, what: str) -> None:
+        """Read frames up to the first that has rows; raise a DataError if there is no frame."""
         for given in self._frames:
             self._first.append(_frame_of_table(given, f"frame {len(self._first) + 1} of {what}"))
             if len(self._first[-1]):
@@ -209,21 +236,23 @@ class IteratorSource(OnceSource):
                 what = f"frame {number:,} of {self.what}"
                 frame = _frame_of_table(given, what)
                 for rows in parts.slices(frame):
-                    # Another pass may have looked at the first rows, for other columns.
+                    # All columns read so far are checked: another pass may have started on the first rows.
                     yield Part(self.kinds.fitted(rows, what, self.read_columns))
 
     def _given(self) -> Iterator[Any]:
-        # Nothing holds the first frames while later ones are read.
+        """Yield all frames, first those that the constructor has read."""
+        # The first frames are released, and do not occupy memory while later ones are read.
         while self._first:
             yield self._first.popleft()
         yield from self._frames
 
 
 class FunctionSource(Source):
-    """The frames that a function without arguments gives, from the first on at each call.
+    """Frames that a function without arguments returns, from the beginning at each call.
 
-    It may give an iterator of frames, one frame, or whatever else a source is made of. The first call is
-    that of the first pass as well.
+    The function may return an iterator of frames, one frame, or anything that `source_of` accepts. It is
+    called
+    once by the constructor, and the first pass uses that result.
     """
 
     def __init__(self, function: Callable[[], Any]) -> None:
@@ -238,11 +267,11 @@ class FunctionSource(Source):
 
     @property
     def nrows(self) -> int | None:
-        """Rows, where what the function gives knows them, or a pass has counted them."""
+        """Number of rows, if the returned source has counted them or a pass has; else None."""
         return self._ready.nrows if self._rows is None else self._rows
 
     def _called(self) -> Source:
-        """What a call gives, ready to be read."""
+        """Call the function and return its result as a source."""
         try:
             given = self._function()
         except Exception as error:
@@ -263,7 +292,7 @@ class FunctionSource(Source):
             )
         source = None if isinstance(given, Iterator) else source_of(given)
         if source is None:
-            # A frame can be iterated over too, and has columns itself.
+            # A frame is iterable too, hence the test for its columns.
             frame = any(hasattr(given, name) for name in ("columns", "column_names", "num_columns"))
             many = isinstance(given, Iterable) and not isinstance(given, _REFUSED) and not frame
             source = IteratorSource(iter(given if many else [given]), self._said, self._kinds)
@@ -271,13 +300,14 @@ class FunctionSource(Source):
         return source
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        # While one pass goes on another may ask for other columns.
+        # A pass over other columns may start while another is running.
         if isinstance(self._ready, OnceSource) and (self._ready.spent or self._ready.is_read):
             self._ready = self._called()
         return self._ready.begun(columns)
 
 
 def _refuse_arguments(function: Callable[..., Any], said: str) -> None:
+    """Raise a DataError if a function cannot be called without arguments."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -308,12 +338,12 @@ class StreamSource(OnceSource):
         super().__init__(f"the {type(stream).__name__}", self._reader.schema.names)
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        # The columns are there whether they are asked for or not, and a pass may yet ask for others.
+        # The stream contains all columns anyway, and a later pass over its first rows may need others.
         return _tables(self._reader, self.names)
 
 
 class LazyFrameSource(Source):
-    """A LazyFrame of polars, of which a pass computes only the columns that are asked for."""
+    """LazyFrame of polars, of which each pass computes only the required columns."""
 
     def __init__(self, frame: Any, what: str = "the LazyFrame") -> None:
         if not hasattr(frame, "collect_batches"):
@@ -340,7 +370,7 @@ class LazyFrameSource(Source):
 
 
 class RelationSource(Source):
-    """A relation of DuckDB, whose query is run at each pass."""
+    """Relation of DuckDB, whose query runs at each pass."""
 
     def __init__(self, relation: Any) -> None:
         _pyarrow(relation)
@@ -356,7 +386,10 @@ class RelationSource(Source):
 
 
 def _tables(reader: Any, columns: tuple[str, ...]) -> Iterator[Part]:
-    """The batches of a reader, which is closed at the end: until then a connection may be taken by it."""
+    """Yield the batches of an Arrow reader, beginning with an empty one, and close it at the end.
+
+    Until the reader is closed, it may occupy the connection of its database.
+    """
     import pyarrow as pa
 
     step = parts.batch_rows(len(columns))
@@ -369,6 +402,7 @@ def _tables(reader: Any, columns: tuple[str, ...]) -> Iterator[Part]:
 
 
 def _pyarrow(data: Any) -> Any:
+    """Import pyarrow; raise a DataError if it is not installed."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -380,11 +414,12 @@ def _pyarrow(data: Any) -> Any:
 
 
 def source_of(data: Any) -> Source | None:
-    """What reads the rows of something larger than memory; None of a table in memory, and of no table.
+    """Return the source that reads `data`, or None for a table in memory and for other objects.
 
-    That is an Arrow dataset; a RecordBatchReader, or any other that gives a stream of Arrow; a LazyFrame of
-    polars; a relation of DuckDB; a DataFrame of Dask; a path to CSV or Parquet, to a folder, a pattern such
-    as "data/2024-*.parquet", or a list of paths; a function that gives an iterator of frames; or such an
+    Sources are an Arrow dataset; a RecordBatchReader or another stream of Arrow; a LazyFrame of polars; a
+    relation of
+    DuckDB; a DataFrame of Dask; a path to CSV or Parquet files, to a folder, a pattern such as
+    "data/2024-*.parquet", or a list of paths; a function that returns an iterator of frames; or such an
     iterator.
 
     Examples
@@ -427,7 +462,7 @@ def source_of(data: Any) -> Source | None:
         is_stream = hasattr(data, "__arrow_c_stream__")
         return StreamSource(data) if is_stream else IteratorSource(data, "the iterator")
     if hasattr(data, "__arrow_c_stream__"):
-        # A column alone says what it is as well, and is no stream.
+        # A Series offers the Arrow interface too, but is not a stream of tables.
         if any(_is(data, library, "Series") for library in ("pandas", "polars")):
             return None
         try:
@@ -439,12 +474,12 @@ def source_of(data: Any) -> Source | None:
 
 
 def rows_given(data: Any) -> Source:
-    """What gives the rows of any data, part by part: of a table in memory that is its one part."""
+    """Return the source of any data; a table in memory is a source of one chunk."""
     return (None if isinstance(data, Table) else source_of(data)) or TableSource(data)
 
 
 def _by_polars(files: Files) -> Source:
-    """Parquet without pyarrow."""
+    """Return a source that reads Parquet files with polars, for installations without pyarrow."""
     try:
         import polars as pl
     except ImportError:
@@ -462,6 +497,6 @@ def _by_polars(files: Files) -> Source:
 
 
 def _is(data: Any, module: str, name: str) -> bool:
-    """Whether something is of a class of a library, which need not be imported for it."""
+    """Return whether an object is an instance of a class of a module, without importing the module."""
     kind = getattr(sys.modules.get(module), name, None)
     return isinstance(kind, type) and isinstance(data, kind)
