@@ -1,15 +1,18 @@
-"""The value of a factor on rows of a table that are complete in its columns.
+"""Evaluate the factors of a formula on the rows of a table.
 
-An `Expression` is walked, never evaluated as text: columns come from `RowRange`, arithmetic is on doubles,
-row by row, on numbers, columns and the matrices that splines and powers make, and the only functions are
-those of the formula language and the user's own. The rows are complete in the columns and in what the user's
-functions make of them, so whatever is not finite afterwards was made by the factor, and is an error that
-names the row.
+An `Expression` is a syntax tree and is walked, never evaluated as text. Columns come from a `RowRange`,
+arithmetic is in float64 and elementwise on numbers, columns and the matrices that splines and powers make,
+and
+the only functions are those of the formula language and the user's own (`functions=`). Rows with missing
+values are dropped before. A value that is not finite afterwards was therefore produced by the factor, and
+raises an error with the row.
 
-A function of the user's is called on a whole column at once, and has to look at each row alone. One that
-looks at other rows, as ``x - x.mean()`` does, gives a new row another value with other rows beside it, so
-that a prediction would depend on its neighbours. Each result is therefore compared with what the function
-gives for some of the rows, in another order, and for single rows.
+A function of the user is called on a whole column at once, but has to compute each row from that row alone.
+A function that depends on other rows, such as ``x - x.mean()``, would return another value for a new row with
+other rows around it, and a prediction would depend on its neighbours. Each result is therefore compared with
+the result for some of the rows in another order, and for single rows.
+
+`formula/formula.py` uses this module to learn designs, and `design/` to build their columns.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ from discrim.formula.transforms import State, apply, bounds_of, learn
 
 Functions = Mapping[str, Callable[..., Any]]
 Made = NDArray[np.float64] | pd.Series
-"""What a call makes of m rows: numbers (m,) or (m, k), or categories (m,)."""
+"""Result of a call for m rows: numbers (m,) or (m, k), or categories (m,)."""
 
 _OPERATORS: Mapping[str, np.ufunc] = {
     "+": np.add,
@@ -68,9 +71,23 @@ _OPERATORS: Mapping[str, np.ufunc] = {
 
 
 def combined(symbol: str, left: Floats, right: Floats) -> Floats:
-    """What an operator makes of two operands, each a number, a column (m,) or a matrix (m, k).
+    """Apply an arithmetic operator to two operands.
 
-    A column goes with each column of a matrix.
+    Parameters
+    ----------
+    symbol : str
+        One of ``+ - * / // % **``.
+    left, right : ndarray
+        A number (), a column (m,) or a matrix (m, k). A column is combined with each column of a matrix.
+
+    Returns
+    -------
+    ndarray, shape (), (m,) or (m, k)
+
+    Raises
+    ------
+    FormulaError
+        Both operands are matrices, and have different numbers of columns.
 
     Examples
     --------
@@ -90,10 +107,10 @@ def combined(symbol: str, left: Floats, right: Floats) -> Floats:
 
 
 CACHED_ROWS = 2**16
-"""Rows up to which columns of numbers are kept between factors: a block, not a table."""
+"""Largest number of rows for which numeric columns are cached between factors: a block, not a table."""
 
 FIRST_ROWS = 2**13
-"""Rows of a table in which labels are looked for before all others are read."""
+"""Number of rows that are searched for all labels before the full column is read."""
 
 _HINTS: Mapping[str, str] = {
     "log": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
@@ -107,7 +124,7 @@ _HINTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Categories:
-    """Values to be read as categories, with the levels and the contrast the formula asks for."""
+    """Values of a categorical factor, with the levels and the contrast of a ``C()`` if it has them."""
 
     values: pd.Series
     levels: tuple[Any, ...] | None = None
@@ -115,12 +132,24 @@ class Categories:
 
 
 class RowRange:
-    """Rows start to stop of a table, or those of them that are complete.
+    """A range of rows of a table, or a subset of the range, from which factors read their columns.
 
-    Kinds are what columns hold, where it is known already: looking costs a pass over a column of objects.
-    Of the rows of the table, only those in `used` (n,) belong to the range, if it is given, and a text that
-    occurs only in other rows is not a level. An infinite value, or one that a factor cannot be computed from,
-    is refused, or is missing if the rows are `lenient`.
+    Parameters
+    ----------
+    table : Table
+    start, stop : int
+        First row of the range, and the row after its last.
+    keep : (stop - start,) array of bool, optional
+        Rows of the range to include. By default those in `used`, or all.
+    kinds : mapping of str to Kind, optional
+        Kinds of columns that have been determined already. Determining one requires a pass over a column
+        of objects.
+    used : (n,) array of bool, optional
+        Rows of the table that are used at all. Text that occurs only in other rows does not become a
+        level.
+    lenient : bool
+        Whether an infinite value, and one that a factor cannot be computed from, counts as missing.
+        Otherwise it is an error.
     """
 
     def __init__(
@@ -154,13 +183,25 @@ class RowRange:
         return index if self.keep is None else index[self.keep]
 
     def kind(self, name: str) -> Kind:
-        """What a column holds, as `Table.kind` says; looked up once."""
+        """Return the kind of a column, see `Table.kind`; cached."""
         if name not in self._kinds:
             self._kinds[name] = self.table.kind(name)
         return self._kinds[name]
 
     def complete(self, columns: Sequence[str]) -> tuple[RowRange, NDArray[np.bool_]]:
-        """The rows without a missing value in any of the columns, and where they are."""
+        """Select the rows without a missing value in any of the columns.
+
+        Parameters
+        ----------
+        columns : sequence of str
+
+        Returns
+        -------
+        rows : RowRange
+            The complete rows.
+        keep : (m,) array of bool
+            Which rows of this range they are.
+        """
         keep = np.ones(self.size, dtype=bool)
         for name in columns:
             present = self.table.present(name, self.start, self.stop)
@@ -173,7 +214,7 @@ class RowRange:
         return self.only(keep), keep
 
     def only(self, keep: NDArray[np.bool_]) -> RowRange:
-        """Those of the rows to keep (m,)."""
+        """Return the rows of a mask (m,) as a range of the same table."""
         if keep.all():
             return self
         whole = keep if self.keep is None else self.keep.copy()
@@ -188,14 +229,17 @@ class RowRange:
         return rows
 
     def beginning(self, count: int) -> RowRange:
-        """The first so many rows of the table, or those of them that are kept."""
+        """Return the first `count` rows of this range, without those that the range excludes."""
         keep = None if self.keep is None else self.keep[:count]
         rows = RowRange(self.table, self.start, self.start + count, keep, self._kinds, self._used)
         rows._codes = self._codes
         return rows
 
     def coded(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
-        """A column of categories or text as `Table.factorized` gives it, with the texts of used rows only."""
+        """Return the codes (m,) and labels of a categorical or text column, None for other columns.
+
+        See `Table.factorized`. Labels of text that occur only in unused rows are left out.
+        """
         if name not in self._codes:
             found = self.table.factorized(name)
             if found is not None and self._used is not None and self.kind(name) == "text":
@@ -208,7 +252,7 @@ class RowRange:
         return codes if self.keep is None else codes[self.keep], found[1]
 
     def numbers(self, name: str) -> Floats:
-        """A numeric or boolean column as doubles; anything else is a DataError."""
+        """Return a numeric or boolean column (m,) as float64; raise a DataError for any other column."""
         kind = self.kind(name)
         if kind not in {"numeric", "boolean"}:
             what = kind if kind in ("text", "categorical") else "neither numbers nor categories"
@@ -232,7 +276,7 @@ class RowRange:
         return values
 
     def series(self, name: str) -> pd.Series:
-        """A column as categories are read from it: whole numbers and truth values keep their type."""
+        """Return a column (m,) to be read as categories; integers and booleans keep their type."""
         kind = self.kind(name)
         if kind == "other" and self.table.has_values(name):
             raise DataError(
@@ -249,7 +293,7 @@ class RowRange:
             if kind == "boolean":
                 return values.astype(bool)
             if values.dtype.kind == "f" and self.table.holds_integers(name):
-                # Integers above 2^53 are exact only in the column as it came.
+                # Integers above 2^53 are exact only in the column of the user's own table.
                 native = self.table.native(name)[self.start : self.stop]
                 exact = np.array(
                     native.tolist() if isinstance(native, pd.Series) else native.to_list(), dtype=object
@@ -261,12 +305,14 @@ class RowRange:
         return values
 
     def _column(self, name: str) -> pd.Series:
+        """Return a column (m,) as a Series of labels, cached."""
         if name not in self._columns:
             values = self.table.labels(name, self.start, self.stop)
             self._columns[name] = values if self.keep is None else values[self.keep]
         return self._columns[name]
 
     def _read(self, name: str) -> Floats:
+        """Return a column (m,) as float64, cached if it is short."""
         if name not in self._numbers:
             buffer = np.empty((self.stop - self.start, 1))
             self.table.fill([name], self.start, self.stop, buffer)
@@ -279,9 +325,14 @@ class RowRange:
 
 
 class Memory:
-    """The states of a factor's stateful calls: learnt in the order they are met, or recalled in it.
+    """States of the stateful calls of one factor, such as the knots of a spline, in the order of evaluation.
 
-    Without states, or `learning` anew within the ends of the splines of these, they are learnt.
+    Parameters
+    ----------
+    states : sequence of State, optional
+        States learned before, which are applied again. Without them the states are learned.
+    learning : bool
+        Learn new states, and use only the boundary knots of `states`.
     """
 
     def __init__(self, states: Sequence[State] | None = None, *, learning: bool = False) -> None:
@@ -291,12 +342,12 @@ class Memory:
         self._next = 0
 
     def take(self, count: int) -> tuple[State, ...]:
-        """The next states, as of calls that are applied elsewhere."""
+        """Skip the next `count` states and return them, for calls that are evaluated elsewhere."""
         self._next += count
         return tuple(self.states[self._next - count : self._next])
 
     def transform(self, call: Call, x: Floats) -> Floats:
-        """Apply a stateful call, first learning it where nothing is known yet."""
+        """Apply a stateful call to x (m,), and learn its state first while the memory is learning."""
         if self.learning:
             options = {name: grammar.plain_value(value) for name, value in call.options}
             if self._before:
@@ -310,9 +361,27 @@ class Memory:
 def evaluate(
     expression: Expression, rows: RowRange, memory: Memory, functions: Functions
 ) -> Floats | Categories:
-    """A factor on rows that are complete in its columns: finite doubles (m,) or (m, k), or categories.
+    """Evaluate a factor on rows that are complete in its columns.
 
-    Numbers that are not finite are NaN if the rows are lenient.
+    Parameters
+    ----------
+    expression : Expression
+    rows : RowRange
+        m rows.
+    memory : Memory
+        States of the stateful calls of the factor.
+    functions : mapping of str to callable
+        Functions of the user.
+
+    Returns
+    -------
+    float64 ndarray, shape (m,) or (m, k), or Categories
+        Numbers are finite; if the rows are lenient, those that are not become NaN.
+
+    Raises
+    ------
+    DataError
+        The factor is not finite at a row, and the rows are not lenient.
     """
     root = expression.root
     if isinstance(root, Column) and rows.kind(root.name) not in {"numeric", "boolean"}:
@@ -324,12 +393,13 @@ def evaluate(
     if not isinstance(value, Categories):
         _refuse_infinite(expression, rows, value)
     elif not expression.functions and value.values.dtype == np.float64:
-        # What a function of the user's leaves out is a missing row; arithmetic that fails is an error.
+        # A missing value from a user's function makes the row missing; a failure of arithmetic is an error.
         _refuse_infinite(expression, rows, value.values.to_numpy())
     return value
 
 
 def _refuse_infinite(expression: Expression, rows: RowRange, value: Floats) -> None:
+    """Raise a DataError if a factor is not finite at a row, with the row and the values of its columns."""
     finite = np.isfinite(value)
     if finite.all():
         return
@@ -347,7 +417,7 @@ def _refuse_infinite(expression: Expression, rows: RowRange, value: Floats) -> N
 
 
 class _Evaluation:
-    """One walk over one expression."""
+    """Evaluator of the nodes of one expression on some rows."""
 
     def __init__(self, code: str, rows: RowRange, memory: Memory, functions: Functions) -> None:
         self.code = code
@@ -356,6 +426,7 @@ class _Evaluation:
         self.functions = functions
 
     def value(self, node: Node) -> Floats | Categories:
+        """Return the value of a node: numbers, or categories for ``C()`` and functions that return text."""
         if isinstance(node, Call) and node.function == "C":
             options = dict(node.options)
             levels = options.get("levels")
@@ -370,6 +441,7 @@ class _Evaluation:
         return self.numbers(node)
 
     def categories(self, node: Node) -> pd.Series:
+        """Return the argument of a ``C()`` as a Series (m,)."""
         if isinstance(node, Column):
             return self.rows.series(node.name)
         value = self.value(node)
@@ -383,6 +455,7 @@ class _Evaluation:
         return pd.Series(value, index=self.rows.index)
 
     def numbers(self, node: Node) -> Floats:
+        """Return the value of a node as numbers (), (m,) or (m, k)."""
         match node:
             case Column(name):
                 return self.rows.numbers(name)
@@ -401,6 +474,7 @@ class _Evaluation:
                 return self.called(node)
 
     def called(self, node: Call) -> Floats:
+        """Return the value of a call as numbers; raise a FormulaError if the call returns categories."""
         if node.function in self.functions or node.function == "C":
             value = self.value(node)
             if isinstance(value, Categories):
@@ -419,19 +493,22 @@ class _Evaluation:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Let an error begin with the factor that it is of."""
+        """Prefix the message of a FormulaError with the factor."""
         try:
             yield
         except FormulaError as error:
             raise error.with_message(f"{grammar.shortened(self.code)}: {error.message}") from None
 
     def spread(self, value: Floats) -> Floats:
+        """Repeat a constant for each row; return other values unchanged."""
         return np.broadcast_to(value, self.rows.size) if np.ndim(value) == 0 else value
 
     def of_users(self, node: Call) -> Floats | Categories:
-        """What a function of the user's gives for the rows, of one call on the whole column.
+        """Return the result of a user's function for the rows.
 
-        An argument that learns has first to learn, from these rows; the function sees them alone then.
+        The function is called once on the whole column. If an argument has a state that is still to be
+        learned, it is
+        learned from these rows, and the function is called on these rows only.
         """
         learns = sum(name in grammar.STATEFUL_FUNCTIONS for name in _calls(node))
         if learns and self.memory.learning:
@@ -441,11 +518,12 @@ class _Evaluation:
         return Categories(made) if isinstance(made, pd.Series) else made
 
     def called_on(self, rows: RowRange, node: Call) -> Made:
+        """Evaluate the arguments of a call on rows, and call the user's function on them."""
         arguments = [
             self.rows.series(each.name) if isinstance(each, Column) else self.numbers(each)
             for each in node.arguments
         ]
-        # A function of the user's is given text as objects.
+        # Functions of the user receive text as objects.
         arguments = [
             each.astype(object) if isinstance(each.dtype, pd.StringDtype) else each for each in arguments
         ]
@@ -453,7 +531,21 @@ class _Evaluation:
         return call(arguments, rows.index) if rows.size else np.empty(0)
 
     def of_whole(self, node: Call, states: tuple[State, ...]) -> Made:
-        """Rows of what the call makes of all rows of the table that are complete in its own columns."""
+        """Call a user's function on the complete rows of the whole table; return its values for these rows.
+
+        The result for the whole table is cached in `Table.made`.
+
+        Parameters
+        ----------
+        node : Call
+        states : tuple of State
+            States of the stateful calls within the arguments.
+
+        Returns
+        -------
+        Made
+            Numbers (m,) or (m, k), or a Series of categories (m,).
+        """
         table = self.rows.table
         called = {name: self.functions[name] for name in _calls(node) if name in self.functions}
         key = (repr(node), states, tuple(map(id, called.values())))
@@ -462,7 +554,7 @@ class _Evaluation:
             rows, there = RowRange(table, 0, table.nrows, kinds=self.rows._kinds).complete(columns)
             inner = _Evaluation(self.code, rows, Memory(states), self.functions)
             places = np.arange(table.nrows) if there.all() else np.cumsum(there) - 1
-            # The functions are held so that their ids stay theirs.
+            # A reference to the functions keeps Python from reusing their ids, which are part of the key.
             table.made[key] = inner.called_on(rows, node), places, called
         made, places, _ = table.made[key]
         places = places[self.rows.start : self.rows.stop]
@@ -472,17 +564,18 @@ class _Evaluation:
 
 
 def _calls(node: Node) -> Iterator[str]:
-    """The functions that are called within a node."""
+    """Yield the names of the functions that are called within a node."""
     return (each.function for each in nodes(node) if isinstance(each, Call))
 
 
 def _types(table: Table, name: str) -> str:
+    """Describe the types of the values in a column, with an example of the rarest, for a message."""
     values = table.column(name).dropna()
     if values.dtype.kind != "O":
         return f"values of type {values.dtype}"
     types = values.map(type)
     kinds = sorted({each.__name__ for each in types.unique()})
-    # The type met least often is the one that does not belong.
+    # The rarest type is most likely the mistake.
     odd = int((types == types.value_counts().index[-1]).to_numpy().argmax())
     return f"values of type {' and '.join(kinds)} ({values.iloc[odd]!r} at row {shown(values.index[odd])})"
 
@@ -490,9 +583,27 @@ def _types(table: Table, name: str) -> str:
 def complete_rows(
     rows: RowRange, columns: Sequence[str], spec: Spec, functions: Functions
 ) -> tuple[RowRange, Mask]:
-    """The rows that miss nothing in the columns that the factors read, and where they are, (m,).
+    """Select the rows that have a value in every column and a category in every factor of a design.
 
-    A row is missing in which a column has no value, or to which a function of the user's gives no category.
+    A row is missing if one of the columns has no value, or if a user's function returns no category for it.
+
+    Parameters
+    ----------
+    rows : RowRange
+        m rows.
+    columns : sequence of str
+        Columns that the factors read.
+    spec : Spec
+        The learned factors.
+    functions : mapping of str to callable
+        Functions of the user.
+
+    Returns
+    -------
+    rows : RowRange
+        The complete rows.
+    keep : (m,) array of bool
+        Which rows they are.
     """
     complete, keep = rows.complete(columns)
     names = frozenset(functions)
@@ -511,12 +622,33 @@ def learning_rows(
     expressions: Iterable[Expression],
     functions: Functions,
 ) -> RowRange:
-    """The complete rows, from which the factors of a new design learn; a DataError where there is none.
+    """Select the complete rows, from which the factors of a new design learn.
 
-    Of a long table whose factors are columns, the first ones, where these show all labels that there are.
+    For a long table whose factors are plain columns, the first rows are enough if they contain every label.
+
+    Parameters
+    ----------
+    rows : RowRange
+    columns : sequence of str
+        Columns that the factors read.
+    beside : sequence of str
+        Other columns in which the rows must be complete, such as the response.
+    expressions : iterable of Expression
+        The factors.
+    functions : mapping of str to callable
+        Functions of the user.
+
+    Returns
+    -------
+    RowRange
+
+    Raises
+    ------
+    DataError
+        No row is complete.
     """
     expressions = tuple(expressions)
-    # Columns that lie side by side are found at once.
+    # Reading adjacent columns together is faster than one by one.
     rows.table.view([name for name in columns if rows.kind(name) == "numeric"])
     if rows.stop - rows.start > FIRST_ROWS:
         first, _ = rows.beginning(FIRST_ROWS).complete((*columns, *beside))
@@ -541,7 +673,7 @@ def learning_rows(
 
 
 def _shows_all(each: Expression, rows: RowRange) -> bool:
-    """Whether further rows would show nothing of a factor, nor make other than groups of its labels."""
+    """Return whether these rows contain every label of a factor, so further rows have nothing to add."""
     root = each.root
     if not isinstance(root, Column) or rows.kind(root.name) in {"numeric", "boolean"}:
         return isinstance(root, Column)
@@ -557,7 +689,24 @@ def _without_uncategorized(
     made: Iterable[tuple[Expression, Memory]],
     functions: Functions,
 ) -> tuple[RowRange, Mask]:
-    """Complete rows without those to which a function of the user's gives no category."""
+    """Drop the complete rows for which a user's function returns no category.
+
+    Parameters
+    ----------
+    complete : RowRange
+        c complete rows.
+    keep : (m,) array of bool
+        Which of m rows they are.
+    made : iterable of (Expression, Memory)
+        Categorical factors and their states.
+    functions : mapping of str to callable
+        Functions of the user.
+
+    Returns
+    -------
+    rows : RowRange
+    keep : (m,) array of bool
+    """
     missing = np.zeros(complete.size, dtype=bool)
     for each, memory in made:
         if each.functions and len(missing):
@@ -572,15 +721,29 @@ def _without_uncategorized(
 
 
 CHECKED_ROWS = 2048
-"""A user's function is called again on about so many rows, evenly spaced, the last one first."""
+"""Approximate number of evenly spaced rows on which a user's function is called again."""
 
 SLACK = 1e-9
-"""Share of a column's largest size by which the same row may differ: sums round as their length wants."""
+"""Tolerance for the same row in two calls, relative to the largest absolute value of the column.
+
+The rounding of a sum depends on the number of its summands.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnCall:
-    """A function of the user's, the factor it is called in, and its arguments that are no columns."""
+    """A call of a user's function in a factor, with the checks of its result.
+
+    Parameters
+    ----------
+    code : str
+        The factor, for messages.
+    name : str
+        Name of the function in the formula.
+    function : callable
+    options : mapping of str to value
+        Literal keyword arguments.
+    """
 
     code: str
     name: str
@@ -588,13 +751,28 @@ class OwnCall:
     options: Mapping[str, Any]
 
     def __call__(self, arguments: Sequence[Any], index: pd.Index) -> Made:
-        """What the function makes of complete rows: checked for kind, length and order, and to be by row.
+        """Call the function on complete rows, and check the result and that each row is computed alone.
 
-        Arguments are Series (m,), or arrays (m,), (m, k) or (). Only categories may be missing in the result.
+        Parameters
+        ----------
+        arguments : sequence of Series (m,) or ndarray (m,), (m, k) or ()
+        index : Index (m,)
+            Labels of the rows.
+
+        Returns
+        -------
+        Made
+            Numbers (m,) or (m, k), or a Series of categories (m,). Only categories may be missing.
+
+        Raises
+        ------
+        FormulaError
+            The function raises, returns a result of the wrong kind, length or order, or computes a row from
+            other rows.
         """
         whole = self._made(arguments, index, f"all {len(index)} rows")
         for rows in _parts(whole):
-            # A number stands for all rows.
+            # A number is a constant for all rows.
             given = [
                 each.iloc[rows] if isinstance(each, pd.Series) else each[rows] if np.ndim(each) else each
                 for each in arguments
@@ -604,7 +782,8 @@ class OwnCall:
         return whole
 
     def _made(self, arguments: Sequence[Any], index: pd.Index, rows: str) -> Made:
-        # Copies, for a function may write into what it is given.
+        """Call the function on some rows, described by `rows` in messages; return the validated result."""
+        # A function may modify its arguments in place, hence the copies.
         given = [each.copy() if isinstance(each, (pd.Series, np.ndarray)) else each for each in arguments]
         try:
             result = self.function(*given, **self.options)
@@ -620,13 +799,13 @@ class OwnCall:
         return f"{self.code}: {self.name}() of functions="
 
     def _aligned(self, result: Any, index: pd.Index) -> Any:
-        """The result in the order of the rows: by its index, where it has one of its own."""
+        """Reorder a Series or DataFrame to the order of the rows, if its index has their labels."""
         if not isinstance(result, (pd.Series, pd.DataFrame)) or result.index.equals(index):
             return result
         n = len(index)
         fresh = isinstance(result.index, pd.RangeIndex) and result.index.equals(pd.RangeIndex(n))
         if fresh or len(result) != n:
-            # Without labels of its own, as a Series made of an array.
+            # A default index, for example of a Series made from an array.
             return result
         if not index.is_unique or set(result.index) != set(index):
             raise FormulaError(
@@ -637,6 +816,7 @@ class OwnCall:
         return result.reindex(index)
 
     def _read(self, result: Any, index: pd.Index) -> Made:
+        """Convert the result for rows (m,) to numbers or categories; raise a FormulaError for any other."""
         if isinstance(result, np.ma.MaskedArray):
             known = np.array(result.data, dtype=object)
             known[np.ma.getmaskarray(result)] = None
@@ -665,6 +845,7 @@ class OwnCall:
         return self._numbers(series)
 
     def _numbers(self, series: pd.Series) -> NDArray[np.float64]:
+        """Convert a column (m,) of the result to float64; raise a FormulaError if that is inexact."""
         if series.isna().all():
             return np.full(len(series), np.nan)
         if pandas_kind(series) not in {"numeric", "boolean"}:
@@ -689,7 +870,19 @@ class OwnCall:
             ) from None
 
     def _compare(self, whole: Made, part: Made, rows: NDArray[np.intp], index: pd.Index) -> None:
-        """Raise where rows (r,) are something else in the whole than they are in the part."""
+        """Raise a FormulaError if rows have another value when the function is called on them alone.
+
+        Parameters
+        ----------
+        whole : Made (m, ...)
+            Result for all rows.
+        part : Made (r, ...)
+            Result of a call on some of the rows.
+        rows : (r,) array of int
+            Positions of these rows.
+        index : Index (m,)
+            Labels of all rows.
+        """
         before = whole.iloc[rows] if isinstance(whole, pd.Series) else whole[rows]
         differ = _differences(before, part, whole)
         if differ is None:
@@ -719,7 +912,7 @@ _WAY_OUT = (
 
 
 def check_functions(functions: Functions | None) -> Functions:
-    """The user's functions, if every one can be called by its name; else a FormulaError."""
+    """Return the user's functions as a mapping; raise a FormulaError if one cannot be called by its name."""
     if functions is not None and not isinstance(functions, Mapping):
         raise FormulaError(
             f"functions= is a {type(functions).__name__}.",
@@ -741,7 +934,24 @@ def check_functions(functions: Functions | None) -> Functions:
 
 
 def recall_functions(names: Sequence[str], functions: Functions | None) -> Functions:
-    """The functions a design calls, out of those given with new data; one that is not is a FormulaError."""
+    """Select the functions that a fitted design calls from those passed with new data.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Functions that the design calls.
+    functions : mapping of str to callable, or None
+        Functions of the user.
+
+    Returns
+    -------
+    mapping of str to callable
+
+    Raises
+    ------
+    FormulaError
+        One of the functions is missing.
+    """
     functions = check_functions(functions)
     for name in names:
         if name not in functions:
@@ -752,7 +962,19 @@ def recall_functions(names: Sequence[str], functions: Functions | None) -> Funct
 
 
 def _parts(whole: Made) -> list[NDArray[np.intp]]:
-    """Rows that are computed once more: some from the last on, and those of extreme results alone."""
+    """Choose the rows on which a user's function is called again.
+
+    Parameters
+    ----------
+    whole : Made (m, ...)
+        Result for all rows.
+
+    Returns
+    -------
+    list of (r,) arrays of int
+        Evenly spaced rows in reverse order; then the last row and those with the largest and the smallest
+        result, each alone.
+    """
     n = len(whole)
     if n < 2:
         return []
@@ -764,7 +986,20 @@ def _parts(whole: Made) -> list[NDArray[np.intp]]:
 
 
 def _differences(before: Made, part: Made, whole: Made) -> NDArray[np.bool_] | None:
-    """Rows (r,) that are not the same twice; None where they are of another kind or width."""
+    """Find the rows whose values differ between two calls of a function.
+
+    Parameters
+    ----------
+    before, part : Made (r, ...)
+        Values of the rows in the first and in the second call.
+    whole : Made (m, ...)
+        Values of all rows, which set the scale of the tolerance.
+
+    Returns
+    -------
+    (r,) array of bool, or None
+        None if the two are of different kinds or widths.
+    """
     if isinstance(before, pd.Series) or isinstance(part, pd.Series):
         texts = [_texts(each) for each in (before, part)]
         if texts[0] is None or texts[1] is None:
@@ -780,7 +1015,10 @@ def _differences(before: Made, part: Made, whole: Made) -> NDArray[np.bool_] | N
 
 
 def _texts(values: Made) -> NDArray[Any] | None:
-    """Categories as objects, None where missing; of numbers only where all are missing."""
+    """Return categories (m,) as objects with None for missing values; None if the values are numbers.
+
+    A column of NaN only counts as categories that are all missing.
+    """
     if isinstance(values, pd.Series):
         texts: NDArray[Any] = values.to_numpy(dtype=object).copy()
         texts[values.isna().to_numpy()] = None
@@ -789,6 +1027,7 @@ def _texts(values: Made) -> NDArray[Any] | None:
 
 
 def _kind(values: Made) -> str:
+    """Describe the kind of a result in messages."""
     if isinstance(values, pd.Series):
         return "categories"
     return "one column" if values.ndim == 1 else f"{values.shape[1]} columns"

@@ -1,18 +1,17 @@
-"""What a formula may hold: the scan of its text, and the functions and the arithmetic of its factors.
+"""Grammar of formulas: the scanner of their text, and the functions and arithmetic of their factors.
 
-The scan says which characters, names, strings and brackets there may be. Every name that Python could not
-hold (in backticks, dotted as in R, a keyword) is put aside behind a plain placeholder, so that a parser of
-Python tokens can split what is left, and a hostile column name stays a name. Every later error points back
-into the text as typed.
+A formula is data, never code. The scanner accepts only certain characters, names, strings and brackets. Names
+that are not valid in Python (in backticks, dotted as in R, keywords) are replaced by placeholders, hence a
+parser
+of Python tokens can split the rest, and a hostile column name remains a name. `formula.py` splits the scanned
+text at ``+ - * / : ** ~``. Each factor is then parsed here as a Python syntax tree and converted to the few
+node types below. Attributes, subscripts, comparisons, lambdas, comprehensions, f-strings and assignments have
+no
+node type and cannot be written. No later step evaluates text.
 
-Where somebody wrote what the language has not, an error says what was probably meant.
-
-A formula is data, never code. Once its text is scanned, a parser of formulas
-splits it at ``+ - * / : ** ~``, and each factor that leaves is read here as a Python syntax tree and
-turned into the few node types below. What has no node type cannot be written: attributes, subscripts,
-comparisons, lambdas, comprehensions, f-strings, assignments. Nothing downstream evaluates text.
-
-The limits keep a hostile or mistaken formula from costing more than an error message.
+Errors point to the formula as typed, and suggest the spelling that was probably meant. The limits keep a
+hostile
+or mistaken formula from costing more than an error message.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from typing import Any
 from discrim.errors import FormulaError
 
 MAX_TEXT = 500_000
-"""Characters of a formula."""
+"""Largest number of characters of a formula."""
 MAX_OPERATORS = 100_000
-"""Signs between terms and inside of factors; twice as many as there may be terms."""
+"""Largest number of operators between terms and inside factors; twice the number of terms."""
 MAX_NESTING = 30
-"""Brackets within brackets, and steps of depth inside a factor."""
+"""Largest depth of nested brackets, and of the syntax tree of a factor."""
 _MAX_SHOWN = 300
-"""Characters of a formula that an error points at, and a third of those of its message."""
+"""Largest number of characters that an error points at; a message may have three times as many."""
 
 _ESCAPE = r"\\(?:[\\'\"nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00[0-9a-fA-F]{6})"
 _TOKEN = re.compile(
@@ -58,10 +57,21 @@ _PLACEHOLDER = re.compile(r"_q+[0-9]+_")
 
 @dataclass(frozen=True, slots=True)
 class ScannedFormula:
-    """A formula as typed, and as a parser reads it: the code has placeholders for awkward names, by `names`.
+    """A formula as typed, and as code for a parser, with placeholders for names that are not valid in Python.
 
-    It is one line, with ``**`` for ``^``. Pairs (int, int) say where each piece begins in code and in text;
-    the last is where both end. The bar is where the ``|`` before covariates stands in the code, -1 without.
+    The code is one line, with ``**`` for ``^``.
+
+    Attributes
+    ----------
+    text : str
+        The formula as typed.
+    code : str
+    names : mapping of str to str
+        Column name of each placeholder.
+    starts : tuple of (int, int)
+        Start of each token in `code` and in `text`; the last pair is the end of both.
+    bar : int
+        Position of the ``|`` before covariates in `code`, or -1.
     """
 
     text: str
@@ -76,22 +86,35 @@ class ScannedFormula:
         return pointing_error(message, self.text, first, max(self._typed(end), first + 1), hint=hint, **data)
 
     def typed(self, start: int, end: int) -> tuple[int, int]:
-        """Where code[start:end] stands in the text as typed."""
+        """Convert the range code[start:end] to positions in the text as typed."""
         return self._typed(start), self._typed(end)
 
     def restore(self, code: str) -> str:
-        """Rewrite a piece of code with its placeholders as backticked names."""
+        """Replace the placeholders in a piece of code by names in backticks."""
         return _PLACEHOLDER.sub(
             lambda found: quote(self.names[found[0]]) if found[0] in self.names else found[0], code
         )
 
     def find(self, name: str, start: int, end: int) -> tuple[int, int]:
-        """Where a name stands in code[start:end]; all of it where the name is written some other way."""
+        """Find a name in code[start:end].
+
+        Parameters
+        ----------
+        name : str
+            Name of a column.
+        start, end : int
+
+        Returns
+        -------
+        tuple of int
+            Start and end of the name in `code`; `start` and `end` if it is spelled differently.
+        """
         written = next((code for code, column in self.names.items() if column == name), name)
         at = self.code.find(written, start, end)
         return (at, at + len(written)) if at >= 0 else (start, end)
 
     def _typed(self, position: int) -> int:
+        """Convert a position in the code to a position in the text as typed."""
         piece = max(bisect_right(self.starts, (position, len(self.text))) - 1, 0)
         code_start, text_start = self.starts[piece]
         last = self.starts[min(piece + 1, len(self.starts) - 1)][1]
@@ -99,7 +122,7 @@ class ScannedFormula:
 
 
 def updated(formula: str, earlier: str) -> str:
-    """A formula whose ``.`` stands for a side of an earlier one, as in R's `update`.
+    """Replace each ``.`` of a formula by the same side of an earlier formula, like R's `update`.
 
     Examples
     --------
@@ -123,7 +146,7 @@ def updated(formula: str, earlier: str) -> str:
             start = token.end()
         elif piece == ".":
             rest = formula[token.end() :].lstrip()
-            # What is first of a sum needs no brackets.
+            # The first summand needs no brackets.
             bare = start < 0 or (
                 not formula[start : token.start()].strip() and rest[:1] in ("", "+", "-", "|")
             )
@@ -133,7 +156,7 @@ def updated(formula: str, earlier: str) -> str:
 
 
 def quote(name: str) -> str:
-    """Write a column's name as a formula holds it: bare where that is unambiguous, else in backticks.
+    """Write a column name as in a formula: unquoted if that is unambiguous, else in backticks.
 
     Examples
     --------
@@ -147,10 +170,22 @@ def quote(name: str) -> str:
 
 
 def scan(text: str) -> ScannedFormula:
-    """Check the text of a formula and put every name Python could not hold behind a placeholder.
+    """Check the text of a formula, and replace each name that is not valid in Python by a placeholder.
 
-    A FormulaError points at what is not part of the language, at unbalanced brackets, or at what is beyond a
-    limit (`MAX_TEXT`, `MAX_OPERATORS`, `MAX_NESTING`).
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    ScannedFormula
+
+    Raises
+    ------
+    FormulaError
+        A character is not part of the language, brackets do not match, or a limit (`MAX_TEXT`,
+        `MAX_OPERATORS`,
+        `MAX_NESTING`) is exceeded. The error points to the position.
 
     Examples
     --------
@@ -226,7 +261,7 @@ _BAR = "A formula has one `|`, after its predictors and before the covariates th
 
 
 def _put_aside(text: str, token: re.Match[str]) -> str | None:
-    """The column name a token stands for where Python cannot hold it, else None."""
+    """Return the column name of a token that is not valid in Python, else None; raise an error if bad."""
     if token.lastgroup == "quoted":
         return token[0][1:-1].replace("``", "`")
     if token.lastgroup != "name":
@@ -266,7 +301,7 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
         raise pointing_error(
             f"{name!r} is not a name.", text, start, end, hint="If a column is called so, use backticks."
         )
-    # To patsy, whatever float() reads is a number.
+    # patsy reads everything that float() accepts as a number.
     if name.lower() in {"inf", "infinity", "nan"} and not _CALL.match(text, end):
         return name
     # Combining marks are letters to Python, but not to the regular expressions of its tokenizer.
@@ -274,7 +309,21 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
 
 
 def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
-    """The text a token leaves in the code; brackets are counted in `opened`."""
+    """Check a token and return its text in the code.
+
+    Parameters
+    ----------
+    text : str
+        The formula.
+    token : re.Match
+        A match of `_TOKEN`.
+    opened : list of int
+        Positions of the open brackets, which is updated.
+
+    Returns
+    -------
+    str
+    """
     piece = token[0]
     start = token.start()
     end = token.end()
@@ -324,6 +373,7 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
 
 
 def _unreadable(text: str, position: int) -> FormulaError:
+    """Return the error for a position that does not begin a token."""
     character = text[position]
     if character == "`":
         return pointing_error(
@@ -374,6 +424,7 @@ def pointing_error(
 
 
 def _without_middle(message: str) -> str:
+    """Shorten a long message by leaving out its middle."""
     if len(message) <= 3 * _MAX_SHOWN:
         return message
     return f"{message[: 2 * _MAX_SHOWN]} ... {message[-_MAX_SHOWN:]}"
@@ -393,14 +444,14 @@ OF_R = {
     "pow": "write I(x**2)",
     "offset": "leave it out, as a classifier has none",
 }
-"""What the language has in the place of functions that people know from R and elsewhere."""
+"""Replacements for functions that users may know from R or elsewhere."""
 
 _CALLED = re.compile(r"([^\W\d][\w.]*\.\w+)\s*\(")
 _DOTTED = re.compile(r"[^\W\d]\w*\.[\w.]*")
 
 
 def meant_function(name: str, known: Sequence[str]) -> str:
-    """The function of the language in the place of one that is not known, as a sentence, or nothing."""
+    """Suggest a function of the language for an unknown one, as a sentence, or return ""."""
     if name in OF_R:
         return f" In the place of {name}(), {OF_R[name]}."
     near = get_close_matches(name, known, n=1)
@@ -408,7 +459,7 @@ def meant_function(name: str, known: Sequence[str]) -> str:
 
 
 def meant_text(text: str) -> str:
-    """The way out of a factor that is no expression: R's functions, and names that end in a dot."""
+    """Suggest a valid spelling for a factor that cannot be parsed: R functions, names that end in a dot."""
     called = _CALLED.search(text)
     if called is not None and called[1] in OF_R:
         return meant_function(called[1], ()).strip()
@@ -419,18 +470,18 @@ def meant_text(text: str) -> str:
 
 
 MAX_FACTOR_TEXT = 20_000
-"""Characters of one factor, such as ``I(a + b)``."""
+"""Largest number of characters of one factor, such as ``I(a + b)``."""
 MAX_EXPONENT = 8
-"""The largest power of a sum of terms, and the most factors of one interaction."""
+"""Largest power of a sum of terms, and largest number of factors of one interaction."""
 LONGEST = 80
-"""Characters of a factor that a message shows."""
+"""Largest number of characters of a factor in a message."""
 
 MAX_TERMS = 50_000
-"""Terms of the right-hand side after expansion."""
+"""Largest number of terms of the right-hand side after expansion."""
 MAX_COLUMNS = 50_000
-"""Columns of the design, counted before they are built."""
+"""Largest number of columns of the design, counted before they are built."""
 MAX_BASIS = 1_000
-"""Columns of one ``poly``, ``bs`` or ``cr``, and levels of a contrast other than treatment coding."""
+"""Largest number of columns of one ``poly``, ``bs`` or ``cr``, and of levels of a non-treatment contrast."""
 
 NUMPY_FUNCTIONS = ("log", "log2", "log10", "log1p", "exp", "sqrt", "abs")
 STATEFUL_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
@@ -472,28 +523,28 @@ Value = float | int | bool | str | None | tuple[float | int | bool | str | None,
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table, by its name."""
+    """A column of the table, by name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in arithmetic; always a double, so no arithmetic on constants can grow."""
+    """A numeric constant, always float64: arithmetic on integers of Python could grow without limit."""
 
     value: float
 
 
 @dataclass(frozen=True, slots=True)
 class Negative:
-    """The operand with its sign changed."""
+    """Negation of an operand."""
 
     operand: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Operators of any precedence applied from left to right: first, then each (symbol, operand)."""
+    """Operators applied from left to right: `first`, then each (symbol, operand) of `rest`."""
 
     first: Node
     rest: tuple[tuple[str, Node], ...]
@@ -501,7 +552,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One of patsy's contrasts and its arguments."""
+    """A contrast of patsy and its arguments."""
 
     name: str
     options: tuple[tuple[str, Value], ...]
@@ -509,7 +560,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function of the table, or of the user's own, with literal options."""
+    """A call of a function of the language or of the user, with literal options."""
 
     function: str
     arguments: tuple[Node, ...]
@@ -520,7 +571,7 @@ Node = Column | Number | Negative | Operation | Call
 
 
 def nodes(node: Node) -> Iterator[Node]:
-    """A node and all within it."""
+    """Yield a node and all nodes within it."""
     yield node
     inner: tuple[Node, ...] = ()
     match node:
@@ -536,11 +587,19 @@ def nodes(node: Node) -> Iterator[Node]:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A factor that has been read and found allowed.
+    """A factor that has been parsed and validated.
 
-    Its code, of normalised spacing and with awkward names in backticks, reads back to the same expression.
-    There are the columns that it reads, in order, the user's own functions that it calls, and the stateful
-    ones, which learn from the rows, the inner ones first.
+    Attributes
+    ----------
+    code : str
+        The factor with normalized spacing and quoted names; parsing it again returns the same expression.
+    root : Column or Call
+    columns : tuple of str
+        Columns that it reads, in order.
+    functions : tuple of str
+        Functions of the user that it calls.
+    stateful : tuple of str
+        Stateful functions, which learn from the rows, inner calls first.
     """
 
     code: str
@@ -551,17 +610,17 @@ class Expression:
 
     @property
     def label(self) -> str:
-        """How a table of coefficients names it: a column by its bare name, else the code."""
+        """Name in tables of coefficients: the bare name of a column, else the code."""
         return self.root.name if isinstance(self.root, Column) else self.code
 
     @property
     def is_coded(self) -> bool:
-        """Whether it is a C()."""
+        """Whether the factor is a call of ``C()``."""
         return isinstance(self.root, Call) and self.root.function == "C"
 
     @property
     def category(self) -> str | None:
-        """The column that its categories are, as they stand or in a C(); None of what is computed."""
+        """Name of the column that contains the categories, alone or in ``C()``; None if they are computed."""
         inner = self.root.arguments[0] if isinstance(self.root, Call) and self.is_coded else self.root
         return inner.name if isinstance(inner, Column) else None
 
@@ -569,10 +628,25 @@ class Expression:
 def read_one_factor(
     source: ScannedFormula, start: int, end: int, code: str, functions: frozenset[str]
 ) -> Expression:
-    """Read one factor, source.code[start:end], and check all of it.
+    """Parse and validate one factor, source.code[start:end].
 
-    Its code has normalised spacing, and still placeholders; the functions are the names of the user's own. A
-    FormulaError points at what is outside the language.
+    Parameters
+    ----------
+    source : ScannedFormula
+    start, end : int
+    code : str
+        The factor with normalized spacing, with placeholders.
+    functions : frozenset of str
+        Names of the user's functions.
+
+    Returns
+    -------
+    Expression
+
+    Raises
+    ------
+    FormulaError
+        The factor is not part of the language; the error points to the position.
     """
     if end - start > MAX_FACTOR_TEXT:
         raise source.error(
@@ -611,7 +685,7 @@ def read_one_factor(
 
 @lru_cache(maxsize=4096)
 def expression(code: str, functions: frozenset[str]) -> Expression:
-    """Read a factor from its own text, as `Expression.code` wrote it."""
+    """Parse a factor from the code of an `Expression`."""
     name = plain_name(code)
     if name is not None:
         return Expression(code, Column(name), (name,))
@@ -620,7 +694,9 @@ def expression(code: str, functions: frozenset[str]) -> Expression:
 
 
 def plain_name(code: str) -> str | None:
-    """The column that a factor plainly is, as thousands are in a wide design; None where it must be read.
+    """Return the column name of a factor that is just a column, or None if it has to be parsed.
+
+    Wide designs have thousands of such factors, for which parsing would be slow.
 
     Examples
     --------
@@ -634,7 +710,18 @@ def plain_name(code: str) -> str | None:
 
 
 class _Reader:
-    """Turns one factor's syntax tree into nodes; a type it does not know is an error."""
+    """Converter from the syntax tree of one factor to nodes; other types of syntax raise a FormulaError.
+
+    Parameters
+    ----------
+    source : ScannedFormula
+    offset : int
+        Position of the factor in `source.code`.
+    code : str
+        The factor.
+    functions : frozenset of str
+        Names of the user's functions.
+    """
 
     def __init__(self, source: ScannedFormula, offset: int, code: str, functions: frozenset[str]) -> None:
         self.source = source
@@ -646,12 +733,14 @@ class _Reader:
         self.stateful: list[str] = []
 
     def error(self, message: str, tree: ast.expr, *, hint: str) -> FormulaError:
+        """Return an error that points to a subtree."""
         bytes_of = self.code.encode()
         start = len(bytes_of[: tree.col_offset].decode())
         end = len(bytes_of[: tree.end_col_offset].decode())
         return self.source.error(message, self.offset + start, self.offset + end, hint=hint)
 
     def node(self, tree: ast.expr, depth: int) -> Node:
+        """Convert a tree to a node."""
         if depth > MAX_NESTING:
             raise self.error(
                 f"This is nested more than {MAX_NESTING} deep.",
@@ -688,10 +777,12 @@ class _Reader:
                 )
 
     def column(self, name: str) -> Column:
+        """Record the use of a column, and return its node."""
         self.columns[name] = None
         return Column(name)
 
     def number(self, written: float, tree: ast.expr) -> float:
+        """Return a finite number as a float, else raise an error."""
         try:
             value = float(written)
         except OverflowError:
@@ -701,7 +792,8 @@ class _Reader:
         return value
 
     def operation(self, tree: ast.BinOp, depth: int) -> Operation:
-        # The left spine is walked in a loop, so that a sum of hundreds of columns is not hundreds deep.
+        """Convert a chain of binary operators to one node."""
+        # A loop over the left operands, because recursion would be as deep as a sum has columns.
         spine: list[tuple[str, ast.expr]] = []
         left: ast.expr = tree
         while isinstance(left, ast.BinOp):
@@ -714,6 +806,7 @@ class _Reader:
         return Operation(first, rest)
 
     def quoted(self, tree: ast.Call) -> Column:
+        """Convert a call of ``Q("name")`` to a column."""
         match tree:
             case ast.Call(args=[ast.Constant(value=str(name))], keywords=[]):
                 return self.column(name)
@@ -723,6 +816,7 @@ class _Reader:
                 )
 
     def call(self, tree: ast.Call, depth: int) -> Call:
+        """Convert a call, with its arguments and options."""
         function = self.function_name(tree.func)
         self.check_arguments(tree)
         if function in self.functions:
@@ -748,6 +842,7 @@ class _Reader:
         return Call(function, (first,), self.options(tree, FUNCTIONS[function], tree.args[1:]))
 
     def check_arguments(self, tree: ast.Call) -> None:
+        """Raise an error if a call has starred or repeated arguments."""
         for argument in tree.args:
             if isinstance(argument, ast.Starred):
                 raise self.error(
@@ -762,6 +857,7 @@ class _Reader:
             )
 
     def function_name(self, tree: ast.expr) -> str:
+        """Return the name of the called function, or raise an error with a suggestion if it is unknown."""
         match tree:
             case ast.Attribute(value=ast.Name(id="np"), attr=name) if name in NUMPY_FUNCTIONS:
                 return name
@@ -785,6 +881,20 @@ class _Reader:
     def options(
         self, tree: ast.Call, allowed: tuple[str, ...], positional: list[ast.expr]
     ) -> tuple[tuple[str, Value | Contrast], ...]:
+        """Read the options of a call, passed by position or by name.
+
+        Parameters
+        ----------
+        tree : ast.Call
+        allowed : tuple of str
+            Names of the options, in the order of positional arguments.
+        positional : list of ast.expr
+            Positional arguments after the first.
+
+        Returns
+        -------
+        tuple of (name, value)
+        """
         if len(positional) > len(allowed):
             raise self.error(
                 "Too many arguments.", tree, hint=f"Leave out some; the options here are {list(allowed)}."
@@ -804,6 +914,7 @@ class _Reader:
         )
 
     def contrast(self, tree: ast.expr) -> Contrast | None:
+        """Convert the argument `contrast` of ``C()``."""
         match tree:
             case ast.Constant(value=None):
                 return None
@@ -817,6 +928,7 @@ class _Reader:
                 raise self.error("This is no contrast.", tree, hint=f"Use one of {', '.join(CONTRASTS)}.")
 
     def literal(self, tree: ast.expr, inside: bool = False) -> Value:
+        """Return the value of a literal number, string or list of these (not nested if `inside` a list)."""
         match tree:
             case ast.Constant(value=bool() | str() | None as value):
                 return value
@@ -837,12 +949,12 @@ class _Reader:
 
 
 def shortened(code: str) -> str:
-    """The beginning of a factor, as a message shows it."""
+    """Return the beginning of a factor, as it appears in messages."""
     return code if len(code) <= LONGEST else f"{code[: LONGEST - 3]}..."
 
 
 def plain_value(option: Value | Contrast) -> Value:
-    """An option that is not a contrast, which only C() takes."""
+    """Return an option if it is not a contrast, which only ``C()`` accepts; else raise an error."""
     if isinstance(option, Contrast):
         raise FormulaError(
             f"The contrast {option.name} may not stand inside another.", hint="Name one contrast."
