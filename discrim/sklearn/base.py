@@ -1,9 +1,11 @@
-"""What the estimators share.
+"""Base classes and helpers of the scikit-learn estimators.
 
-An estimator turns an array or frame into a table for its verb, and the answers of the fit back into arrays
-in the order of `classes_`: labels, scores, posteriors, prediction sets and, where the rule is linear,
-coefficients by feature. Where the verb refuses the rows, an estimator may fit a simpler model with a
-warning, so that a search over models goes on.
+An estimator converts an array or frame to a table for its verb, and the results of the fit back to arrays in
+the
+order of `classes_`: labels, scores, posteriors, prediction sets and, if the rule is linear, coefficients by
+feature. If the verb refuses the rows, an estimator may fit a simpler model with a warning, because a grid
+search
+should not stop at one combination of parameters.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class SetMethods:
 
     @abstractmethod
     def _asked(self, X: Any) -> tuple[Any, Any]:
-        """Return the fit, and the rows of X as its methods take them."""
+        """Return the fit, and the rows of X in the form that its methods accept."""
 
     @abstractmethod
     def _table(self, X: Any) -> Table:
@@ -90,19 +92,18 @@ class SetMethods:
         X : (n, p) array or frame
             Rows with the columns of the fit.
         level : float
-            How often the set contains the class: 0.95 stands for 95 percent.
+            Probability with which the set contains the class: 0.95 stands for 95 percent.
         by : {"class"}, optional
-            "class" keeps the promise within each class, whose rows are compared with those of the class, and
-            not just over all rows together. A class with too few calibration rows for the level is in every
-            set; a warning says so.
+            "class" guarantees the level within each class, and not just over all rows together: rows are
+            compared with the calibration rows of the class. A class with too few of these for the level is
+            in every set, with a warning.
         method : {"loo", "cv", "split"}, optional
-            How the calibration rows get their scores. "split" takes the rows of `calibration`. If new rows
-            are exchangeable with these, it promises at least the level, and at most 1/(n + 1) more where
-            scores do not tie, whatever the law and however bad the model. "loo" takes the rows of the fit,
-            each by the rule without it, and "cv" takes them by rules without folds. Both keep the level
-            closely in practice, but no bound says so for every law, because new rows are scored by another
-            rule. They need the rows of the fit, which only the estimators that `as_estimator` makes of a fit
-            keep.
+            How the calibration rows are scored. "split" uses the rows of `calibration`. If new rows are
+            exchangeable with these, the coverage is at least the level, and at most 1/(n + 1) more if scores
+            do not tie, for any distribution and any model. "loo" uses the rows of the fit, each scored by
+            the rule without it, and "cv" scores them by rules without their folds. Both are close to the
+            level in practice, but have no guarantee for every distribution, because new rows are scored by
+            another rule. They need the rows of the fit, which only estimators made by `as_estimator` keep.
         calibration : tuple of X (m, p) and y (m,), optional
             Rows that the estimator has not seen, with their classes, for which the level is then promised.
             They are needed because estimators keep no rows, except those of `as_estimator`.
@@ -113,8 +114,8 @@ class SetMethods:
             ones; its sets are larger, and as often right for hard rows as for easy ones. "margin" is the best
             score of the other classes less that of the class, and is what models without posteriors have.
         smoothed : bool
-            Whether ties are broken at random, and "aps" takes a random share of the class's own posterior.
-            The level is then kept exactly, and not just at least.
+            Whether ties are broken at random, and "aps" includes a random share of the class's own
+            posterior. The coverage is then exactly the level, and not just at least.
         seed : int, optional
             Seed of the folds and of smoothed sets.
 
@@ -128,7 +129,7 @@ class SetMethods:
         DataError
             A value is missing, or a class of `calibration` is not among `classes_`.
         NotSupportedError
-            There is no `calibration`, and there are no rows to leave out, or no rules without them.
+            `calibration` is None, and the fit has kept no rows or has no leave-one-out rules.
 
         Examples
         --------
@@ -145,14 +146,14 @@ class SetMethods:
         frame = results.predict_set(
             blocks, level, by=by, method=method, calibration=held, score=score, smoothed=smoothed, seed=seed
         )
-        # A row with a level that the fit has not seen may be of any class.
+        # A row with an unseen level of a factor may be of any class.
         inside = frame.iloc[:, 1:].fillna(True).to_numpy(bool)
         found = np.zeros((len(inside), len(self._order)), dtype=bool)
         found[:, self._order >= 0] = inside[:, self._order[self._order >= 0]]
         return found
 
     def _calibration(self, calibration: Any) -> Any:
-        """X and y as a table with the response of the fit."""
+        """Return X and y as a table with the response of the fit."""
         if not (isinstance(calibration, (tuple, list)) and len(calibration) == 2):
             raise DataError("calibration= takes rows and their classes.", hint="Give a tuple (X, y).")
         design = self.results_._fit.design_rows.design
@@ -177,22 +178,22 @@ class SetMethods:
 
 
 Simpler: TypeAlias = ClassifierResults | None
-"""What is fitted where a verb has refused the rows; None where its error stands."""
+"""A simpler fit instead of one that a verb has refused; None if the error is to be raised."""
 
 NUMBERS = "biuf"
-"""Kinds of array that a verb reads as they stand."""
+"""Kinds of NumPy dtype that a verb reads without conversion."""
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
-    """A method that is there if the estimator has it, as scikit-learn's `available_if`, with its type."""
+    """Decorate a method that exists only if `has(estimator)` is true, like `available_if`, with its type."""
     return cast("Callable[[Method], Method]", available_if(has))
 
 
 def given_labels(y: Any) -> Array:
-    """The labels (n,) of rows, of which none is missing."""
+    """Return the labels (n,) of rows; raise an error if one is missing."""
     if y is None:
         raise DataError(
             "The estimator requires y to be passed, but the target y is None.", hint="Pass the classes."
@@ -203,7 +204,23 @@ def given_labels(y: Any) -> Array:
 
 
 def class_codes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp]]:
-    """Classes, sorted, and the code of each row; rows of positive weight are of two classes at least."""
+    """Encode labels, and check that rows of positive weight belong to at least two classes.
+
+    Parameters
+    ----------
+    y : (n,) array
+        Labels.
+    rows : array or table of n rows
+        Compared in length with `y`.
+    weights : (n,) array or None
+
+    Returns
+    -------
+    classes : (K,) array
+        Sorted labels.
+    codes : (n,) array of int
+        Position of each label.
+    """
     labels = given_labels(y)
     if labels.dtype.kind not in "biuU":
         check_classification_targets(labels)
@@ -221,21 +238,30 @@ def class_codes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp
 
 
 class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
-    """Labels and scores of new rows by `results_`, as arrays in the order of `classes_`.
+    """Base class that predicts labels and scores of new rows by `results_`, in the order of `classes_`.
 
-    A child fits.
+    Subclasses implement the fit.
     """
 
     classes_: Array
 
     def _keep(self, results: ClassifierResults, classes: Array, *, every: bool = False) -> None:
-        """Hold results, and their classes, sorted and with the dtype of y, or every class."""
+        """Store results and classes.
+
+        Parameters
+        ----------
+        results : ClassifierResults
+        classes : (K,) array
+            Sorted labels, with the dtype of y.
+        every : bool
+            Whether classes without rows are kept.
+        """
         position = {label: k for k, label in enumerate(results.classes)}
         held = [every or label in position for label in classes.tolist()]
         self.results_ = results
         self.classes_ = classes[held]
         self.classes_.flags.writeable = False
-        # -1 for a class that has no rows.
+        # The position of a class without rows is -1.
         self._order = np.array([position.get(label, -1) for label in self.classes_.tolist()], dtype=np.intp)
 
     def predict(self, X: Any) -> Array:
@@ -253,8 +279,8 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         Raises
         ------
         DataError
-            A value is missing or infinite; or a row has probability zero in every class, which naive Bayes
-            can give.
+            A value is missing or infinite; or a row has probability zero in every class, which is possible in
+            naive Bayes.
         """
         results, blocks = self._asked(X)
         codes = predicted_codes(blocks, self._rule_of(results, blocks), len(results._fit.prior), Decision())
@@ -291,19 +317,20 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         return np.ascontiguousarray(scores[:, self._order])
 
     def _asked(self, X: Any) -> tuple[Any, Any]:
-        """The fit, and the rows of X read once, which all that it can be asked of takes in the place of X."""
+        """Return the fit, and the rows of X, read once, in the form that its methods accept instead of X."""
         check_is_fitted(self)
         return self.results_, self.results_._fit.new_rows(self._table(X), self._gaps())
 
     def _rule_of(self, results: ClassifierResults, blocks: Blocks) -> Rule:
-        """The rule that gives labels and posteriors of rows."""
+        """Return the rule for labels and posteriors of rows."""
         return results._fit.rule_of(blocks)
 
     def _gaps(self) -> Gaps:
-        """How rows are predicted that have a level which the fit has not seen."""
+        """Return how rows with unseen levels of factors are predicted."""
         return AS_FITTED
 
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
+        """Return posteriors (n, K) or their logarithms, in the order of `classes_`."""
         results, blocks = self._asked(X)
         results._fit.need_posteriors("predict_log_proba()" if logs else "predict_proba()")
         finish = log_posteriors if logs else posteriors
@@ -318,7 +345,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
 
 
 class PosteriorMethods(FittedClassifier):
-    """Posterior probabilities, of rules that have them."""
+    """Base class of estimators whose rules have posterior probabilities."""
 
     def _has_posteriors(self) -> bool:
         return True
@@ -338,7 +365,7 @@ class PosteriorMethods(FittedClassifier):
 
     @only_if(lambda self: self._has_posteriors())
     def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of the posteriors (n, K), which are exact even where the posterior underflows.
+        """Logarithms of the posteriors (n, K), which are exact even if the posterior underflows.
 
         Rules without posteriors, such as the perceptron, do not have this method.
 
@@ -356,14 +383,14 @@ class VerbClassifier(FittedClassifier):
     Attributes
     ----------
     results_ : ClassifierResults
-        What the verb returns, with `summary()` and the rest, without the rows of the table: methods that need
-        rows take them as `data=`.
+        Results of the verb, with `summary()` and all other methods, but without the rows of the table:
+        methods that need rows have an argument `data=`.
     classes_ : (K,) array
         Sorted labels.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : (p,) array of str
-        Names of the columns, where X was a frame.
+        Names of the columns, if X was a frame.
     """
 
     verb: ClassVar[Callable[..., Any]]
@@ -372,10 +399,10 @@ class VerbClassifier(FittedClassifier):
     positional: ClassVar[tuple[str, ...]] = ()
     """Parameters that may be passed by position."""
     specifications: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
-    """Functions that return the specification which a word or a number stands for, by parameter."""
+    """For each parameter, a function from a word or a number to its specification."""
     takes_sparse: ClassVar[bool] = False
     _goes_on: ClassVar[tuple[str, str] | None] = None
-    """The parameter that says what to do where the verb refuses, and its word for a simpler fit."""
+    """Name of the parameter for rows that the verb refuses, and its value for fitting a simpler model."""
 
     if TYPE_CHECKING:
         # The decorator `estimator` builds the constructor from the signature of the verb.
@@ -425,7 +452,7 @@ class VerbClassifier(FittedClassifier):
         Raises
         ------
         ValueError
-            There is no such parameter.
+            The parameter does not exist.
         DataError
             A specification does not allow the value.
         """
@@ -459,7 +486,7 @@ class VerbClassifier(FittedClassifier):
         )
 
     def _specification(self, name: str) -> Specification | None:
-        """The specification that the value of a parameter is or stands for, if any."""
+        """Return the specification that a parameter is or stands for, or None."""
         value = getattr(self, name)
         if name in self.specifications:
             try:
@@ -491,6 +518,19 @@ class VerbClassifier(FittedClassifier):
         return self._fitted(X, y, {})
 
     def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
+        """Validate X and y, fit the verb to them, and store the results without the rows.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+        y : (n,) array
+        more : mapping
+            Arguments of the verb in addition to the parameters, such as weights.
+
+        Returns
+        -------
+        self
+        """
         data = self._validated(X, reset=True)
         classes, codes = class_codes(y, data, more.get("weights"))
         self._refuse_classes(classes)
@@ -499,7 +539,7 @@ class VerbClassifier(FittedClassifier):
         table = with_column(data, names, response, codes, classes.tolist())
         options = {"na_action": "raise", **self.get_params(deep=False), **more}
         if "cv" in options:
-            # The word of scikit-learn for what is folds in a verb.
+            # scikit-learn's name of the parameter `folds` of verbs.
             options["folds"] = options.pop("cv")
         formula = f"{quote(response)} ~ {self._right_side()}"
         constant = options.pop("constant", "drop")
@@ -516,14 +556,27 @@ class VerbClassifier(FittedClassifier):
         return self
 
     def _right_side(self) -> str:
-        """The right side of the formula."""
+        """Return the right-hand side of the formula."""
         return "."
 
     def _learn(self, results: ClassifierResults) -> None:
-        """Take from a fit what is asked of its rows later; an estimator does not keep them."""
+        """Compute everything from the rows of a fit that is needed later; the rows are not kept."""
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        """What the verb gives, or, with a warning, what is fitted in its place where there is no such fit."""
+        """Call the verb; if it refuses the rows, fit a simpler model with a warning or raise its error.
+
+        Parameters
+        ----------
+        formula : str or None
+        data : table or None
+            None if `options` contains moments.
+        options : dict
+            Keyword arguments of the verb, which is updated.
+
+        Returns
+        -------
+        ClassifierResults
+        """
         way_on = None
         if self._goes_on is not None:
             name, word = self._goes_on
@@ -539,18 +592,33 @@ class VerbClassifier(FittedClassifier):
         return results
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
-        """Fit a simpler model if the verb has refused the rows; return None if there is none."""
+        """Fit a simpler model after the error of the verb; return None if there is none.
+
+        Parameters
+        ----------
+        error : DiscrimError
+            Error of the verb.
+        formula : str or None
+        data : table or None
+        options : dict
+            Keyword arguments of the verb.
+
+        Returns
+        -------
+        ClassifierResults or None
+        """
         return None
 
     def _refuse_classes(self, classes: Array) -> None:
-        """Raise a DataError for classes that the verb does not take."""
+        """Raise a DataError for classes that the verb does not accept."""
 
     def _names(self) -> Sequence[str]:
+        """Return the names of the columns: those of the frame, or x0, x1, ..."""
         named: Any = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.n_features_in_)] if named is None else named.tolist()
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        """X as a table with the columns of the fit: a frame as it is, an array as a view."""
+        """Return X as a table with the columns of the fit: a frame unchanged, an array as a view."""
         rules: dict[str, Any]
         if scipy.sparse.issparse(X) and self.takes_sparse:
             rules = {"accept_sparse": "csr", "dtype": None if X.dtype.kind in NUMBERS else np.float64}
@@ -569,28 +637,31 @@ class VerbClassifier(FittedClassifier):
         return array_table(validate_data(self, X, reset=reset, **rules), self._names())
 
     def _table(self, X: Any) -> Table:
+        """Return new rows as a `Table`; raise a DataError if a value is missing that the model cannot use."""
         table = Table(self._validated(X, reset=False))
         self._refuse_missing(table)
         return table
 
     def _refuse_missing(self, table: Any) -> None:
+        """Raise a DataError if a value is missing."""
         refuse_missing(table, self._names())
 
     def onnx_shape_calculator(self) -> Callable[[Any], None]:
-        """What skl2onnx asks for: a function that sets the types of the outputs, labels and posteriors."""
+        """Return the function by which skl2onnx sets the types of the outputs, labels and posteriors."""
         return partial(set_output_types, self)
 
     def onnx_converter(self) -> Callable[[Any, Any, Any], None]:
-        """What skl2onnx asks for: a function that adds the nodes of the rule to a graph.
+        """Return the function by which skl2onnx adds the nodes of the rule to a graph.
 
-        With it, ``skl2onnx.to_onnx(pipeline, X[:1])`` takes pipelines with the estimator, if the rule has a
-        form in ONNX (see `ClassifierResults.to_onnx`). Posteriors come as an array, rows by classes.
+        With it, ``skl2onnx.to_onnx(pipeline, X[:1])`` supports pipelines with the estimator, if the rule has
+        a form in
+        ONNX (see `ClassifierResults.to_onnx`). Posteriors are an array, rows by classes.
         """
         return partial(write_nodes, self)
 
 
 def set_output_types(fitted: VerbClassifier, operator: Any) -> None:
-    """Labels are text, whole numbers or doubles, posteriors doubles."""
+    """Set the output types of an operator of skl2onnx: text, int64 or float64 labels, float64 posteriors."""
     from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
     kinds = {"i": Int64TensorType, "u": Int64TensorType, "b": Int64TensorType, "f": DoubleTensorType}
@@ -599,7 +670,17 @@ def set_output_types(fitted: VerbClassifier, operator: Any) -> None:
 
 
 def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: Any) -> None:
-    """Add the nodes of a rule, between the inputs and the outputs of an operator of skl2onnx."""
+    """Add the nodes of a rule between the inputs and the outputs of an operator of skl2onnx.
+
+    Parameters
+    ----------
+    fitted : VerbClassifier
+    scope : skl2onnx scope
+        Source of unique names of variables.
+    operator : skl2onnx operator
+    container : skl2onnx container
+        Receives nodes and constants.
+    """
     from skl2onnx.proto import TensorProto
 
     model = fitted.results_.to_onnx()
@@ -639,7 +720,7 @@ def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: An
 
 
 class FrequencyClassifier(VerbClassifier):
-    """An estimator over a verb with weights."""
+    """Estimator over a verb with weights."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the verb to rows.
@@ -667,11 +748,11 @@ class FrequencyClassifier(VerbClassifier):
 
 
 class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
-    """An estimator over a verb with posteriors and weights."""
+    """Estimator over a verb with posteriors and weights."""
 
 
 def refuse_constant_columns(data: Any, names: Sequence[str]) -> None:
-    """Raise a CollinearError that names numeric columns of one value, which a verb would leave out."""
+    """Raise a CollinearError that names the constant numeric columns, which a verb would leave out."""
     numbers = {name: data[name].to_numpy() for name in names if data[name].dtype.kind in NUMBERS}
     still = [name for name, values in numbers.items() if len(values) and (values == values[0]).all()]
     if still:
@@ -682,21 +763,34 @@ def refuse_constant_columns(data: Any, names: Sequence[str]) -> None:
 
 
 def response_name(y: Any, names: Sequence[str]) -> str:
-    """What the response is called in the summary: as y is, or "y", and like no column."""
+    """Return a name for the response that differs from all columns: the name of y, or "y"."""
     name = getattr(y, "name", None)
     return distinct(name if isinstance(name, str) and name else "y", names)
 
 
 SHRUNK = Shrunk(standardize=True)
-"""Covariance that is fitted if the one asked for does not exist, whatever the units of the columns."""
+"""Covariance to fit if the requested one does not exist; standardized, because columns may have any units."""
 
 
 MOST_FEW = 2
-"""Rows of a class up to which leaving one out may leave too few."""
+"""Largest size of a class that may become too small when a row is left out."""
 
 
 def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
-    """Rows of each class, or the sum of their weights; the response is the last column of the table."""
+    """Count the rows of each class, or sum their weights.
+
+    Parameters
+    ----------
+    data : DataFrame or None
+        Table whose last column is the response; None if `options` contains moments.
+    options : mapping
+        Keyword arguments of the verb.
+
+    Returns
+    -------
+    Series (K,)
+        Sizes of the classes that have rows.
+    """
     if data is None:
         sizes = options["moments"].counts
         return sizes[sizes > 0]
@@ -706,7 +800,7 @@ def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
         counts = labels.value_counts()
         return counts[counts > 0]
     if np.shape(weights) != (len(labels),):
-        # The verb has said so, and nothing else is the matter.
+        # The verb has raised an error for these weights already; infinite sizes exclude other reasons.
         return labels.value_counts() + np.inf
     table = labels.to_frame("label").assign(weight=np.asarray(weights, dtype=np.float64))
     counts = table.groupby("label", observed=True)["weight"].sum()
@@ -716,14 +810,14 @@ def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
 def fit_with_warning(
     error: DiscrimError, words: str, verb: Callable[..., Any], formula: Any, data: Any, **options: Any
 ) -> ClassifierResults:
-    """Return a simpler fit, and warn of what was fitted and why.
+    """Fit a simpler model, and warn with its name and the reason.
 
     Parameters
     ----------
     error : DiscrimError
         Why the model of the user was not fitted.
     words : str
-        What is fitted instead.
+        Name of the simpler model.
     verb : callable
     formula, data, **options
         Arguments of the verb.
@@ -741,9 +835,11 @@ def fit_with_warning(
 
 
 def shrunk_options(options: Mapping[str, Any], covariance: Specification | None = None) -> dict[str, Any]:
-    """Return the options with a shrunk covariance, with the shrinkage of `covariance` if it has one.
+    """Replace the covariance in options by a shrunk one, with the shrinkage of `covariance` if it has one.
 
-    The columns are standardized, unless principal axes are, which have their own option for that.
+    The columns are standardized, unless the options have principal components, which are standardized by
+    their own
+    option.
     """
     shrunk = covariance if isinstance(covariance, Shrunk) else Shrunk()
     if options.get("components") is None:
@@ -752,7 +848,7 @@ def shrunk_options(options: Mapping[str, Any], covariance: Specification | None 
 
 
 def plainly_shrunk(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return a shrunk covariance, the options that every model takes, and the options that are named."""
+    """Return options with a shrunk covariance, the arguments that all models accept, and the named ones."""
     kept = ("prior", "weights", "na_action", "moments", *names)
     return {name: options[name] for name in kept if name in options} | {"covariance": SHRUNK}
 
@@ -760,13 +856,29 @@ def plainly_shrunk(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def shrunk_lda(
     error: DiscrimError, formula: Any, data: Any, options: Mapping[str, Any], *names: str
 ) -> ClassifierResults:
-    """Fit `lda()` with a shrunk covariance and a warning; `names` are options to keep."""
+    """Fit `lda()` with a shrunk covariance and a warning.
+
+    Parameters
+    ----------
+    error : DiscrimError
+        Why the model of the user was not fitted.
+    formula, data
+        Arguments of the verb.
+    options : mapping
+        Options of the verb that was refused.
+    *names : str
+        Options to keep.
+
+    Returns
+    -------
+    ClassifierResults
+    """
     other = plainly_shrunk(options, *names) | {"collinear": "drop"}
     return fit_with_warning(error, f"lda() with covariance={SHRUNK}", discrim.lda, formula, data, **other)
 
 
 def from_words(words: Mapping[str, Callable[[], Specification]]) -> Callable[[Any], Any]:
-    """Return a function that replaces a word by the specification which it stands for."""
+    """Return a function that replaces a word by its specification, and returns other values unchanged."""
 
     def read(value: Any) -> Any:
         return words[value]() if isinstance(value, str) and value in words else value
@@ -775,10 +887,11 @@ def from_words(words: Mapping[str, Callable[[], Specification]]) -> Callable[[An
 
 
 class LinearCoefficients:
-    """The planes of a linear rule under scikit-learn's names, for `RFE`, `SelectFromModel` and the like.
+    """Coefficients of a linear rule under scikit-learn's names, for `RFE`, `SelectFromModel` and the like.
 
-    If the rule is not linear, or the formula makes several columns of one feature of a frame, there are no
-    such attributes, and `hasattr` is false.
+    If the rule is not linear, or the formula computes several columns from one feature of a frame, the
+    attributes do
+    not exist, and `hasattr` returns False.
     """
 
     @property
@@ -802,7 +915,22 @@ class LinearCoefficients:
 
 
 def _planes(estimator: Any) -> tuple[Floats, Floats]:
-    """Coefficients (K, p) and constants (K,) on features as they come, in the order of `classes_`."""
+    """Compute the coefficients of a linear rule for the original features, in the order of `classes_`.
+
+    Parameters
+    ----------
+    estimator : VerbClassifier
+
+    Returns
+    -------
+    coef : (K, p) or (1, p) array
+    intercept : (K,) or (1,) array
+
+    Raises
+    ------
+    AttributeError
+        The estimator is not fitted, the rule is not linear, or terms are not features.
+    """
     if not hasattr(estimator, "results_"):
         raise AttributeError(f"{type(estimator).__name__} is not fitted yet: call fit first.")
     fit = estimator.results_._fit

@@ -1,7 +1,6 @@
 """Estimators over models of normal classes: discriminant analysis, naive Bayes and mixtures.
 
-Those whose fit needs no more than the moments of the rows also learn from one batch of rows after another, as
-moments add up.
+Models whose fit needs only the moments of the rows have `partial_fit`, because moments of batches add up.
 """
 
 from __future__ import annotations
@@ -49,12 +48,12 @@ from discrim.subspace import MultipleCorrespondence, read_subspace
 
 
 class PartialClassifier(WeightedClassifier):
-    """An estimator over a verb that takes moments in place of a table.
+    """Estimator over a verb that accepts moments instead of a table.
 
     Attributes
     ----------
     moments_ : Moments
-        The moments of all batches that `partial_fit` was given.
+        The moments of all batches that were passed to `partial_fit`.
     """
 
     moments_: Moments
@@ -64,49 +63,50 @@ class PartialClassifier(WeightedClassifier):
 
     @abstractmethod
     def _spread(self) -> Spread | None:
-        """What of the moments the model takes; None where it takes the rows."""
+        """Return which second moments the model needs, or None if it needs the rows."""
 
     def _adds_up(self) -> bool:
+        """Return whether the model can be fitted to moments."""
         try:
             return self._spread() is not None
         except DiscrimError:
-            # What is wrong with the options is for the fit to say.
+            # Invalid options are reported by the fit.
             return True
 
     @base.only_if(lambda self: self._adds_up())
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add a batch of rows; the fit is then the same as that of `fit` to all rows so far at once.
+        """Add a batch of rows; the result equals `fit` to all rows so far at once.
 
-        After `fit` it adds to the rows of that fit, while `fit` itself begins anew. A batch that is refused
-        adds nothing.
+        After `fit` it adds to the rows of that fit, while `fit` itself starts from scratch. A batch that is
+        refused adds nothing.
 
         Parameters
         ----------
         X : (n, p) array or frame
-            Rows of the batch. Categories, and whatever else a verb learns from a table, are those of the
-            first batch: declare their levels by a categorical dtype.
+            Rows of the batch. Categories, and everything else that a verb learns from a table, are learned
+            from the first batch: declare their levels by a categorical dtype.
         y : (n,) array of class labels
             Classes of the rows; a batch may have rows of some classes, or of one.
         classes : (K,) array, optional
-            All classes that will come, so that another label is an error. Later calls may leave them out, or
-            name more, which are added. If no call names them, a label that was not met before is a new class.
-            `classes_` is sorted, whenever a class was met.
+            All classes that will occur; another label is then an error. Later calls may omit them, or name
+            more, which are added. If no call names them, an unseen label is a new class. `classes_` is always
+            sorted.
         sample_weight : (n,) array, optional
             Frequency weights: a weight of 3 stands for three identical rows.
 
         Returns
         -------
         self
-            Classes without rows have no posterior. While fewer than two classes have rows, or a covariance is
-            singular, there is no fit, and `predict` and other methods raise an error that says so.
+            Classes without rows have a posterior of zero. While fewer than two classes have rows, or a
+            covariance is singular, there is no fit, and `predict` and other methods raise a DataError.
 
         Raises
         ------
         DataError
-            A label is not among the classes that were named, or is of another kind than they are, numbers or
-            text; or a value is missing.
+            A label is not among the named classes, or labels are partly numbers and partly text; or a value
+            is missing.
         PriorError
-            The prior that was given does not name a class that is new.
+            The prior of the estimator does not include a new class.
         """
         begins = not (hasattr(self, "moments_") or hasattr(self, "results_"))
         named = classes is not None or (not begins and self._are_named)
@@ -122,7 +122,7 @@ class PartialClassifier(WeightedClassifier):
         except DiscrimError:
             self._refuse_missing(table)
             raise
-        # Of what cannot be fitted yet the moments are held all the same.
+        # The moments are stored even if they cannot be fitted yet.
         results, self._why_no_fit = self._fitted_to(whole, known)
         self.moments_ = whole
         self._response = response
@@ -136,7 +136,23 @@ class PartialClassifier(WeightedClassifier):
         return self
 
     def _known_classes(self, classes: Any, y: Any, begins: bool, named: bool) -> Array:
-        """All classes, sorted: those so far, those that are named, and where none are those of the batch."""
+        """Return all classes so far, sorted.
+
+        Parameters
+        ----------
+        classes : array or None
+            Classes that this call names.
+        y : (n,) array
+            Labels of the batch.
+        begins : bool
+            Whether this is the first batch.
+        named : bool
+            Whether a call has named the classes; otherwise the labels of the batch are added.
+
+        Returns
+        -------
+        (K,) array
+        """
         if classes is None and named:
             return self.classes_
         more = np.unique(base.given_labels(y) if classes is None else column_or_1d(classes))
@@ -156,6 +172,7 @@ class PartialClassifier(WeightedClassifier):
         return np.union1d(self.classes_, more)
 
     def _moments_so_far(self) -> Moments:
+        """Return the moments of all batches so far, or of the rows of `fit`."""
         if hasattr(self, "moments_"):
             return self.moments_
         if self._moments_of_fit is None or self._moments_of_fit._scatters != self._scatters():
@@ -169,6 +186,24 @@ class PartialClassifier(WeightedClassifier):
     def _added(
         self, before: Moments | None, table: Any, response: str, weights: Any, classes: Array
     ) -> Moments:
+        """Add the moments of a batch.
+
+        Parameters
+        ----------
+        before : Moments or None
+            Moments so far.
+        table : table
+            The batch with its response.
+        response : str
+            Name of the response.
+        weights : (n,) array or None
+        classes : (K,) array
+            All classes so far.
+
+        Returns
+        -------
+        Moments
+        """
         action = self._na_action()
         if before is None:
             formula = f"{quote(response)} ~ {self._right_side()}"
@@ -182,6 +217,7 @@ class PartialClassifier(WeightedClassifier):
         return before + before.of(table, weights=weights, na_action=action)
 
     def _scatters(self) -> Any:
+        """Return which second moments the model needs; raise an error if it needs the rows."""
         spread = self._spread()
         if spread is None:
             raise NotSupportedError(
@@ -190,6 +226,7 @@ class PartialClassifier(WeightedClassifier):
         return spread
 
     def _na_action(self) -> Any:
+        """Return the treatment of rows with missing values."""
         return "raise"
 
     def _fitted_to(self, whole: Moments, classes: Array) -> tuple[Any, DiscrimError | None]:
@@ -204,7 +241,7 @@ class PartialClassifier(WeightedClassifier):
         if "prior" in options:
             options["prior"] = _prior_of_present_classes(options["prior"], classes.tolist(), present)
         with warnings.catch_warnings():
-            # That a class has no rows yet is nothing to be warned of.
+            # A class may get its rows in a later batch, hence no warning.
             warnings.simplefilter("ignore", EmptyClassWarning)
             try:
                 return self._results(None, None, options), None
@@ -228,7 +265,7 @@ class PartialClassifier(WeightedClassifier):
         if held is None:
             blocks = fit.rows("partial_fit")
             with warnings.catch_warnings(), suppress(DiscrimError):
-                # The fit has said what there is to say of these rows.
+                # The fit has issued the warnings of these rows.
                 warnings.simplefilter("ignore", DiscrimWarning)
                 held = moments(
                     blocks.design.formula, blocks.table.data, weights=blocks.weights,
@@ -246,7 +283,7 @@ class PartialClassifier(WeightedClassifier):
 
 
 def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
-    """Position of each label (n,) among the classes."""
+    """Return the position (n,) of each label among the classes; raise a DataError for an unknown label."""
     labels = base.given_labels(y)
     check_consistent_length(rows, labels)
     position = {label: k for k, label in enumerate(classes.tolist())}
@@ -382,8 +419,8 @@ class QDAClassifier(PartialClassifier):
     ----------
     singular : {"shrink", "raise"}
         What to do if the covariance of a class is singular. "shrink" warns and fits
-        `covariance=Shrunk(standardize=True)`, or `lda()` if a class leaves nothing to shrink. "raise"
-        refuses, as the verb does.
+        `covariance=Shrunk(standardize=True)`, or `lda()` if even that fails. "raise" raises the error of the
+        verb.
     """
 
     verb = staticmethod(discrim.qda)
@@ -399,7 +436,7 @@ class QDAClassifier(PartialClassifier):
 
     def _spread(self) -> Spread | None:
         covariance_model = read_covariance(QUADRATIC, self.covariance, self.method, self.components)
-        # Where a class has no covariance, those of all classes are turned to.
+        # If the covariance of a class does not exist, that of other classes is used.
         return None if covariance_model.needs_rows else "class"
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
@@ -446,15 +483,15 @@ class NaiveBayesClassifier(PartialClassifier):
     Parameters
     ----------
     singular : {"smooth", "raise"}
-        What to do if a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, as
-        scikit-learn does, and without kernels, which have no bandwidth there; if a class has one row it fits
-        with `method="mle"` too or, if all columns are normal and complete, `lda(covariance="diagonal")`,
-        whose variances are those of all classes. Each gives a warning, and a search over models goes on.
-        "raise" refuses, as the verb does.
+        What to do if a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`,
+        like scikit-learn, and without kernels, which then have no bandwidth. If a class has one row, it
+        also sets `method="mle"`, or fits `lda(covariance="diagonal")` with variances common to all
+        classes if all columns are normal and complete. Each gives a warning, and a search over models
+        continues. "raise" raises the error of the verb.
     missing : {"raise", "integrate", "available"}
-        "raise" refuses missing values. "integrate" predicts a row from the values that it has, as the verb
-        does, and fits the complete rows, with a warning that counts the others. "available" also fits each
-        column to the rows that have it.
+        "raise" raises an error if values are missing. "integrate" predicts a row from the values that it
+        has, like the verb, and fits the complete rows, with a warning that counts the others. "available"
+        also fits each column to the rows that have it.
     """
 
     verb = staticmethod(discrim.naive_bayes)
@@ -482,7 +519,7 @@ class NaiveBayesClassifier(PartialClassifier):
             return None
         several = base.class_sizes(data, options).min() > 1
         if options["kernel"]:
-            # A column without a spread has no bandwidth either.
+            # A column without variance has no bandwidth either.
             options |= {"kernel": False, "bandwidth": "nrd0"}
             words = "with kernel=False, smoothing=1e-9"
         elif several:
@@ -498,12 +535,12 @@ class NaiveBayesClassifier(PartialClassifier):
             )
         else:
             words = 'with method="mle", smoothing=1e-9'
-        # A class of one row has no variance of divisor n - 1.
+        # The variance with divisor n - 1 does not exist for a class of one row.
         options |= {"smoothing": 1e-9} | ({} if several else {"method": "mle"})
         return base.fit_with_warning(error, words, discrim.naive_bayes, formula, data, **options)
 
     def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
-        """Whether all columns are numbers."""
+        """Return whether all columns are numeric."""
         if data is None:
             design = options["moments"]._design
             return design.plain and not design.boolean_columns
@@ -520,7 +557,7 @@ class NaiveBayesClassifier(PartialClassifier):
             super()._refuse_missing(table)
 
     def __sklearn_tags__(self) -> Any:
-        """Missing values, where they are asked for."""
+        """Return the tags, with missing values allowed unless `missing="raise"`."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "raise"
         return tags
@@ -599,7 +636,7 @@ SIMPLER = (
     {"components": 1, "covariance": "VII", "over": "class"},
     {"components": 1, "covariance": "EII"},
 )
-"""What is fitted where components become singular, the first that can be."""
+"""Options of simpler mixtures, of which the first that can be fitted replaces a singular one."""
 
 
 @estimator
@@ -630,7 +667,21 @@ class MixtureClassifier(WeightedClassifier):
 
 
 def _prior_of_present_classes(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -> Any:
-    """Restrict a prior to the classes of a mask (K,), and rescale it."""
+    """Restrict a prior to the classes of a mask (K,), and rescale it to sum to one.
+
+    Parameters
+    ----------
+    prior : object
+        Prior of the estimator.
+    classes : sequence
+        Labels (K,).
+    keep : (K,) array of bool
+
+    Returns
+    -------
+    object
+        The prior unchanged if it is a word or None, or all classes are kept; else a list.
+    """
     if prior is None or isinstance(prior, str) or keep.all():
         return prior
     shares = prior_vector(prior, classes, np.ones(len(classes)))[keep]
