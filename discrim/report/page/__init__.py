@@ -1,1 +1,1 @@
-"""A page of HTML that holds all it shows: sections, tables, pictures, code, and how they look."""
+"""Pages with sections, tables, pictures and code, and their styles."""

@@ -1,9 +1,12 @@
-"""A page of sections, as HTML, as Markdown and as a document of Word: each format has the same methods.
+"""Reports as HTML, Markdown or Word: `HtmlPage`, `MarkdownPage` and `WordPage` have the same methods.
 
-HTML asks nobody for anything, and nothing runs in it. It has a look for screens of any width, by day and by
-night, and for print. Markdown, which Quarto takes too, has its pictures in a folder beside it. A document of
-Word is a package of XML (ECMA-376), which is written here: its outline has the headings, the first row of a
-table is repeated on each page, and pictures have a text for those who do not see them.
+HTML is self-contained and runs no scripts, unless it has interactive plots. Its style supports screens of any
+width,
+light and dark mode, and print. Markdown, also for Quarto, stores its pictures in a folder next to the file. A
+Word
+document is a package of XML (ECMA-376), written directly: headings are in the outline, the first row of a
+table is
+repeated on each page, and pictures have alternative text. `models/report/` fills the pages.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 
 def _variables(colours: Colours) -> str:
+    """Return the colours as CSS variables."""
     return " ".join(f"--{name}: {value};" for name, value in colours._asdict().items())
 
 
@@ -105,14 +109,14 @@ footer {{ margin-top: 3rem; border-top: 1px solid var(--line); color: var(--fain
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-"""What a browser may do for the page: use the styles and the images that are in it."""
+"""Content security policy of a page: only its own styles and images."""
 
 RUNS = "; script-src 'unsafe-inline' 'unsafe-eval'"
-"""The same of scripts that are in it, which may ask no server for anything either."""
+"""Addition to the policy for pages with inline scripts, which cannot contact a server either."""
 
 
 class Chapter(NamedTuple):
-    """A part of a page with a heading: its name in links, its title, and its body in the page's format."""
+    """A chapter of a page: its name in links, its title, and its body in the format of the page."""
 
     name: str
     title: str
@@ -120,7 +124,24 @@ class Chapter(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """A picture: what draws it, what its rows tell a pointer, a text in its place, one below it, its code."""
+    """A picture of a page.
+
+    Attributes
+    ----------
+    name : str
+        Name of its file.
+    number : int
+        Number in the page, unique.
+    draw : callable
+        Function without arguments that draws on new axes and returns them.
+    told : sequence of str
+        Tooltips of the rows.
+    alt : str
+        Alternative text.
+    caption : str
+    code : str
+        Code that draws it.
+    """
 
     name: str
     number: int
@@ -131,7 +152,7 @@ class Drawing(NamedTuple):
     code: str
 
 
-# The empty icon keeps browsers from asking a server for one.
+# The empty icon keeps browsers from requesting one from a server.
 _HTML = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -166,7 +187,7 @@ _HTML = """<!DOCTYPE html>
 
 
 class HtmlPage:
-    """A page of HTML; a script, where there is one, runs before its chapters.
+    """HTML page; a script, if any, runs before its chapters.
 
     Examples
     --------
@@ -179,7 +200,21 @@ class HtmlPage:
     script = ""
 
     def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
-        """The page: title and lines stand above the chapters, the foot below them."""
+        """Assemble the page.
+
+        Parameters
+        ----------
+        title : str
+        lines : sequence of str
+            Paragraphs above the chapters.
+        chapters : sequence of Chapter
+        foot : str
+            Paragraph below the chapters.
+
+        Returns
+        -------
+        str
+        """
         links = "\n".join(f'<li><a href="#{each.name}">{_text(each.title)}</a></li>' for each in chapters)
         body = "\n".join(
             f'<section aria-labelledby="{each.name}">\n<h2 id="{each.name}">{_text(each.title)}</h2>\n'
@@ -203,35 +238,35 @@ class HtmlPage:
             file.write(text.encode("utf-8"))
 
     def paragraph(self, text: str, kind: str = "") -> str:
-        """A text as a paragraph; a `kind`, "note", is a class of the style."""
+        """Format a paragraph, with a CSS class `kind` such as "note"."""
         return f'<p class="{kind}">{_text(text)}</p>' if kind else f"<p>{_text(text)}</p>"
 
     def sections(self, title: str, sections: Mapping[str, Section]) -> str:
-        """Sections of a summary, in a frame of its own that the keyboard reaches: they may be wide."""
+        """Format the sections of a summary, in a scrollable frame that the keyboard can reach."""
         body = Summary(title, sections).as_html()
         return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(title)}">\n{body}\n</div>'
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
-        """Names with texts, one pair a line."""
+        """Format pairs of name and text, one per line."""
         rows = "\n".join(
             f'<tr><th scope="row">{_text(name)}</th><td>{_text(text)}</td></tr>' for name, text in items
         )
         return f'<table class="pairs">\n<tbody>\n{rows}\n</tbody>\n</table>'
 
     def folded(self, title: str, bodies: Sequence[str]) -> str:
-        """What is shown where it is asked for; nothing where there is none."""
+        """Format bodies that the reader can unfold; empty if there are none."""
         body = "\n".join(bodies)
         return f"<details>\n<summary>{_text(title)}</summary>\n{body}\n</details>" if bodies else ""
 
     def code_block(self, text: str) -> str:
-        """Lines of a program."""
+        """Format lines of code."""
         lines = "\n".join(html.escape(clean(line)) for line in text.split("\n"))
         return f'<pre tabindex="0"><code>{lines}</code></pre>'
 
     def picture(self, of: Drawing) -> str:
-        """A picture in the colours that the reader prefers; in print by day."""
+        """Format a picture in light or dark colours as the reader prefers, in light ones for print."""
         image = image_of(of.draw, f"g{of.number}", of.told)
-        # A browser does not choose among sources of one image anew for print: both are there, one is shown.
+        # Browsers do not choose again among the sources of an image for print, hence both images with CSS.
         times = (("day", image.light), ("night", image.dark)) if image.dark else (("both", image.light),)
         shape = f'width="{image.width}" height="{image.height}"'
         images = [
@@ -243,31 +278,44 @@ class HtmlPage:
         return self.captioned("\n".join(images), of.caption, of.code)
 
     def captioned(self, body: str, caption: str, code: str, kind: str = "") -> str:
-        """A picture, "live" where it has a script of its own, with what it shows and what draws it."""
+        """Format a picture with its caption and code.
+
+        Parameters
+        ----------
+        body : str
+            The picture in HTML.
+        caption, code : str
+        kind : str
+            CSS class, "live" for an interactive plot.
+
+        Returns
+        -------
+        str
+        """
         told = f"<figcaption>{_text(caption)}<br><code>{_text(code)}</code></figcaption>"
         start = f'<figure class="{kind}">' if kind else "<figure>"
         return f"{start}\n{body}\n{told}\n</figure>"
 
     def figures(self, bodies: Iterable[str]) -> str:
-        """Pictures beside each other, where the page has room."""
+        """Format pictures side by side, if there is room."""
         return '<div class="figures">\n' + "\n".join(bodies) + "\n</div>"
 
 
 def _text(text: str) -> str:
-    """A text for HTML, and for XML."""
+    """Escape a text for HTML and XML."""
     return html.escape(clean(text))
 
 
 class MarkdownPage:
-    """A page of Markdown, or of Quarto, with pictures in a folder beside it."""
+    """Markdown or Quarto page, with pictures in a folder next to the file."""
 
     def __init__(self, place: Path) -> None:
         self._folder, self._quarto = place.with_name(f"{place.stem}_pictures"), place.suffix.lower() == ".qmd"
         self._pictures: dict[str, bytes] = {}
 
     def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
-        """The page, as of `HtmlPage`."""
-        # A text of JSON is one of YAML.
+        """Assemble the page; see `HtmlPage.whole`."""
+        # A JSON string is valid YAML.
         named = json.dumps(clean(title), ensure_ascii=False)
         parts = [f"---\ntitle: {named}\n---\n" if self._quarto else f"# {escaped(clean(title))}\n"]
         parts += [self.paragraph(line) for line in lines if line]
@@ -275,7 +323,7 @@ class MarkdownPage:
         return "\n".join([*parts, self.paragraph(foot)])
 
     def save(self, place: Path, text: str) -> None:
-        """Write the page to a file, after its pictures."""
+        """Write the pictures and then the page to files."""
         if self._pictures:
             try:
                 self._folder.mkdir(exist_ok=True)
@@ -288,49 +336,49 @@ class MarkdownPage:
             file.write(text.encode("utf-8"))
 
     def paragraph(self, text: str, kind: str = "") -> str:
-        """A text as a paragraph."""
+        """Format a paragraph."""
         return f"{escaped_paragraph(clean(text))}\n"
 
     def sections(self, title: str, sections: Mapping[str, Part]) -> str:
-        """Sections of a summary."""
+        """Format the sections of a summary."""
         return "".join(f"{section_markdown(part)}\n\n" for part in sections.values())
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
-        """Names with texts, one pair a line."""
+        """Format pairs of name and text, one per line."""
         return (
             pipe_table([["", ""], *([escaped(clean(text)) for text in pair] for pair in items)], "ll") + "\n"
         )
 
     def folded(self, title: str, bodies: Sequence[str]) -> str:
-        """What comes last of a chapter, under a title; nothing where there is none."""
+        """Format bodies at the end of a chapter under a title; empty if there are none."""
         return "\n".join([f"### {escaped(title)}\n", *bodies]) if bodies else ""
 
     def code_block(self, text: str) -> str:
-        """Lines of a program."""
+        """Format lines of code."""
         lines = "\n".join(map(clean, text.split("\n")))
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
         return f"{fence}python\n{lines}\n{fence}\n"
 
     def picture(self, of: Drawing) -> str:
-        """A picture, which becomes a file, and what draws it."""
+        """Draw a picture to a file of the page, and format it with its code."""
         self._pictures[f"{of.name}.png"] = dots_of(of.draw)
         path = f"{quote(self._folder.name)}/{quote(of.name)}.png"
         return f"![{escaped(clean(of.alt))}]({path})\n\n{self.code_block(of.code)}"
 
     def figures(self, bodies: Iterable[str]) -> str:
-        """Pictures below each other."""
+        """Format pictures below each other."""
         return "\n".join(bodies)
 
 
 TWIPS = 1440
 EMUS = 914_400
-"""Units of Word in an inch: of lengths, and of pictures."""
+"""Word's units per inch: twips for lengths, EMUs for pictures."""
 
 TEXT = 9638
 HEIGHT = 13_500
 CHARACTER = 92
 MARGIN = 1134
-"""Of a page of A4 the width of the text, the height of pictures, and widths of a character and of margins."""
+"""Sizes on an A4 page in twips: width of text, largest height of a picture, width of a character, margins."""
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -340,7 +388,24 @@ _XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
 
 def _style(name: str, size: int, spacing: str = 'w:after="100"', run: str = "", level: int = 0) -> str:
-    """A style of paragraphs, whose size is in half points, and the level of a heading in the outline."""
+    """Return a paragraph style of Word.
+
+    Parameters
+    ----------
+    name : str
+    size : int
+        Font size in half points.
+    spacing : str
+        Attributes of the spacing element.
+    run : str
+        Properties of the text in XML.
+    level : int
+        Level of a heading in the outline, 0 for none.
+
+    Returns
+    -------
+    str
+    """
     first = ' w:default="1"' if name == "Normal" else ""
     before, after = ("<w:keepNext/>", f'<w:outlineLvl w:val="{level - 1}"/>') if level else ("", "")
     return (
@@ -373,20 +438,38 @@ _STYLES = "".join(
 
 
 def _run(text: str) -> str:
+    """Return a text as a run of Word."""
     return f'<w:r><w:t xml:space="preserve">{_text(text)}</w:t></w:r>'
 
 
 def _paragraph(runs: str, style: str = "", more: str = "") -> str:
+    """Return runs as a paragraph of Word, with a style and other properties."""
     named = f'<w:pStyle w:val="{style}"/>' if style else ""
     return f"<w:p><w:pPr>{named}{more}</w:pPr>{runs}</w:p>"
 
 
-# Tables that follow one another would be one.
+# Word would merge consecutive tables without a paragraph between them.
 _GAP = _paragraph("", "Cell")
 
 
 def _table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *, header: bool) -> str:
-    """Lines of cells, flush left or right, in columns of some widths; the first may be a header."""
+    """Return a table of Word.
+
+    Parameters
+    ----------
+    lines : sequence of sequences of str
+        Cells by row.
+    aligns : str
+        "l" or "r" for each column.
+    widths : sequence of int
+        Widths of the columns in twips.
+    header : bool
+        Whether the first row is a header, which is repeated on each page.
+
+    Returns
+    -------
+    str
+    """
     rows = []
     for i, line in enumerate(lines):
         repeated = "<w:tblHeader/>" if header and i == 0 else ""
@@ -409,8 +492,8 @@ def _table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *
 
 
 def _grid_tables(grid: Grid) -> str:
-    """A grid as tables that are no wider than the text of a page."""
-    # Blanks that bring points in line have the width of a figure here.
+    """Return a grid as tables of Word that are no wider than the text of a page."""
+    # Blanks that align decimal points become figure spaces, which are as wide as a digit.
     cells = [[text.rstrip(" ").ljust(len(text), "\u2007") for text in line] for line in grid.cells]
     stubs = [stub.replace("  ", "\u2003", 1) if stub.startswith("  ") else stub for stub in grid.stubs]
     tables = []
@@ -426,13 +509,13 @@ def _grid_tables(grid: Grid) -> str:
 
 
 class WordPage:
-    """A document of Word, which holds its pictures."""
+    """Word document with embedded pictures."""
 
     def __init__(self) -> None:
         self._pictures: list[bytes] = []
 
     def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
-        """The document without what it refers to, as of `HtmlPage`."""
+        """Assemble the main part of the document, without styles and pictures; see `HtmlPage.whole`."""
         parts = [_paragraph(_run(title), "Title"), *(self.paragraph(line) for line in lines if line)]
         for each in chapters:
             parts += [_paragraph(_run(each.title), "Heading1"), each.body]
@@ -448,7 +531,7 @@ class WordPage:
         return f"{_XML}<w:document {spaces}><w:body>{body}</w:body></w:document>"
 
     def save(self, place: Path, text: str) -> None:
-        """Write the document to a file, with its styles and pictures; the same page makes the same bytes."""
+        """Write the document with styles and pictures to a file; equal pages have equal bytes."""
         vendor = "application/vnd.openxmlformats-"
         types = f'<Default Extension="rels" ContentType="{vendor}package.relationships+xml"/>'
         types += '<Default Extension="png" ContentType="image/png"/>'
@@ -469,11 +552,11 @@ class WordPage:
                 package.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)
 
     def paragraph(self, text: str, kind: str = "") -> str:
-        """A text as a paragraph; a `kind`, "note", has a style."""
+        """Format a paragraph, with the style `kind` such as "note"."""
         return _paragraph(_run(text), kind.capitalize())
 
     def sections(self, title: str, sections: Mapping[str, Part]) -> str:
-        """Sections of a summary."""
+        """Format the sections of a summary."""
         parts = []
         for part in sections.values():
             grid = grid_of(part)
@@ -482,19 +565,19 @@ class WordPage:
         return "\n".join(parts)
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
-        """Names with texts, one pair a line."""
+        """Format pairs of name and text, one per line."""
         return _table(list(items), "ll", (TEXT // 4, TEXT - TEXT // 4), header=False)
 
     def folded(self, title: str, bodies: Sequence[str]) -> str:
-        """What comes last of a chapter, under a title; nothing where there is none."""
+        """Format bodies at the end of a chapter under a title; empty if there are none."""
         return "\n".join([_paragraph(_run(title), "Heading2"), *bodies]) if bodies else ""
 
     def code_block(self, text: str) -> str:
-        """Lines of a program."""
+        """Format lines of code."""
         return _paragraph("<w:r><w:br/></w:r>".join(map(_run, text.split("\n"))), "Code")
 
     def picture(self, of: Drawing) -> str:
-        """A picture, what it shows and what draws it."""
+        """Draw a picture, and format it with its caption and code."""
         dots = dots_of(of.draw)
         self._pictures.append(dots)
         number, (wide, high) = len(self._pictures), struct.unpack(">II", dots[16:24])
@@ -513,12 +596,12 @@ class WordPage:
         return "\n".join([*shown, self.code_block(of.code)])
 
     def figures(self, bodies: Iterable[str]) -> str:
-        """Pictures below each other."""
+        """Format pictures below each other."""
         return "\n".join(bodies)
 
 
 def _relations(targets: Mapping[str, tuple[str, str]]) -> str:
-    """What a part of a package refers to: kinds and places by name."""
+    """Return the relationships of a part of a package, from names to kind and target."""
     lines = [
         f'<Relationship Id="{name}" Type="{_OFFICE}/{kind}" Target="{place}"/>'
         for name, (kind, place) in targets.items()
@@ -529,10 +612,10 @@ def _relations(targets: Mapping[str, tuple[str, str]]) -> str:
 Page = HtmlPage | MarkdownPage | WordPage
 
 PAGES = (".html", ".htm", ".docx", ".md", ".qmd")
-"""How names of files end that a page is written to."""
+"""Extensions of files to which a page can be written."""
 
 
 def page_for(place: Path) -> Page:
-    """An empty page of the format that the name of its file says."""
+    """Return an empty page in the format of a file name."""
     suffix = place.suffix.lower()
     return WordPage() if suffix == ".docx" else MarkdownPage(place) if suffix in PAGES[3:] else HtmlPage()

@@ -1,1 +1,1 @@
-"""Pictures of labelled tables; they know no model. Only here, and when it draws, matplotlib is imported."""
+"""Plots of labelled tables, independent of the models. matplotlib is imported only here, and only to draw."""

@@ -1,4 +1,4 @@
-"""Tables as pictures: bars, dots and intervals on a line each, colours in cells, panels of all pairs."""
+"""Plots of tables: bars, dots with intervals, heat maps, and triangles of panels."""
 
 from __future__ import annotations
 
@@ -23,15 +23,28 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
 MOST_AXES = 12
-"""Discriminants that a scree plot shows."""
+"""Largest number of discriminants in a scree plot."""
 
 
 def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes | None = None) -> Axes:
-    """Correlations of columns with one to three discriminants, from -1 to 1, a panel for each.
+    """Draw correlations of variables with one to three discriminants as bars, a panel for each discriminant.
 
-    The table has columns by discriminants, some of all the columns of the fit, which `total` counts. Where
-    lines have room for them, the numbers stand on the free side of zero. The axes are the outer ones;
-    `child_axes` are the panels.
+    The numbers are written on the free side of zero if there is room.
+
+    Parameters
+    ----------
+    table : DataFrame (m, r)
+        Correlations, of all variables or the largest.
+    total : int
+        Number of variables of the fit.
+    shares : Series
+        Proportion of the variance between classes of each discriminant.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        Outer axes; its `child_axes` are the panels.
     """
     import matplotlib.pyplot as plt
 
@@ -62,7 +75,7 @@ def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes 
 
 
 def _write_bars(axes: Axes, values: Floats) -> None:
-    """Numbers of horizontal bars, on the side of zero where the bar is not, if they have room there."""
+    """Write the values (m,) of horizontal bars on the other side of zero, if they fit there."""
     drawn = []
     for line, value in enumerate(values.tolist()):
         if np.isfinite(value):
@@ -77,9 +90,20 @@ def _write_bars(axes: Axes, values: Floats) -> None:
 
 
 def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | None = None) -> Axes:
-    """Share of each discriminant in the variance between classes, and the p-value of its dimension.
+    """Draw each discriminant's proportion of the variance between classes, with eigenvalue and p-value.
 
-    That is p of the test that this and all later discriminants have no eigenvalue.
+    Parameters
+    ----------
+    shares : Series (r,)
+        Proportions.
+    eigenvalues : Series (r,)
+    p : Series (r,)
+        P-value of the test that this eigenvalue and all later ones are zero.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
     """
     axes, _ = style.new_axes(ax)
     count = min(len(shares), MOST_AXES)
@@ -96,7 +120,7 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
         sign = "" if p_value.startswith("<") else "= "
         texts.append(f"{value:.3g}" if np.isnan(test) else f"{value:.3g}\np {sign}{p_value}")
     axes.set_xticks(places, [style.shown_name(name) for name in shares.index[:count]])
-    # As wide as three bars at least: one bar alone would fill the picture.
+    # At least as wide as three bars; otherwise a single bar would fill the plot.
     axes.set(xlim=(-0.5 - max(3 - count, 0) / 2, count - 0.5 + max(3 - count, 0) / 2), ylim=(0.0, 118.0))
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("% of the variance between classes")
@@ -116,24 +140,32 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
 
 
 def _text_share(axes: Axes, texts: Sequence[Text]) -> float:
-    """Share of the height of the axes that the highest text takes."""
+    """Return the height of the highest text as a share of the height of the axes."""
     return max(text.get_window_extent().height for text in texts) / axes.get_window_extent().height
 
 
 def _make_room_above(axes: Axes, texts: Sequence[Text]) -> None:
-    """Set the upper limit of the bars so that the texts above them fit."""
+    """Raise the upper limit of the axes until the texts above the bars fit."""
     axes.set_ylim(0.0, max(103.0 / (1.0 - min(1.06 * _text_share(axes, texts), 0.6)), 118.0))
 
 
 MAX_TEXT_SHARE = 0.5
-"""Share of the height that upright texts above bars may take."""
+"""Largest share of the height for upright texts above bars."""
 
 
 def _turn_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bool) -> None:
-    """Turn eigenvalues and p-values above bars upright, and make room for them.
+    """Set eigenvalues and p-values above bars upright, and make room for them.
 
-    Text of 5 points is the smallest. If the p-values do not fit then, they are left out, and the title says
-    where they are.
+    If they do not fit at 5 points, the p-values are left out, and the title refers to the summary.
+
+    Parameters
+    ----------
+    axes : Axes
+    texts : sequence of Text
+    step : float
+        Width of a bar with its gap in pixels.
+    is_new : bool
+        Whether the figure is new.
     """
     smallest = min(5.0, float(texts[0].get_fontsize()))
     for text in texts:
@@ -143,7 +175,7 @@ def _turn_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bool
         is_wide = max(text.get_window_extent().width for text in texts) > 0.94 * step
         return is_wide or _text_share(axes, texts) > MAX_TEXT_SHARE
 
-    # The legend may move below when the bars become lower, and the texts have less room then.
+    # When the bars become lower the legend may move below the axes, which leaves less room for the texts.
     for _ in range(3):
         while is_large() and (size := float(texts[0].get_fontsize())) > smallest:
             for text in texts:
@@ -156,12 +188,12 @@ def _turn_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bool
         fit_texts(axes, is_new)
     legend = axes.get_legend()
     if legend is not None and legend.get_window_extent().y0 > axes.get_window_extent().y0:
-        # It did not move below the axes, and must not lie on the texts: the last bars are the smallest.
+        # A legend within the axes must not cover the texts; there is room above the last, smallest bars.
         axes.legend(loc="lower right", fontsize="small", framealpha=0.8)
 
 
 SMALL = 25
-"""Lines from which their names are small."""
+"""Number of lines from which the names are small."""
 
 
 def bar_strips(
@@ -171,9 +203,23 @@ def bar_strips(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Bars of a table of lines by classes, all strips from zero to one scale; its first line is on top.
+    """Draw a table as strips of horizontal bars, one strip for each class, all on the same scale.
 
-    A bar of a round length below the lines is the scale.
+    A bar of a round length below the lines shows the scale.
+
+    Parameters
+    ----------
+    table : DataFrame (m, K)
+        Its first row is on top.
+    classes : sequence
+        Labels (K,).
+    title : str
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     axes, _ = style.new_axes(ax, len(table))
     values = style.numbers(table)
@@ -214,9 +260,22 @@ def bar_strips(
 def draw_triangle(
     ax: Axes | None, names: Sequence[Any], classes: Sequence[Any], signs: Signs
 ) -> tuple[Axes, dict[tuple[int, int], Axes]]:
-    """The outer axes, and a panel for each pair (i, j), i < j: i across, j up.
+    """Create a panel for each pair of variables, in the lower triangle of outer axes.
 
-    When all are drawn, `finish` gives them names and title.
+    Parameters
+    ----------
+    ax : Axes or None
+    names : sequence
+        Names (p,) of the variables.
+    classes : sequence
+        Labels (K,) for the legend.
+    signs : Signs
+
+    Returns
+    -------
+    outer : Axes
+    place : dict of (i, j) to Axes
+        Panels for i < j: variable i is horizontal, j vertical. `finish` adds names and title.
     """
     count = len(names) - 1
     side = max(2.2 * count, 4.8)
@@ -233,7 +292,18 @@ def draw_triangle(
 
 
 def finish(outer: Axes, place: dict[tuple[int, int], Axes], title: str) -> Axes:
-    """Names on the left and below only, and the title over all panels."""
+    """Keep names on the left and at the bottom only, and set the title above all panels.
+
+    Parameters
+    ----------
+    outer : Axes
+    place : dict of (i, j) to Axes
+    title : str
+
+    Returns
+    -------
+    Axes
+    """
     last = max(j for _, j in place)
     for (i, j), axes in place.items():
         axes.tick_params(labelsize="small", labelleft=i == 0, labelbottom=j == last)
@@ -241,7 +311,7 @@ def finish(outer: Axes, place: dict[tuple[int, int], Axes], title: str) -> Axes:
             axes.set_ylabel("")
         if j < last:
             axes.set_xlabel("")
-    # What the panels bear stands above the outer axes, and the title above that.
+    # Titles of panels extend above the outer axes, and the title has to be above them.
     style.set_title(outer, title)
     style.lay_out(outer)
     boxes = [axes.get_tightbbox() for axes in place.values()]
@@ -258,9 +328,21 @@ def heat_map(
     ax: Axes | None = None,
     colormap: Colormap | None = None,
 ) -> Axes:
-    """Cells of a table by colour, dark where a number is small; missing ones stay empty.
+    """Draw the cells of a table by colour, dark for small values; missing cells are empty.
 
-    Its rows and columns bear the names and values of the two axes; a cross marks one cell by its labels.
+    Parameters
+    ----------
+    table : DataFrame
+        The names and labels of its index and columns describe the axes.
+    marked : tuple of float
+        Labels of the cell that is marked by a cross.
+    title : str
+    ax : Axes, optional
+    colormap : Colormap, optional
+
+    Returns
+    -------
+    Axes
     """
     axes, _ = style.new_axes(ax)
     values = style.numbers(table)
@@ -278,7 +360,7 @@ def heat_map(
 
 
 MOST_WRITTEN = 40
-"""Lines up to which the numbers stand beside them."""
+"""Largest number of lines with numbers next to them."""
 
 
 def draw_forest(
@@ -289,11 +371,25 @@ def draw_forest(
     signs: Signs = style.SIGNS,
     ratios: bool = False,
 ) -> Axes:
-    """Estimates and intervals, a line for each term and class, and in a figure of our own their numbers.
+    """Draw estimates with intervals, a line for each term and class; a new figure also has the numbers.
 
-    The table has class, term, estimate, low, high, from the top down; what is not finite is left to the text.
-    Ratios have an axis of logs. The order of all classes gives the signs; the names are those of the axis and
-    of the picture.
+    Parameters
+    ----------
+    table : DataFrame
+        Columns class, term, estimate, low and high, from the top. Values that are not finite are not
+        drawn, but written.
+    classes : sequence
+        All classes, in the order of the signs.
+    names : tuple of str
+        Name of the axis and title.
+    ax : Axes, optional
+    signs : Signs
+    ratios : bool
+        Whether estimates are ratios, which have a logarithmic axis.
+
+    Returns
+    -------
+    Axes
     """
     axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.inches(6.4, 4.0))
     order = {label: k for k, label in enumerate(classes)}
@@ -328,7 +424,7 @@ def draw_forest(
 
 
 def _short(value: float) -> str:
-    """A number of three digits, and of two where it has an exponent."""
+    """Format a number with three significant digits, or two if it has an exponent."""
     text = f"{value:.3g}" if not 999.5 <= abs(value) < 99_950 else f"{float(f'{value:.3g}'):,.0f}"
     number, _, power = (text if "e" not in text else f"{value:.1e}").partition("e")
     return (f"{number}e{int(power)}" if power else number).replace("-", "\u2212")
@@ -339,17 +435,26 @@ def draw_profiles(
     names: tuple[str, str],
     ax: Axes | None = None,
 ) -> Axes:
-    """Means of responses that lines join to profiles, one of each class, with an interval at each mean.
+    """Draw class means of several responses, joined to a profile for each class, with intervals.
 
-    The table has mean, low and high by (class, response); the responses stand in their order. The names are
-    those of the classes together and of the picture.
+    Parameters
+    ----------
+    table : DataFrame
+        Columns mean, low and high by (class, response), in the order of the responses.
+    names : tuple of str
+        Name of the classes, for the legend, and title.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
     """
     axes, is_new = style.new_axes(ax)
     classes, responses = (list(dict.fromkeys(table.index.get_level_values(i))) for i in (0, 1))
     places = {response: i for i, response in enumerate(responses)}
     for k, label in enumerate(classes):
         own = table.loc[label]
-        # Beside each other, intervals of one response are told apart.
+        # A horizontal shift by class keeps the intervals of a response apart.
         aside = 0.05 * (k - (len(classes) - 1) / 2) / max(1.0, len(classes) / 6)
         at = np.array([places[response] for response in own.index]) + aside
         mean, low, high = style.numbers(own[["mean", "low", "high"]]).T
@@ -369,7 +474,7 @@ def draw_profiles(
 
 
 MOST_COUNTS = 8
-"""Numbers of columns that are written along the top."""
+"""Largest number of counts along the top."""
 
 
 def draw_errors(
@@ -381,9 +486,20 @@ def draw_errors(
     log: bool = False,
     one_se: str = "",
 ) -> None:
-    """Errors of what was tried with their standard errors, in this order, and a line at what was chosen.
+    """Draw the errors of candidate values with their standard errors, and a line at the chosen value.
 
-    Where it has a label, `one_se`, there is a line at the least error and one standard error.
+    Parameters
+    ----------
+    axes : Axes
+    tried : DataFrame
+        Three columns: value, error, standard error.
+    chosen : float
+    size : float
+        Size of the markers.
+    log : bool
+        Whether the horizontal axis is logarithmic.
+    one_se : str
+        Label of a line at the smallest error plus one standard error; no line if empty.
     """
     at, error, se = style.numbers(tried).T
     look: dict[str, Any] = {"color": style.SIGNS.colour(0), "ecolor": style.faint(0.6), "marker": "o"}
@@ -398,7 +514,16 @@ def draw_errors(
 
 
 def count_above(axes: Axes, at: Floats, counts: Floats, label: str) -> None:
-    """Write along the top how many columns, or coefficients, are left."""
+    """Write along the top how many variables or coefficients remain at some values.
+
+    Parameters
+    ----------
+    axes : Axes
+    at : (m,) float array
+        Values on the horizontal axis.
+    counts : (m,) float array
+    label : str
+    """
     top = axes.twiny()
     top.set(xscale=axes.get_xscale(), xlim=axes.get_xlim())
     shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))

@@ -1,4 +1,4 @@
-"""Columns by class under a normal law: pairs of them, components of mixtures, log-determinants, quantiles."""
+"""Plots of the variables by class: pairs, components of mixtures, log-determinants and normal quantiles."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
 INCHES = 1.75
-"""Of a panel."""
+"""Width and height of a panel in inches."""
 
 SMALLER = 6.0
-"""Size of a row in a panel of one inch, in square points."""
+"""Area of a point in square points, per inch of the panel."""
 
 DIGIT = 0.6 * 0.7 / 72
-"""Width, in inches, of a digit at a panel's ticks, of the size of other text in points."""
+"""Width in inches of a digit of a tick label, per point of the font size of other text."""
 
 BINS = 24
-"""Of the histograms on the diagonal."""
+"""Number of bins of the histograms on the diagonal."""
 
 
 def draw_pairs(
@@ -43,11 +43,26 @@ def draw_pairs(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Each pair of p columns as a panel: rows and outlines below the diagonal, outlines alone above it.
+    """Draw a panel for each pair of variables: points and outlines below the diagonal, outlines above.
 
-    On the diagonal are the histograms of the rows by class, or, without rows, the names of the columns. The
-    outlines of the covariances (p, p) lie at a Mahalanobis distance in the plane of two columns. The axes are
-    the outer ones; `child_axes` are the panels, row by row.
+    On the diagonal are histograms by class, or without points the names of the variables.
+
+    Parameters
+    ----------
+    means : DataFrame (K, p)
+    covariances : mapping of label to DataFrame (p, p)
+    radius : float
+        Mahalanobis distance of the outlines in the plane of two variables.
+    points : DataFrame (n, p), optional
+    labels : Series (n,), optional
+        Classes of the points.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
+        Outer axes; its `child_axes` are the panels, row by row.
     """
     names = list(means.columns)
     classes = list(means.index)
@@ -68,7 +83,7 @@ def draw_pairs(
                 if i > j and xy is not None and codes is not None:
                     draw_points(panel, xy[:, j], xy[:, i], codes, classes, signs)
                     for drawn in panel.collections:
-                        # In a small panel, the rows would hide the outlines.
+                        # Points of normal size would hide the outlines in a small panel.
                         drawn.set_sizes([SMALLER * panel.get_window_extent().width / panel.figure.dpi])
                 place = np.ix_([j, i], [j, i])
                 for k, label in enumerate(classes):
@@ -86,6 +101,17 @@ def draw_pairs(
 def _diagonal(
     panel: Axes, x: Floats | None, codes: NDArray[np.intp] | None, k_classes: int, name: Any, signs: Signs
 ) -> None:
+    """Draw the histograms of a variable by class, or its name if there are no values.
+
+    Parameters
+    ----------
+    panel : Axes
+    x : (n,) float array or None
+    codes : (n,) int array or None
+    k_classes : int
+    name : str
+    signs : Signs
+    """
     from matplotlib.colors import to_hex
 
     panel.set_yticks([])
@@ -104,7 +130,7 @@ def _diagonal(
 
 
 def _share_limits(inner: NDArray[Any]) -> None:
-    """One span a column of the table, and names of ticks at the outer edges alone."""
+    """Set common limits for each variable of a matrix of panels (p, p), and label only the outer edges."""
     from matplotlib.ticker import MaxNLocator
 
     p = len(inner)
@@ -125,11 +151,11 @@ def _share_limits(inner: NDArray[Any]) -> None:
                 inner[i, j].tick_params(labelbottom=False)
             if j > 0 or i == 0:
                 inner[i, j].tick_params(labelleft=False)
-    # Names and a legend, which have no place yet, take a share of it.
+    # Names and the legend, which have not been laid out yet, will take a quarter of the width.
     room = 0.75 * inner[0, 0].get_window_extent().width / inner[0, 0].figure.dpi
     some = MaxNLocator(nbins=4, steps=[1, 2, 5, 10])
     for i in range(p):
-        # A number at the end of a panel would meet the one at the beginning of the next.
+        # A number at the end of a panel would touch the one at the beginning of the next.
         low, high = inner[i, i].get_xlim()
         margin = 0.1 * (high - low)
         ticks = some.tick_values(low + margin, high - margin)
@@ -145,13 +171,24 @@ def _share_limits(inner: NDArray[Any]) -> None:
 
 
 LEVEL_NAMES = 10
-"""Forms whose names are level; those of more stand upright."""
+"""Largest number of covariance models with horizontal names; more are set upright."""
 
 
 def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:
-    """The criterion of what was tried, a line for each class, above the least of its class.
+    """Draw the BIC of candidate mixtures minus the smallest of the class, a line for each class.
 
-    The table has class, components or covariance, over which the lines run, and bic, the least of each.
+    Parameters
+    ----------
+    table : DataFrame
+        Columns class, bic and the one named by `across`.
+    across : {"components", "covariance"}
+        Column on the horizontal axis.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     axes, is_new = style.new_axes(ax)
     places = list(dict.fromkeys(table[across]))
@@ -172,10 +209,20 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
 
 
 def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:
-    """Log-determinants of the classes' covariances with their intervals, and the pooled one as a line.
+    """Draw log-determinants of the class covariances with intervals, and a line at the pooled one.
 
-    The table is by class, with "pooled" in the last row: debiased, low, high. The raw log-determinant is
-    biased and may lie outside its interval.
+    The raw log-determinant is biased and may be outside its interval, hence the debiased one is drawn.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns debiased, low and high by class, with "pooled" in the last row.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     axes, _ = style.new_axes(ax, len(table))
     values = style.numbers(table[["debiased", "low", "high"]])
@@ -192,14 +239,14 @@ def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Si
 
 
 NAMED = 3
-"""Rows of a class, of those beyond the limits, that bear their names, where there is room."""
+"""Largest number of rows above the limits of a class that are named."""
 
 NAME_SIZE = np.array([24.0, 8.0])
 """Width and height of a name, in points."""
 
 
 MIN_FULL_LABEL = 1.5
-"""Inches of a panel from which its label repeats that distances are squared; the other axis says so too."""
+"""Width in inches from which the label of a panel repeats that distances are squared, like the other axis."""
 
 
 def quantiles(
@@ -209,11 +256,23 @@ def quantiles(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Squared distances against quantiles of a law by class, with pointwise limits.
+    """Draw quantile-quantile plots of squared distances by class, with pointwise limits.
 
-    The tables have quantile, squared, low, high, in order, and the names of the rows as index; the places of
-    the classes among all of them are for the colours. The axes are the outer ones; `child_axes` are the
-    panels.
+    Parameters
+    ----------
+    tables : mapping of label to DataFrame
+        Columns quantile, squared, low and high, in order, with the names of the rows as index.
+    places : mapping of label to int
+        Position of each class among all classes, which determines its colour.
+    law : str
+        Name of the reference distribution.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
+        Outer axes; its `child_axes` are the panels.
     """
     columns = min(len(tables), 4 if len(tables) > 6 else 3)
     rows = math.ceil(len(tables) / columns)

@@ -1,8 +1,10 @@
-"""Pictures that answer a pointer: figures of plotly, in which a row tells its name, classes and posteriors.
+"""Interactive plots by plotly, with tooltips that show the name, classes and posteriors of each observation.
 
-They have the colours, markers and lines of the classes, and the ink and paper of matplotlib's style in use. A
-class in the legend is hidden by a click, a rectangle that is drawn is what is seen next, and a button dims
-all rows but those that are misclassified. Of very many rows some are drawn, at even steps within each class.
+The plots use the colours, markers and lines of the classes, and ink and paper of the current style of
+matplotlib. A
+click on a class in the legend hides it, a rectangle zooms, and a button dims all observations except
+misclassified
+ones. Of very many observations an evenly spaced subset of each class is drawn.
 """
 
 from __future__ import annotations
@@ -34,13 +36,13 @@ Figure: TypeAlias = Any
 Trace = dict[str, Any]
 
 MOST_ROWS = 5_000
-"""Rows that are drawn: more make a file that is slow to open."""
+"""Largest number of rows that are drawn; files with more are slow to open."""
 
 MOST_LARGE = 500
-"""Rows up to which points are large."""
+"""Largest number of rows with large points."""
 
 MOST_TOLD = 8
-"""Classes whose posteriors a place of a plane tells."""
+"""Largest number of classes for which the tooltip of a location in a plane lists the posteriors."""
 
 SYMBOLS = {"o": "circle", "^": "triangle-up", "s": "square", "D": "diamond", "v": "triangle-down"}
 SYMBOLS |= {"P": "cross", "X": "x", "*": "star"}
@@ -50,10 +52,22 @@ DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointedRows:
-    """What n rows, or none, tell: their labels in their table, and the positions (n,) of their classes.
+    """Observations of an interactive plot.
 
-    The codes are of the rows' own classes and of the predicted ones among all K, -1 where there is none.
-    Posteriors are (n, K), and None of models that have none. The signs are those of the classes.
+    Attributes
+    ----------
+    index : Index (n,)
+        Their labels.
+    codes : (n,) int array
+        Their classes, -1 for none.
+    predicted : (n,) int array
+        Predicted classes, -1 for none.
+    classes : sequence
+        Labels (K,).
+    posteriors : (n, K) float array or None
+        None for models without posteriors.
+    signs : Signs
+        Colours and markers of the classes.
     """
 
     index: pd.Index
@@ -65,17 +79,17 @@ class PointedRows:
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Which rows (n,) are of another predicted class."""
+        """Mask (n,) of misclassified rows."""
         return np.asarray((self.codes >= 0) & (self.predicted >= 0) & (self.codes != self.predicted))
 
     def names(self, rows: Codes) -> list[str]:
-        """Of some rows, which they are."""
+        """Return the names of some rows, such as "row 7"."""
         numbered = self.index.name is None and pd.api.types.is_numeric_dtype(self.index.dtype)
         before = "row " if numbered else f"{self.index.name or ''} ".lstrip()
         return [_text(f"{before}{label}") for label in self.index[rows]]
 
     def sentences(self) -> list[str]:
-        """Of each row in HTML its name and class, the predicted one where it is another, and posteriors."""
+        """Describe each row in HTML: name, class, predicted class if it differs, and their posteriors."""
 
         def called(row: int, k: int) -> str:
             sure = "" if self.posteriors is None or k < 0 else f", posterior {self.posteriors[row, k]:.3f}"
@@ -89,7 +103,7 @@ class PointedRows:
         ]
 
     def told(self, rows: Codes) -> list[list[Any]]:
-        """Of some rows: name, predicted class, its posterior, and that of the row's own class."""
+        """Return name, predicted class, its posterior and the posterior of the own class of some rows."""
         called = [_text(self.classes[k]) if k >= 0 else "none" for k in self.predicted[rows].tolist()]
         shares = []
         if self.posteriors is not None:
@@ -98,11 +112,11 @@ class PointedRows:
         return [list(each) for each in zip(self.names(rows), called, *shares, strict=True)]
 
     def drawn(self, there: NDArray[np.bool_]) -> dict[int, Codes]:
-        """Those to draw of the rows that are there, by class."""
+        """Select the rows to draw among those of a mask (n,), as positions by class."""
         own = {k: np.flatnonzero(there & (self.codes == k)) for k in np.unique(self.codes[there]).tolist()}
         total = sum(map(len, own.values()))
         if total > MOST_ROWS:
-            # Half of the places are for classes alike, so that a rare one has its rows all the same.
+            # Half of the points are divided equally among the classes, to represent rare ones too.
             least = MOST_ROWS // (2 * len(own))
             for k, rows in own.items():
                 size = min(least + len(rows) * MOST_ROWS // (2 * total), len(rows))
@@ -111,7 +125,7 @@ class PointedRows:
 
 
 def _text(label: Any, width: int = style.LABEL) -> str:
-    """A label as plotly should show it: no tags, no mathematics, nothing of a template."""
+    """Escape a label for plotly: no tags, no mathematics, no template syntax."""
     text = html.escape(shorten(clean(label), width), quote=False)
     return text.replace("$", "&#36;").replace("%{", "&#37;{")
 
@@ -124,10 +138,11 @@ BELOW = {
     "yanchor": "bottom",
     "itemsizing": "constant",
 }
-"""The place of a legend, which has room for all names on a phone, too."""
+"""Placement of a legend below the plot, which has room for all names on a phone too."""
 
 
 def _line(signs: Signs, k: int) -> dict[str, Any]:
+    """Return the line of the outline of class k."""
     line = signs.line(k)
     dash = DASHES.get(line, "solid") if isinstance(line, str) else ",".join(f"{2 * s}px" for s in line[1])
     return {"color": signs.outline(k), "dash": dash, "width": 1.6}
@@ -140,10 +155,24 @@ def _points(
     opacity: float = 0.75,
     trace_of: Callable[[Floats], Trace] | None = None,
 ) -> tuple[list[Trace], str]:
-    """Traces of the rows whose places (n, d) are known, and what is to be said of them.
+    """Make the traces of rows: for each class one of correctly predicted and one of misclassified rows.
 
-    A class has two: of the rows predicted right, and of the others. `where`, a template, says where a row is;
-    `trace_of` makes a trace of places, by default points of a plane.
+    Parameters
+    ----------
+    rows : PointedRows
+    places : (n, d) float array
+        Coordinates; rows with a missing one are not drawn.
+    where : str
+        Template of the coordinates in a tooltip.
+    opacity : float
+    trace_of : callable, optional
+        Function that makes a trace of places (m, d); points in a plane by default.
+
+    Returns
+    -------
+    traces : list of dict
+    note : str
+        How many rows are misclassified, and how many are drawn if not all are.
     """
     traces: list[Trace] = []
     # Rows of no class are drawn only where no row has one.
@@ -153,11 +182,11 @@ def _points(
     every = int(there.sum())
     seen = sum(map(len, drawn.values()))
     size, ring = (5, 0.8) if seen > MOST_LARGE else (8, 2.0)
-    # Of many that are wrong, rings would hide the rest.
+    # If many rows are misclassified, their rings would hide the others.
     grown = {"size": size + ring + 1, "opacity": 1.0} if 10 * wrong.sum() < every else {"size": size}
     sure = "" if rows.posteriors is None else ", posterior %{customdata[2]:.3f}"
     called = f"predicted: %{{customdata[1]}}{sure}"
-    # The rows that are wrong come last, so that no others hide them.
+    # Misclassified rows are drawn last, on top of the others.
     for ringed, (k, own) in product((False, True), drawn.items()):
         some = own[wrong[own] == ringed]
         if not len(some):
@@ -180,29 +209,48 @@ def _points(
 
 
 def _sign(signs: Signs, k: int) -> dict[str, Any]:
+    """Return colour and symbol of class k; -1 is a circle in ink."""
     if k < 0:
         return {"color": style.ink(), "symbol": "circle"}
     return {"color": signs.colour(k), "symbol": SYMBOLS.get(signs.marker(k), "circle")}
 
 
 def _cross() -> dict[str, Any]:
+    """Return the marker of a class mean."""
     return {"symbol": "cross-thin", "size": 12, "line": {"width": 2, "color": style.ink()}}
 
 
 def _curve(xy: Floats, line: Mapping[str, Any], **more: Any) -> Trace:
-    """Points (n, 2) joined by a line, of which the pointer is told nothing."""
+    """Make a trace of points (n, 2) joined by a line, without tooltip."""
     look = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, "line": dict(line)}
     return look | {"x": xy[:, 0], "y": xy[:, 1]} | more
 
 
 def _at(xy: Floats) -> Trace:
+    """Make a trace of points (n, 2) in a plane."""
     return {"type": "scatter", "mode": "markers", "x": xy[:, 0], "y": xy[:, 1]}
 
 
 def _figure(
     traces: Sequence[Trace], title: str, below: Sequence[str], names: Sequence[str] = (), **more: Any
 ) -> Figure:
-    """A figure of traces, with a title, lines below it, and names of its axes where it has two."""
+    """Make a figure.
+
+    Parameters
+    ----------
+    traces : sequence of dict
+    title : str
+    below : sequence of str
+        Lines below the title.
+    names : sequence of str
+        Names of the two axes, if any.
+    **more
+        Properties of the layout.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
     try:
         from plotly.graph_objects import Figure
     except ImportError:
@@ -215,7 +263,7 @@ def _figure(
     said = {"text": "<br>".join(lines), "font": {"size": 12}}
     look = {"paper_bgcolor": style.paper(), "plot_bgcolor": style.paper(), "xaxis": axis, "yaxis": axis}
     look |= {"font": {"color": style.ink(), "size": 13}, "hoverlabel": {"align": "left"}}
-    # One of plotly's buttons offers to send the rows to a server.
+    # Remove the button that would send the data to a server.
     look |= {"modebar": {"remove": ["sendChartToCloud"]}, "legend": BELOW}
     layout: dict[str, Any] = {
         "template": {"layout": look},
@@ -231,14 +279,14 @@ def _figure(
 
 
 def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
-    """What dims the rows that are predicted right, and shows them again, where there are others."""
+    """Make buttons that dim correctly predicted rows and restore them; none without misclassified rows."""
     opacities = {i: each["marker"]["opacity"] for i, each in enumerate(traces) if each.get("meta") == "rows"}
     if not opacities or all(each.get("meta") != "misclassified" for each in traces):
         return []
     looks = {"All rows": max(opacities.values()), "Misclassified": 0.08}
     restyled = {label: [{"marker.opacity": opacity}, list(opacities)] for label, opacity in looks.items()}
     buttons = [{"label": label, "method": "restyle", "args": each} for label, each in restyled.items()]
-    # Below the name of the axis: at the side a phone has no room.
+    # Below the name of the axis, because a phone has no room at the side.
     place = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 60}, "type": "buttons"}
     place |= {"direction": "right"}
     look = {"bgcolor": style.paper(), "bordercolor": style.faint(0.5), "font": {"size": 11}}
@@ -246,12 +294,12 @@ def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
 
 
 def retitled(figure: Figure, title: str) -> None:
-    """Give a figure the title of a person."""
+    """Replace the title of a figure by the user's."""
     figure.update_layout(title={"text": _text(title, 200), "subtitle": {"text": ""}})
 
 
 def element_of(figure: Figure, name: str) -> str:
-    """A figure as an element of a page that has plotly's script; `name` is of no other element."""
+    """Return a figure as an HTML element with a unique id, for a page that includes the script of plotly."""
     return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name))
 
 
@@ -268,16 +316,16 @@ function ink() {
 addEventListener("load", ink);
 night.addEventListener("change", ink);
 """
-"""Points in ink, by day and by night, which may be on a canvas that no style reaches."""
+"""Script that adapts points in ink to dark mode; they may be on a canvas, which CSS does not affect."""
 
 
 def script_of(there: bool) -> str:
-    """The script of plotly, where a page has figures."""
+    """Return the script of plotly for a page that has figures, else ""."""
     if not there:
         return ""
     from plotly.offline import get_plotlyjs
 
-    # What was folded when it was drawn had no width.
+    # A figure that was drawn within a closed <details> had no width.
     unfolded = (
         'for (const each of event.target.querySelectorAll(".js-plotly-plot")) Plotly.Plots.resize(each)'
     )
@@ -298,9 +346,25 @@ def scores_figure(
     within: Floats | None,
     of: str = BETWEEN,
 ) -> Figure:
-    """Discriminant scores on two axes, with outlines and means of the classes, or strips on the only one.
+    """Make an interactive plot of discriminant scores, with outlines and means of the classes.
 
-    The options are those of `discrim.report.plots.spaces.draw_scores`.
+    A single discriminant is drawn as a line per class. The arguments are those of
+    `discrim.report.plots.spaces.draw_scores`.
+
+    Parameters
+    ----------
+    scores : DataFrame (n, r)
+    rows : PointedRows
+    centroids : DataFrame (K, r)
+    shares : Series (r,) or None
+    counts : Series (K,)
+    level : float
+    within : (r, r) float array or None
+    of : str
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
     """
     x = style.numbers(scores)
     means = style.numbers(centroids)
@@ -318,12 +382,27 @@ def scores_figure(
         mean = {"marker": _cross(), "hovertemplate": told, "showlegend": not len(x)}
         traces.append(_at(means[[k]]) | group | mean)
     title, _, outlines = scores_title(len(x) > 0, level, of == BETWEEN).partition("; ")
-    # Where axes have unit variance within classes, equal units show distances as the rule sees them.
+    # Scores have unit variance within classes, hence distances in equal units are those of the rule.
     return _figure(traces, title, [outlines, said], shown, yaxis={"scaleanchor": "x"})
 
 
 def _strips(values: Floats, rows: PointedRows, name: str, title: str, means: pd.Series) -> Figure:
-    """One line for each class, from the top, over which its rows are spread by rank, marked at its mean."""
+    """Draw the values of each class on a line of its own, spread by rank, with a mark at the class mean.
+
+    Parameters
+    ----------
+    values : (n,) float array
+    rows : PointedRows
+    name : str
+        Name of the values.
+    title : str
+    means : Series (K,)
+        Class means; missing ones are not drawn.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
     classes = rows.classes
     xy = np.column_stack([values, np.full(len(values), np.nan)])
     for k in range(len(classes)):
@@ -340,7 +419,17 @@ def _strips(values: Floats, rows: PointedRows, name: str, title: str, means: pd.
 
 
 def posteriors_figure(proba: pd.DataFrame, rows: PointedRows) -> Figure:
-    """Posterior of each row's own class, by class."""
+    """Make an interactive plot of the posterior of each row's own class, by class.
+
+    Parameters
+    ----------
+    proba : DataFrame (n, K)
+    rows : PointedRows
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
     own = np.where(rows.codes < 0, np.nan, style.numbers(proba)[np.arange(len(proba)), rows.codes])
     name = "Posterior probability of the row's own class"
     return _strips(own, rows, name, "Posteriors", pd.Series(np.nan, proba.columns))
@@ -358,9 +447,30 @@ def plane_figure(
     *,
     weak: bool,
 ) -> Figure:
-    """Regions of the classes in the plane of two variables, with rows on top; places tell posteriors.
+    """Make an interactive plot of the regions of the classes in the plane of two variables.
 
-    What the model is in the plane is drawn as on axes of matplotlib.
+    Parameters
+    ----------
+    classify : callable
+        Function from points (m, 2) to codes (m,).
+    limits : tuple of (float, float)
+        Limits of the axes.
+    names : tuple of str
+        Names of the variables.
+    points : (n, 2) float array
+        Coordinates of the rows.
+    rows : PointedRows
+    posteriors : callable or None
+        Function from points (m, 2) to posteriors (m, K), for tooltips of locations.
+    title : str
+    draw : callable
+        Draws lines and contours of the model on axes of matplotlib, which are converted.
+    weak : bool
+        Whether rows are drawn faintly.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
     """
     classes, (across, up) = rows.classes, (np.linspace(*ends, COARSE) for ends in limits)
     regions = find_regions(classify, across, up)
@@ -383,7 +493,7 @@ def plane_figure(
 
 
 def _read_from(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float]]) -> list[Trace]:
-    """Lines, marks and contours that are drawn on axes of matplotlib, as traces."""
+    """Convert lines, marks and contours that a function draws on axes of matplotlib to traces."""
     from matplotlib.colors import to_hex
     from matplotlib.figure import Figure as Sheet
 
@@ -394,7 +504,7 @@ def _read_from(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float
         xy = np.column_stack(line.get_data())
         dash = DASHES.get(str(line.get_linestyle()), "solid")
         look = {"color": str(line.get_color()), "dash": dash, "width": 1.6}
-        # A point alone is a mean.
+        # A line of one point is the marker of a mean.
         traces.append(_curve(xy, look) | ({"mode": "markers", "marker": _cross()} if len(xy) == 1 else {}))
     for contour in axes.collections:
         look = {"color": to_hex(np.atleast_2d(contour.get_edgecolor())[0].tolist()), "width": 1.6}
@@ -404,7 +514,22 @@ def _read_from(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float
 
 
 def _shades(codes: Codes, across: Floats, up: Floats, rows: PointedRows, *, cells: bool) -> Trace:
-    """Classes (h, g) of points of a grid that ends as the sides do, or of cells that fill it, as colours."""
+    """Make a heat map of classes.
+
+    Parameters
+    ----------
+    codes : (h, g) int array
+        Classes at points of a grid, or of cells.
+    across, up : float arrays
+        Coordinates of the grid; the first and last are the sides of the plane.
+    rows : PointedRows
+    cells : bool
+        Whether codes are those of cells that fill the plane, and not of points up to its sides.
+
+    Returns
+    -------
+    dict
+    """
     (h, g), k_classes = codes.shape, len(rows.classes)
     dx = np.ptp(across) / (g - 1 + cells)
     dy = np.ptp(up) / (h - 1 + cells)
@@ -424,7 +549,22 @@ def pairs_figure(
     rows: PointedRows,
     title: str,
 ) -> Figure:
-    """Each pair of p columns as a panel; rows that are chosen in one panel are chosen in all."""
+    """Make a matrix of interactive scatter plots; rows selected in one panel are selected in all.
+
+    Parameters
+    ----------
+    means : DataFrame (K, p)
+    covariances : mapping of label to DataFrame (p, p)
+    radius : float
+        Mahalanobis distance of the outlines.
+    points : DataFrame (n, p) or None
+    rows : PointedRows
+    title : str
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
     names = [_text(name, 18) for name in means]
     p = means.shape[1]
     xy = np.empty((0, p)) if points is None else style.numbers(points)
@@ -446,7 +586,20 @@ def pairs_figure(
 
 
 def simplex_figure(shares: pd.DataFrame, rows: PointedRows, note: str) -> Figure:
-    """Rows in a triangle: the nearer a corner, the larger the posterior of its class, of three."""
+    """Make an interactive plot of the posteriors of three classes in a triangle.
+
+    Parameters
+    ----------
+    shares : DataFrame (n, 3)
+        Posteriors.
+    rows : PointedRows
+    note : str
+        Line below the title.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
     places = style.numbers(shares) @ CORNERS
     middle = CORNERS.mean(axis=0)
     traces = [_curve(np.vstack([CORNERS, CORNERS[:1]]), {"color": style.ink(), "width": 1.4})]

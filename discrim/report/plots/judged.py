@@ -1,4 +1,7 @@
-"""How good a rule is, as pictures: confusions, ROC curves, calibration, posteriors, folds, chance, steps."""
+"""Plots that evaluate a rule: confusion matrices, ROC curves, calibration, posteriors, folds, permutations.
+
+Also plots of selection: steps, candidates, and errors by number of observations.
+"""
 
 from __future__ import annotations
 
@@ -25,24 +28,40 @@ if TYPE_CHECKING:
 
 LARGEST = 1.1
 SMALLEST = 5.0
-"""Size of the numbers in the cells, of that of other text, and points below which they are left out."""
+"""Largest size of numbers in cells, relative to other text, and smallest size in points."""
 
 BLACK = "#010101"
-"""Of numbers on light cells: vectors leave black itself out, and by night it would be thought to be ink."""
+"""Colour of numbers on light cells; pure black is the default of SVG, and would become ink in dark mode."""
 
 SIDE = 4.6
 CELL = 0.46
-"""Inches of all cells of a figure of our own, and of one where the classes are many."""
+"""Smallest width in inches of all cells of a new figure, and width of one cell if there are many classes."""
 
 
 def draw_confusion(
     table: pd.DataFrame, title: str, ax: Axes | None = None, colormap: Colormap | None = None
 ) -> Axes:
-    """Counts, or sums of weights, of actual by predicted classes, coloured by the share of the actual class.
+    """Draw a confusion matrix, coloured by the proportion of the actual class.
 
-    Right cells are blue and wrong ones orange, or all of them of a colormap, both the deeper the larger the
-    square root of the share, so that one row in a hundred is seen. Where cells have room for them they bear
-    the count, and below it the share; those without rows are empty. The figure grows with the classes.
+    Correct cells are blue and wrong ones orange, or all have the colours of a colormap. The depth of the
+    colour increases
+    with the square root of the proportion, which makes one observation in a hundred visible. Cells contain
+    the count and
+    the proportion below it, if these are legible; cells without observations are empty. A new figure grows
+    with the
+    number of classes.
+
+    Parameters
+    ----------
+    table : DataFrame (K, K)
+        Counts, or sums of weights, of actual by predicted classes.
+    title : str
+    ax : Axes, optional
+    colormap : Colormap, optional
+
+    Returns
+    -------
+    Axes
     """
     k = len(table)
     side = float(np.clip(CELL * k, SIDE, 2 * SIDE))
@@ -59,7 +78,7 @@ def draw_confusion(
     axes.set_aspect("equal" if is_new else "auto")
     name_lines(axes, list(table.index))
     axes.set(xlabel="Predicted class", ylabel="Actual class")
-    # Name as many columns as there is room for upright names.
+    # Names of columns stand upright; if not all fit, every step-th is named.
     names = list(table.columns)
     inches = axes.get_window_extent().width / axes.figure.dpi
     step = math.ceil(0.013 * style.letters() * len(names) / inches)
@@ -68,10 +87,10 @@ def draw_confusion(
     axes.set_xticks(range(0, len(names), step), list(map(style.shown_name, shown)), fontsize=small)
     if step > 1:
         axes.set_xlabel(f"{axes.get_xlabel()} ({len(shown)} of {len(names)} named)")
-    # name_lines leaves room at the ends, which cells do not.
+    # name_lines has set limits with a margin, which cells do not have.
     axes.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
     style.set_title(axes, title)
-    # The names may take of the room that the cells have.
+    # Names may reduce the room of the cells, hence their size is final only now.
     fit_texts(axes, is_new)
     style.lay_out(axes)
     _write(axes, counts, shares, colours)
@@ -79,7 +98,7 @@ def draw_confusion(
 
 
 def _colours(shares: Floats, colormap: Colormap | None) -> Floats:
-    """Colours (K, K, 4) of cells; those of a class without rows are empty."""
+    """Return the RGBA colours (K, K, 4) of cells for proportions (K, K); classes without rows are paper."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
     ramps: list[Colormap] = [colormap] * 2 if colormap is not None else []
@@ -93,7 +112,17 @@ def _colours(shares: Floats, colormap: Colormap | None) -> Floats:
 
 
 def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
-    """Counts, and shares below them, with decimals or without, where they can be read."""
+    """Write counts and proportions into the cells, with as many details as are legible.
+
+    Parameters
+    ----------
+    axes : Axes
+    counts : (K, K) float array
+    shares : (K, K) float array
+        Proportions of the actual class.
+    colours : (K, K, 4) float array
+        Colours of the cells.
+    """
     places = np.argwhere(counts).tolist()
     numbers = [_count(counts[i, j]) for i, j in places]
     ways = [
@@ -106,7 +135,7 @@ def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
             break
     else:
         return
-    # Of black and white the one of more contrast, by the luminance of light and not of its code.
+    # Black or white, whichever has more contrast by relative luminance.
     dark = style.luminance(colours[..., :3]) < 0.179
     for (i, j), text in zip(places, texts, strict=True):
         colour = "white" if dark[i, j] else BLACK
@@ -114,7 +143,7 @@ def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
 
 
 def _size_in(axes: Axes, text: str, k: int) -> float:
-    """Points of a text that fills most of one of so many cells, across or up."""
+    """Largest font size in points at which a text fits a cell of a k by k grid."""
     drawn = axes.text(0, 0, text, fontsize=10, linespacing=1.1)
     box = drawn.get_window_extent()
     window = axes.get_window_extent()
@@ -125,23 +154,24 @@ def _size_in(axes: Axes, text: str, k: int) -> float:
 
 
 def _share(share: float, digits: int) -> str:
-    """A share in percent, below the least of its digits not as none."""
+    """Format a proportion in percent; a small one becomes "<1 %", not "0 %"."""
     text = f"{100 * share:.{digits}f} %"
     return text if digits or not text.startswith("0 ") else "<1 %"
 
 
 def _count(value: float) -> str:
+    """Format a count or a sum of weights."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
 MOST_NAMED = 6
-"""Of more classes than a legend holds, those that are drawn in colour and named."""
+"""Number of classes that are coloured and named if not all fit into the legend."""
 
 MOST_BANDS = 3
-"""Classes up to which curves, and intervals of bins, have bands unasked: those of more cover one another."""
+"""Largest number of classes with bands by default; more bands would cover each other."""
 
 MIN_SQUARE = 2.5
-"""Height in inches of given axes from which ROC curves have equal units."""
+"""Smallest height in inches of given axes for ROC curves in equal units."""
 
 BAND = 0.14
 """Opacity of a band."""
@@ -149,20 +179,20 @@ BAND = 0.14
 
 @dataclass(frozen=True, eq=False)
 class CurveSource:
-    """The fit and the rows of the ROC curves that one call draws.
+    """The fit and the observations of the ROC curves that one call draws.
 
     Attributes
     ----------
     title : str
-        What the curves show, without `way`.
+        Title of the curves, without `way`.
     model : str
         Name of the model, such as "lda".
     way : str
-        How the rows were judged.
+        How the observations were predicted, for example by cross-validation.
     held : str
-        What was chosen from all rows and held while rows were left out; empty if nothing was.
+        Which choices were made with all observations and not repeated in folds; empty if none.
     label : str, optional
-        Name that the user gave to the curves.
+        Name that the user chose for the curves.
     """
 
     title: str
@@ -174,7 +204,7 @@ class CurveSource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _DrawnCurve:
-    """What the legend says of a curve."""
+    """Source, class and area of a curve, for its label in the legend."""
 
     source: CurveSource
     class_label: str
@@ -196,20 +226,40 @@ def draw_roc(
     places: Sequence[int],
     bands: bool = False,
 ) -> Axes:
-    """ROC curves by class, with the areas under them and, of few classes or as is asked for, bands.
+    """Draw ROC curves by class, with the areas under them in the legend and optionally confidence bands.
 
-    Beyond 12 classes those of the least areas are named and the others faint. Curves have false_positive and
-    true_positive, from (0, 0) to (1, 1), with the limits of both, false_low, false_high, true_low and
-    true_high. Areas have auc, low, high, missing for a class without rows, or without others; the legend
-    names the level. The places are those of the classes among all that have signs. Axes that have curves of
-    other fits keep them: curves of one class then differ in colour and line style, and all names in the
-    legend are different.
+    Axes that contain curves of other fits keep them: curves of one class then differ in colour and line
+    style, and the
+    labels in the legend are made unique. If there are more than 12 classes, those of the smallest areas are
+    named, and the
+    others are faint.
+
+    Parameters
+    ----------
+    curves : dict of label to DataFrame
+        Points from (0, 0) to (1, 1): columns false_positive and true_positive with their limits
+        false_low, false_high, true_low and true_high.
+    areas : DataFrame (K, 3)
+        Columns auc, low and high; missing if a class, or its complement, has no observations.
+    source : CurveSource
+    ax : Axes, optional
+    signs : Signs
+    level : float
+        Confidence level, for the legend.
+    places : sequence of int
+        Position of each class among all classes, which determines its colour.
+    bands : bool
+        Draw bands for more than `MOST_BANDS` classes too.
+
+    Returns
+    -------
+    Axes
     """
     axes, _ = style.new_axes(ax, size=style.inches(5.8, 5.4))
     n_earlier = len({drawn.source for _, drawn in _drawn_curves(axes)})
     if not n_earlier:
         axes.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
-    # A single curve of each fit has a colour of its own; several keep the colours of their classes.
+    # If fits have a single curve each, these differ in colour; otherwise colours are those of the classes.
     colour_shift = n_earlier if len(areas) == 1 else 0
     order = np.argsort(areas["auc"].to_numpy(), kind="stable")
     few = len(areas) <= style.MOST_IN_LEGEND
@@ -228,7 +278,7 @@ def draw_roc(
             if at is not None and (bands or len(areas) <= MOST_BANDS):
                 _add_band(axes, at, look["color"])
     axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-    # Small axes that are given have no width to lose.
+    # Equal units would make small given axes even narrower.
     is_large = axes.get_window_extent().height >= MIN_SQUARE * axes.figure.dpi
     axes.set_aspect("equal" if ax is None or is_large else "auto")
     axes.set(xlabel="False positive rate", ylabel="True positive rate")
@@ -241,23 +291,23 @@ def draw_roc(
     legend = axes.legend(
         loc="lower right", title=heading, fontsize=small, title_fontsize=small, framealpha=0.8
     )
-    # A legend within the axes needs no room beside them; one that is higher than the figure would leave none.
+    # The legend is within the axes. If it were in the layout, a high one would leave no room for the axes.
     legend.set_in_layout(False)
     style.set_title(axes, title)
     return axes
 
 
 def _drawn_curves(axes: Axes) -> list[tuple[Line2D, _DrawnCurve]]:
-    """The named curves of axes, in the order in which they were drawn."""
+    """Return the named curves of axes, in the order of drawing."""
     return [(line, _DRAWN_CURVES[line]) for line in axes.lines if line in _DRAWN_CURVES]
 
 
 def _name_curves(axes: Axes) -> str:
-    """Give all curves of the axes different labels, and return the title of the axes.
+    """Label all curves of the axes uniquely, and return the title of the axes.
 
-    Curves of one fit have the names of their classes. Curves of several fits have the label that the user
-    gave or the name of the model, the class unless it is the same for all, and how the rows were judged if
-    the fits differ in it.
+    Curves of one fit have the names of their classes. Curves of several fits have the user's label or the
+    name of the
+    model, the class unless all are of the same, and how the observations were predicted if that differs.
     """
     drawn = _drawn_curves(axes)
     sources = list(dict.fromkeys(curve.source for _, curve in drawn))
@@ -286,7 +336,7 @@ def _name_curves(axes: Axes) -> str:
 
 
 def _add_band(axes: Axes, at: pd.DataFrame, colour: Any) -> None:
-    """The band between the outer corners of the rectangles of the points."""
+    """Draw the confidence band of a ROC curve, bounded by the corners of the rectangles of its points."""
     upper = at["false_low"].to_numpy(), at["true_high"].to_numpy()
     lower = at["false_high"].to_numpy(), at["true_low"].to_numpy()
     # From corner to corner of the unit square, and back below.
@@ -296,7 +346,7 @@ def _add_band(axes: Axes, at: pd.DataFrame, colour: Any) -> None:
 
 
 def _area(row: pd.Series) -> str:
-    """An area with its interval, in the same number of digits; below one it is not rounded to one."""
+    """Format an area with its interval; one below 1 is not rounded to 1."""
     if np.isnan(row["auc"]):
         return "no rows"
     digits = next((d for d in (3, 4, 5) if row["auc"] == 1 or round(row["auc"], d) < 1), 6)
@@ -305,7 +355,7 @@ def _area(row: pd.Series) -> str:
 
 
 HISTOGRAM = 0.24
-"""Share of the height for the histogram of the predictions."""
+"""Proportion of the height for the histogram of the predictions."""
 
 
 def draw_calibration(
@@ -319,12 +369,28 @@ def draw_calibration(
     places: Sequence[int],
     bands: bool = False,
 ) -> Axes:
-    """Observed shares by predicted probability, the predictions below; bands as those of ROC curves.
+    """Draw observed proportions by predicted probability, with a histogram of the predictions below.
 
-    Bins have predicted, observed, low, high; below are counts of rows by the lower end of an interval of
-    probability, of even width. The names are those of the probability and of the share; the places are those
-    of the classes among all that have signs. The axes are the outer ones; their `child_axes` are the curve
-    and the histogram.
+    Parameters
+    ----------
+    bins : dict of label to DataFrame
+        Columns predicted, observed, low and high by bin.
+    predicted : dict of label to Series
+        Number of rows by the lower end of equal intervals of probability.
+    title : str
+    names : tuple of str
+        Names of the probability and of the proportion.
+    ax : Axes, optional
+    signs : Signs
+    places : sequence of int
+        Position of each class among all classes, which determines its colour.
+    bands : bool
+        Draw bands for more than `MOST_BANDS` classes too.
+
+    Returns
+    -------
+    Axes
+        Outer axes; its `child_axes` are the curve and the histogram.
     """
     outer, is_new = style.new_axes(ax, size=style.inches(5.8, 6.4))
     outer.set_axis_off()
@@ -361,9 +427,20 @@ def draw_calibration(
 def draw_posteriors(
     proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
-    """Posterior of each row's own class, by class: how sure the rule is, and where it is wrong.
+    """Draw the posterior of each observation's own class, by class, with misclassified ones hollow.
 
-    A row without a label, or without posteriors, is left out.
+    Parameters
+    ----------
+    proba : DataFrame (n, K)
+        Posteriors; rows with missing ones are not drawn.
+    labels : Series (n,)
+        Classes; rows without a class are not drawn.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     classes = list(proba.columns)
     codes = style.label_codes(labels, classes)
@@ -384,11 +461,24 @@ def by_fold(
     signs: Signs = style.SIGNS,
     zero: bool = False,
 ) -> Axes:
-    """A number of each fold, a line for a repeat (or for a fold of only one), and below all the mean.
+    """Draw an estimate of each fold, a line for each repeat (or fold of a single repeat), and the mean.
 
-    Values are by (repeat, fold), missing for a fold without rows; the mean has the ends of its interval,
-    which may be missing. The names are those of the numbers and of the picture; `zero` draws a line there, as
-    of differences.
+    Parameters
+    ----------
+    values : Series
+        Estimates by (repeat, fold), missing for a fold without observations.
+    mean : tuple of float
+        Mean and the limits of its interval, which may be missing.
+    names : tuple of str
+        Name of the estimate and title.
+    ax : Axes, optional
+    signs : Signs
+    zero : bool
+        Whether to draw a line at zero, for example for differences.
+
+    Returns
+    -------
+    Axes
     """
     repeats = values.index.get_level_values(0)
     folds = values.index.get_level_values(1)
@@ -400,7 +490,7 @@ def by_fold(
     colour = signs.colour(0)
     for k in range(len(labels)):
         own = np.sort(at[(codes == k) & np.isfinite(at)])
-        # Folds of the same number lie on one another: the later ones are drawn a little lower.
+        # Equal values would coincide, hence later ones are drawn a little lower.
         _, first, times = np.unique(own, return_index=True, return_counts=True)
         beside = np.arange(len(own)) - np.repeat(first, times)
         low = 0.7 * (beside / max(times.max(initial=1), 6))
@@ -420,7 +510,7 @@ def by_fold(
 
 
 MOST_BARS = 100
-"""Values that have a bar each; of more they are gathered in so many bins."""
+"""Largest number of distinct values with a bar each, and number of bins for more."""
 
 
 def draw_permuted(
@@ -431,14 +521,29 @@ def draw_permuted(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Bars of the values by chance, and a line at the one that was seen, with what is said beside it.
+    """Draw a permutation distribution as bars, with a line at the observed statistic.
 
-    The names are those of the values and of the picture.
+    Parameters
+    ----------
+    values : Series
+        Statistic of each permutation.
+    seen : float
+        Observed statistic.
+    said : str
+        Text next to the line, such as the p-value.
+    names : tuple of str
+        Name of the statistic and title.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     axes, _ = style.new_axes(ax)
     at, counts = np.unique(values.to_numpy(dtype=np.float64), return_counts=True)
     if len(at) <= MOST_BARS:
-        # Rates of few rows have few values: bins of any other width would make gaps of their own.
+        # Error rates of few rows have few distinct values, and wider or narrower bins would cause artefacts.
         width = 0.85 * float(np.diff(at).min()) if len(at) > 1 else 0.02
     else:
         counts, edges = np.histogram(values, bins=MOST_BARS)
@@ -464,10 +569,21 @@ def draw_permuted(
 def draw_steps(
     table: pd.DataFrame, names: tuple[str, str], ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
-    """A criterion after each step, with the term that entered or left; the last step is ringed.
+    """Draw a criterion after each step of a selection; the last step is ringed.
 
-    The table has name, value, low, high and text, a step a line; the text stands at the right of a figure of
-    our own. The names are those of the criterion and of the picture.
+    Parameters
+    ----------
+    table : DataFrame
+        Columns name (term that entered or left), value, low, high and text, by step. Texts are written to
+        the right of a new figure.
+    names : tuple of str
+        Name of the criterion and title.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.inches(6.4, 4.0))
     if not len(table):
@@ -497,10 +613,23 @@ def draw_candidates(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """What each candidate loses more than the best, with one standard error; the chosen one is ringed.
+    """Draw each candidate's loss minus the smallest, with one standard error; the chosen one is ringed.
 
-    The table has difference, se_difference and text by candidate; the text stands at the right of a figure of
-    our own. The names are those of the loss and of the picture. Infinite losses have no place.
+    Parameters
+    ----------
+    table : DataFrame
+        Columns difference, se_difference and text by candidate. Infinite differences are not drawn; texts
+        are written to the right of a new figure.
+    chosen : str
+        Label of the chosen candidate.
+    names : tuple of str
+        Name of the loss and title.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.inches(6.4, 4.0))
     at, spread = (table[name].to_numpy(dtype=np.float64) for name in ("difference", "se_difference"))
@@ -533,9 +662,27 @@ def draw_by_rows(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Errors by numbers of rows, on a logarithmic scale: lines, and levels across all.
+    """Draw error rates by number of observations, on a logarithmic scale.
 
-    Points, of an error with low and high by rows, have bars; a band, of low and high by rows, is shaded.
+    Parameters
+    ----------
+    lines : mapping of str to Series
+        Curves by name; the index is the number of observations.
+    levels : mapping of str to float or None
+        Horizontal lines by name.
+    names : tuple of str
+        Names of the axes.
+    title : str
+    points : DataFrame, optional
+        Columns error, low and high by number of observations, drawn as error bars.
+    band : DataFrame, optional
+        Columns low and high by number of observations, shaded.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     axes, _ = style.new_axes(ax)
     if band is not None:

@@ -1,7 +1,8 @@
-"""Where a rule gives which class: regions of a plane, a line and a triangle; and planes that separate two.
+"""Plots of decision regions in a plane, on a line and in a triangle, and of planes that separate two classes.
 
-Regions are found on a coarse grid. A side of a cell whose ends differ is crossed by a border, at a place that
-is found by bisection of the rule itself: lines are as smooth as the rule is.
+Regions are found on a coarse grid. If the classes at the ends of a side of a cell differ, a border crosses
+it, and
+bisection of the rule locates the crossing. The lines are therefore as smooth as the rule.
 
 The lines of a perceptron follow figure 4.7 of Bishop (2006), Pattern Recognition and Machine Learning.
 """
@@ -26,22 +27,29 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
 Classify = Callable[[Floats], Codes]
-"""From points (m, 2) to their classes (m,), -1 where there is none."""
+"""Function from points (m, 2) to their classes (m,), -1 for none."""
 
 HALVINGS = 16
-"""Of the side of a cell, until the place of a border is told."""
+"""Number of bisection steps for the crossing of a border with the side of a cell."""
 
 FINE = 4
-"""Points a side of a cell that borders cross, where its colours are told."""
+"""Number of colours along each side of a cell."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regions:
-    """Regions of classes in a rectangle, on a grid across (g,) and up (h,).
+    """Regions of classes in a rectangle, on a grid.
 
-    Codes (h, g) are the classes at the points of the grid, -1 where there is none; colours, FINE times as
-    many a side of a cell, (FINE (h - 1), FINE (g - 1)), the classes of small rectangles that fill the whole.
-    The segments (s, 2, 2) are ends of pieces of the borders.
+    Attributes
+    ----------
+    across : (g,) float array
+    up : (h,) float array
+    codes : (h, g) int array
+        Classes at the points of the grid, -1 for none.
+    colours : (FINE (h - 1), FINE (g - 1)) int array
+        Classes of small rectangles that fill the whole.
+    segments : (s, 2, 2) float array
+        Ends of the line segments of the borders.
     """
 
     across: Floats
@@ -52,7 +60,21 @@ class Regions:
 
 
 def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
-    """Classes at the points of a grid, rising at even steps (g,) and (h,), and the borders between them."""
+    """Compute the classes at the points of a grid, and the borders between them.
+
+    Parameters
+    ----------
+    classify : callable
+        Function from points (m, 2) to codes (m,).
+    across : (g,) float array
+        Increasing, equally spaced.
+    up : (h,) float array
+        Increasing, equally spaced.
+
+    Returns
+    -------
+    Regions
+    """
     g = len(across)
     h = len(up)
     points = np.stack(np.meshgrid(across, up), axis=-1)
@@ -73,7 +95,20 @@ def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
 
 
 def _crossed(classify: Classify, near: Floats, far: Floats, first: Codes) -> Floats:
-    """Where the class changes (m, 2) on the way from points, whose classes are given, to far ones."""
+    """Locate by bisection where the class changes between pairs of points.
+
+    Parameters
+    ----------
+    classify : callable
+    near, far : (m, 2) float arrays
+        The pairs, of different classes.
+    first : (m,) int array
+        Classes of `near`.
+
+    Returns
+    -------
+    (m, 2) float array
+    """
     for _ in range(HALVINGS if len(first) else 0):
         middle = (near + far) / 2
         same = (np.asarray(classify(middle)) == first)[:, None]
@@ -83,7 +118,17 @@ def _crossed(classify: Classify, near: Floats, far: Floats, first: Codes) -> Flo
 
 
 def _joined(places: Floats) -> Floats:
-    """Pieces of borders from the places where they cross the sides of the cells, (4, h, g, 2)."""
+    """Join the crossings of borders with the sides of cells to line segments.
+
+    Parameters
+    ----------
+    places : (4, h, g, 2) float array
+        Crossing with each side of each cell, NaN if there is none.
+
+    Returns
+    -------
+    (s, 2, 2) float array
+    """
     corners = places.reshape(4, -1, 2)
     crossed = ~np.isnan(corners[..., 0])
     count = crossed.sum(axis=0)
@@ -92,7 +137,7 @@ def _joined(places: Floats) -> Floats:
     if len(two):
         order = np.argsort(~crossed[:, two], axis=0, kind="stable")[:2]
         pieces.append(np.stack([corners[order[0], two], corners[order[1], two]], axis=1))
-    # Where three regions meet, their borders are drawn to the middle of where they enter the cell.
+    # If three regions meet in a cell, their borders are drawn to the mean of the crossings.
     for cell in np.flatnonzero(count > 2).tolist():
         ends = corners[crossed[:, cell], cell]
         pieces.append(np.stack([ends, np.broadcast_to(ends.mean(axis=0), ends.shape)], axis=1))
@@ -100,7 +145,19 @@ def _joined(places: Floats) -> Floats:
 
 
 def _coloured(classify: Classify, across: Floats, up: Floats, codes: Codes) -> Codes:
-    """Classes of small rectangles; only cells whose corners differ are looked into."""
+    """Compute the classes of small rectangles; only cells whose corners differ are evaluated further.
+
+    Parameters
+    ----------
+    classify : callable
+    across : (g,) float array
+    up : (h,) float array
+    codes : (h, g) int array
+
+    Returns
+    -------
+    (FINE (h - 1), FINE (g - 1)) int array
+    """
     low = codes[:-1, :-1]
     mixed = (low != codes[:-1, 1:]) | (low != codes[1:, :-1]) | (low != codes[1:, 1:])
     out = np.repeat(np.repeat(low, FINE, axis=0), FINE, axis=1)
@@ -119,14 +176,14 @@ def _coloured(classify: Classify, across: Floats, up: Floats, codes: Codes) -> C
 
 GRID = 110
 COARSE = 80
-"""Points a side of the grid on which regions are looked for, and of that of panels and of pages."""
+"""Grid points per side for regions, and for regions in panels and interactive plots."""
 
 MOST_RINGS = 2_000
-"""That are drawn: more hide what they are around, and take their time."""
+"""Largest number of rings; more are slow to draw, and hide the points."""
 
 
 def span(low: float, high: float, margin: float = 0.06) -> tuple[float, float]:
-    """A range with a margin on both sides, also where it is one number."""
+    """Return a range with a margin on both sides, also if its ends are equal."""
     wide = margin * (high - low) or margin * abs(low) or (1.0 if margin else 0.0)
     return low - wide, high + wide
 
@@ -138,7 +195,23 @@ def draw_regions(
     signs: Signs,
     grid: int,
 ) -> Regions:
-    """Regions of a rectangle, across and up, in the colours of the classes, and the lines between them."""
+    """Draw the regions of a rectangle in the colours of the classes, with lines between them.
+
+    Parameters
+    ----------
+    axes : Axes
+    classify : callable
+        Function from points (m, 2) to codes (m,).
+    limits : pair of (float, float)
+        Limits of the axes.
+    signs : Signs
+    grid : int
+        Number of grid points per side.
+
+    Returns
+    -------
+    Regions
+    """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgb
 
@@ -160,7 +233,18 @@ def draw_regions(
 
 
 def _draw_hatch(axes: Axes, inside: NDArray[np.bool_], extent: tuple[float, ...], hatch: str) -> None:
-    """Faint strokes over the cells (h, g) of a rectangle that are inside a region; none without a hatch."""
+    """Hatch the cells of a region faintly, in greyscale styles.
+
+    Parameters
+    ----------
+    axes : Axes
+    inside : (h, g) bool array
+        Cells of the region.
+    extent : tuple of float
+        Left, right, lower and upper end of the rectangle.
+    hatch : str
+        Nothing is drawn if it is empty.
+    """
     if not hatch or not inside.any():
         return
     shape: dict[str, Any] = {"extent": extent, "origin": "lower", "levels": [0.5, 1.5], "colors": "none"}
@@ -169,7 +253,17 @@ def _draw_hatch(axes: Axes, inside: NDArray[np.bool_], extent: tuple[float, ...]
 
 
 def middles(regions: Regions, k_classes: int) -> Floats:
-    """The point (K, 2) of each region that is farthest from its border, missing where there is no region.
+    """Return the point of each region that is farthest from its border.
+
+    Parameters
+    ----------
+    regions : Regions
+    k_classes : int
+
+    Returns
+    -------
+    (K, 2) float array
+        NaN for a class without a region.
 
     Examples
     --------
@@ -280,14 +374,14 @@ def draw_plane(
     if len(np.setdiff1d(codes[codes >= 0], there)):
         style.add_legend(axes, is_new)
     style.set_title(axes, title)
-    # What is cut or broken leaves other room to the labels.
+    # The texts affect the size of the axes, hence the labels are drawn afterwards.
     fit_texts(axes, is_new)
     draw_labels(axes, *shown)
     return axes
 
 
 def ring(axes: Axes, points: Floats, size: float = 60.0) -> None:
-    """Rings around points (m, 2); of very many, around those at even steps."""
+    """Draw rings around points (m, 2); of very many, around an evenly spaced subset."""
     many = len(points) > 200
     points = points[:: -(-max(len(points), 1) // MOST_RINGS)]
     look: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "zorder": 3}
@@ -308,10 +402,31 @@ def draw_line(
     *,
     title: str,
 ) -> Axes:
-    """Values of the classes along one variable, over the regions of the class called, with rows below.
+    """Draw posteriors or scores along one variable, on the regions of the predicted class.
 
-    Values (m, K), posteriors or what the rule decides by, and the classes called (m,), -1 for none, are at
-    rising places (m,). Rows are drawn as ticks in the colours of their classes.
+    Parameters
+    ----------
+    at : (m,) float array
+        Increasing values of the variable.
+    values : (m, K) float array
+        Posteriors or scores.
+    called : (m,) int array
+        Predicted classes, -1 for none.
+    names : tuple of str
+        Names of the variable and of the values.
+    points : (n,) float array
+        The variable of the rows, which are drawn as ticks below.
+    codes : (n,) int array
+        Their classes.
+    classes : sequence
+        Labels (K,).
+    ax : Axes, optional
+    signs : Signs
+    title : str
+
+    Returns
+    -------
+    Axes
     """
     axes, is_new = style.new_axes(ax)
     starts = np.flatnonzero(np.diff(called, prepend=-2))
@@ -339,15 +454,26 @@ def draw_line(
 
 
 CORNERS: NDArray[np.float64] = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(0.75)]])
-"""Where a posterior is one: the first class is at the left, the second at the right, the third at the top."""
+"""Corners of posterior 1: the first class on the left, the second on the right, the third at the top."""
 
 
 def draw_simplex(
     proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
-    """Rows in a triangle: the nearer a corner, the larger the posterior of its class, of three.
+    """Draw observations in a triangle: the nearer to a corner, the larger the posterior of its class.
 
-    Each row sums to one, or is missing.
+    Parameters
+    ----------
+    proba : DataFrame (n, 3)
+        Posteriors.
+    labels : Series (n,)
+        Classes.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     classes = list(proba.columns)
     axes, is_new = style.new_axes(ax)
@@ -357,7 +483,7 @@ def draw_simplex(
     border = np.vstack([CORNERS, CORNERS[:1]])
     axes.plot(*border.T, color=style.ink(), linewidth=1.2, zorder=2)
     for k in range(3):
-        # Where two posteriors tie above the third: from the middle to the middle of an edge.
+        # Two posteriors are equal, and above the third, on the line from the centre to the middle of an edge.
         middle = (CORNERS.sum(axis=0) - CORNERS[k]) / 2
         axes.plot(
             *np.vstack([CORNERS.mean(axis=0), middle]).T,
@@ -369,7 +495,7 @@ def draw_simplex(
     known = np.isfinite(places).all(axis=1) & (codes >= 0)
     wrong = known & (p[np.arange(len(p)), codes] < p.max(axis=1, initial=0.0))
     draw_hollow(axes, places, codes, wrong, signs, size=30)
-    # Long names at the foot reach inwards, so that they leave the triangle its room.
+    # Long names at the bottom extend inwards, otherwise they would narrow the triangle.
     long = max(len(str(label)) for label in classes) > 8
     left, right = ("left", "right") if long else ("center", "center")
     sides = ((left, "top"), (right, "top"), ("center", "bottom"))
@@ -395,9 +521,24 @@ def draw_distances(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Signed distances of rows to the plane between two classes, rows on the wrong side hollow.
+    """Draw signed distances of observations to the plane between two classes, hollow on the wrong side.
 
-    They are positive on the side of the second class; a margin is drawn on both sides of the plane.
+    Parameters
+    ----------
+    values : Series (n,)
+        Distances, positive on the side of the second class.
+    labels : Series (n,)
+        Classes.
+    classes : sequence
+        The two labels.
+    margin : float or None
+        Distance at which lines are drawn on both sides of the plane.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     codes = style.label_codes(labels, classes)
     at = values.to_numpy(dtype=np.float64)
@@ -423,12 +564,27 @@ def passes(
     signs: Signs = style.SIGNS,
     first: int = 0,
 ) -> Axes:
-    """Errors on the rows after each pass of a perceptron, and where the plane that is kept was found.
+    """Draw the errors of a perceptron after each pass, and when the planes that are kept were found.
 
-    Errors are by pass and plane, missing after a plane has come to rest. Of each plane are kept the pass that
-    found it, where that is known, and its errors, which are not those at the end of the pass where it was
-    found on the way. Of many planes those of most errors are named, and the others faint. `first` is the
-    position of the first plane's class among those that have signs.
+    Parameters
+    ----------
+    errors : DataFrame
+        Number of misclassified rows by pass and plane, missing after convergence.
+    kept : sequence of (int or None, int)
+        For each plane the pass that found it, if known, and its errors, which may be fewer than at the
+        end of that pass.
+    ax : Axes, optional
+    signs : Signs
+    first : int
+        Position of the class of the first plane, which determines its colour.
+
+    Returns
+    -------
+    Axes
+
+    Notes
+    -----
+    Of many planes those with the most errors are named, and the others are faint.
     """
     axes, is_new = style.new_axes(ax)
     few = len(kept) <= style.MOST_IN_LEGEND
@@ -465,7 +621,15 @@ def passes(
 
 
 def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats | None) -> None:
-    """Where the values (m,) of points (m, 2) are 0, and 1 and -1, and rings around support points (s, 2)."""
+    """Draw the lines at which a decision function is 0, 1 and -1, and rings around support vectors.
+
+    Parameters
+    ----------
+    axes : Axes
+    values : callable
+        Function from points (m, 2) to values (m,).
+    support : (s, 2) float array or None
+    """
     across, up = (np.linspace(*ends, 81) for ends in (axes.get_xlim(), axes.get_ylim()))
     grid = np.stack(np.meshgrid(across, up), axis=-1)
     found = values(grid.reshape(-1, 2)).reshape(81, 81)
@@ -484,13 +648,22 @@ def draw_contours(
     level: float | None = None,
     share: float | None = None,
 ) -> None:
-    """A line for each class, of the values (m, K) of points (m, 2): at a level, or about a share of density.
+    """Draw a contour line for each class.
 
-    Values are logarithms of densities then, but for what is added to all of a class; of the lines that hold a
-    share of the density, it is the one about the smallest place.
+    Parameters
+    ----------
+    axes : Axes
+    values : callable
+        Function from points (m, 2) to values (m, K). If `share` is used, these are log densities up to a
+        constant per class.
+    signs : Signs
+    level : float, optional
+        Level of the contours.
+    share : float, optional
+        Draw the contour of the smallest area that contains this proportion of the density instead.
     """
     limits = axes.get_xlim(), axes.get_ylim()
-    # A density may reach beyond the rows.
+    # A density may extend outside the range of the rows.
     across, up = (np.linspace(*(span(*ends, 0.25) if share else ends), GRID) for ends in limits)
     found = values(np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2))
     for k, own in enumerate(found.T):
@@ -505,14 +678,26 @@ def draw_contours(
 
 
 def _least_within(density: Floats, share: float) -> float | None:
-    """The least density (m,), at places of equal size, among the highest that hold a share of all."""
+    """Return the density level whose upper level set contains a proportion of the total.
+
+    Parameters
+    ----------
+    density : (m,) float array
+        Density at points of equal area.
+    share : float
+
+    Returns
+    -------
+    float or None
+        None if the density is zero everywhere.
+    """
     falling = np.sort(density)[::-1]
     whole = float(falling.sum())
     return float(falling[int(np.searchsorted(np.cumsum(falling), share * whole))]) if whole > 0 else None
 
 
 FARTHEST = 2.0
-"""Ranges of the rows from their middle, within which a line is brought into view."""
+"""Distance from the centre of the rows, in ranges of the rows, up to which lines are included in the view."""
 
 
 def draw_updates(
@@ -524,11 +709,26 @@ def draw_updates(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Up to three lines with the row that is to move each, and the line that is kept.
+    """Draw up to three steps of a perceptron with the row that moves the line next, and the final line.
 
-    Points (n, 2) are of two classes, by codes (n,). The moves are the rows (u,) that moved the line, in turn,
-    and the coefficients (u, 3) after each, the constant first; the end has those that are kept, and counts
-    all moves. The axes are the outer ones; their `child_axes` are the panels.
+    Parameters
+    ----------
+    points : DataFrame (n, 2)
+    codes : (n,) int array
+        Two classes.
+    classes : sequence
+        The two labels.
+    moves : tuple of (u,) int array and (u, 3) float array
+        Rows that moved the line, and the coefficients after each move, intercept first.
+    end : tuple of (3,) float array and int
+        Coefficients of the final line, and the number of all moves.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
+        Outer axes; its `child_axes` are the panels.
     """
     outer, inner = style.panels(ax, 2, 2, size=style.inches(7.6, 6.8), titled=True)
     rows, after = moves
@@ -547,7 +747,7 @@ def draw_updates(
     for pane in inner.ravel()[len(panes) :]:
         pane.set_axis_off()
     for place in range(len(panes)):
-        # The panel below bears the name for both.
+        # Only the bottom panel of a column names the axis.
         if place + 2 >= len(panes):
             inner.ravel()[place].set_xlabel(style.shown_name(points.columns[0], 20))
         else:
@@ -562,7 +762,18 @@ def draw_updates(
 
 
 def _limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
-    """Corners (2,) of what holds the rows, and of each line the point next to them unless it is too far."""
+    """Return the corners of a rectangle around the rows and the nearest points of the lines.
+
+    Parameters
+    ----------
+    xy : (n, 2) float array
+    lines : list of (3,) float array
+        Coefficients; lines that are too far away are ignored.
+
+    Returns
+    -------
+    low, high : (2,) float array
+    """
     low = xy.min(axis=0)
     size = np.ptp(xy, axis=0)
     size[size == 0] = 1.0
@@ -577,14 +788,21 @@ def _limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
 
 
 def _draw_line(axes: Axes, coef: Floats) -> None:
-    """The line c + a x + b y = 0 within the limits of the axes, and an arrow upright on it as it is seen."""
+    """Draw the line c + a x + b y = 0 within the limits of the axes, with a perpendicular arrow.
+
+    Parameters
+    ----------
+    axes : Axes
+    coef : (3,) float array
+        c, a and b.
+    """
     across = axes.get_xlim()
     up = axes.get_ylim()
     low = np.array([across[0], up[0]])
     size = np.array([across[1] - across[0], up[1] - up[0]])
     window = axes.get_window_extent()
     shape = np.array([window.width, window.height])
-    # In units of the screen the line is c' + a'u + b'v = 0, and (a', b') is upright on it.
+    # In pixels the line is c' + a'u + b'v = 0, and (a', b') is perpendicular to it.
     normal = coef[1:] * size / shape
     constant = coef[0] + coef[1:] @ low
     length = float(np.linalg.norm(normal))

@@ -1,6 +1,7 @@
-"""Rows as points, on a plane or on a line for each class; the names of lines and places; images of pictures.
+"""Draw observations as points, name lines and points, and make images for pages.
 
-An image of a page has the colours of day and of night, and is made of vectors where its points are few.
+The other modules of this package use the functions on points and labels; `report/page/` uses `image_of` and
+`dots_of`. An image for a page has light and dark colours, and is a vector graphic if its points are few.
 """
 
 from __future__ import annotations
@@ -46,20 +47,20 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 MOST_POINTS = 20_000
-"""Rows up to which each is a point of its own; more become the shade of a cell."""
+"""Largest number of rows that are drawn as points; more are drawn as shaded cells."""
 
 TURN = 500
-"""Rows that are drawn before it is the next class's turn, so that the last class hides no other."""
+"""Number of points of a class that are drawn at a time; taking turns, no class hides another."""
 
 RARE = 500
-"""Rows up to which a class bears points over the shades of the others."""
+"""Largest size of a class that is drawn as points on top of shaded cells."""
 
 MOST_IN_STRIP = 3_000
-"""Points of a line, which lie side by side by rank: more would look the same."""
+"""Largest number of points on the line of a class; more would look the same."""
 
 
 ROWS: WeakKeyDictionary[Any, tuple[Codes, int]] = WeakKeyDictionary()
-"""Of points that are drawn, the positions of their rows, and among how many: an image tells of them."""
+"""For each drawn artist, the positions of its rows and the number of all rows, for tooltips of an image."""
 
 
 # ---- a plane
@@ -68,17 +69,28 @@ ROWS: WeakKeyDictionary[Any, tuple[Codes, int]] = WeakKeyDictionary()
 def draw_points(
     axes: Axes, x: Floats, y: Floats, codes: Codes, classes: Sequence[Any], signs: Signs = SIGNS
 ) -> None:
-    """Rows at (x, y), (n,) each, with the sign of their class; a code of -1 is no class.
+    """Draw observations in a plane, with the colour and marker of their class.
 
-    Rows of no class are left out, but where all are: these are drawn in the colour of text.
+    The classes take turns, with the smallest drawn last in each turn. If there are more than `MOST_POINTS`
+    rows, cells
+    are shaded instead: the hue mixes the colours of the classes by their shares, and the opacity increases
+    with the
+    number of rows. Classes with at most `RARE` rows are still drawn as points.
 
-    The classes take turns, the rarest last in each. Beyond 20,000 rows cells are shaded instead: their
-    colour is that of the classes by their shares, their strength tells the number of rows, and a class of
-    few rows bears its points all the same.
+    Parameters
+    ----------
+    axes : Axes
+    x, y : (n,) float array
+        Coordinates; rows with a missing one are not drawn.
+    codes : (n,) int array
+        Class of each row, -1 for none. Rows without a class are drawn only if no row has one.
+    classes : sequence
+        Labels (K,).
+    signs : Signs
     """
     finite = np.isfinite(x) & np.isfinite(y)
     if len(x) and not (codes >= 0).any():
-        # New rows whose classes nobody knows.
+        # New rows, whose classes are unknown.
         bare: dict[str, Any] = {"color": ink(), "alpha": 0.5, "s": 10, "linewidths": 0}
         axes.scatter(x[finite], y[finite], rasterized=len(x) > 5_000, **bare)
     known = finite & (codes >= 0)
@@ -93,7 +105,7 @@ def draw_points(
     rows = [np.flatnonzero(known & (codes == k)) for k in range(len(classes))]
     small = many or (int(counts.sum()) > 2_000)
     for k, label in enumerate(classes):
-        # What bears the name comes first, so that a legend has the order of the classes.
+        # The artist with the label is drawn first, because a legend has the order of drawing.
         style = _style(signs, k, small=small)
         first = _turn(rows[k], turns - 1, turns) if not crowded or rare[k] else rows[k][:0]
         zorder = 1.5 + 0.3 * (turns - 1) / turns + 0.001 * int(np.flatnonzero(order == k)[0]) / len(order)
@@ -108,19 +120,39 @@ def draw_points(
 
 
 def _turn(rows: Codes, turn: int, turns: int) -> Codes:
-    """The rows of a class drawn in one of the turns, which for few rows is the last."""
+    """Return the rows of a class that are drawn in one of the turns; small classes are drawn in the last.
+
+    Parameters
+    ----------
+    rows : (m,) int array
+    turn, turns : int
+        Number of the turn, from 0, and number of turns.
+
+    Returns
+    -------
+    int array
+    """
     if len(rows) <= TURN:
         return rows if turn == turns - 1 else rows[:0]
     return rows[turns - 1 - turn :: turns]
 
 
 def _draw_shades(axes: Axes, x: Floats, y: Floats, codes: Codes, colours: Sequence[str]) -> None:
-    """Cells of the plane in the mixed colours of the rows that they hold."""
+    """Shade cells of the plane in the mixed colours of their rows.
+
+    Parameters
+    ----------
+    axes : Axes
+    x, y : (n,) float array
+    codes : (n,) int array
+    colours : sequence of str
+        Colour of each class.
+    """
     from matplotlib.colors import to_rgb
     from matplotlib.image import AxesImage
 
     box = axes.get_window_extent()
-    # Cells of two pixels at 100 dots to the inch, whatever the figure has.
+    # Cells of two pixels at 100 dots per inch, independent of the resolution of the figure.
     wide, high = (max(int(50 * side / axes.figure.dpi), 20) for side in (box.width, box.height))
     (left, right), (low, top) = ((float(v.min()), float(v.max())) for v in (x, y))
     width = (right - left) or 1.0
@@ -143,25 +175,37 @@ def _draw_shades(axes: Axes, x: Floats, y: Floats, codes: Codes, colours: Sequen
 
 
 def _style(signs: Signs, k: int, *, small: bool) -> dict[str, Any]:
+    """Return the keyword arguments of `scatter` for class k."""
     size, alpha = (10, 0.5) if small else (22, 0.75)
     look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "s": size}
     return look | {"alpha": opacity(alpha), "linewidths": 0}
 
 
 def hollow_look(signs: Signs, k: int, size: float) -> dict[str, Any]:
-    """How a row of class k is drawn that is called another class: with its sign, and nothing in it."""
+    """Return the keyword arguments of `scatter` for misclassified rows of class k: a hollow marker."""
     look: dict[str, Any] = {"marker": signs.marker(k), "s": size, "zorder": 2.0}
     return look | {"facecolors": paper(), "edgecolors": signs.colour(k), "linewidths": 0.9}
 
 
 MOST_HOLLOW = 200
-"""Rows of a class that are drawn as wrong over the shades of very many."""
+"""Largest number of misclassified rows of a class that are drawn on top of shaded cells."""
 
 
 def draw_hollow(
     axes: Axes, points: Floats, codes: Codes, wrong: NDArray[np.bool_], signs: Signs, size: float = 22
 ) -> None:
-    """Rows (n, 2) that are wrong (n,) as hollow points; of very many, those at even steps in each class."""
+    """Draw misclassified rows as hollow points; of very many, an evenly spaced subset in each class.
+
+    Parameters
+    ----------
+    axes : Axes
+    points : (n, 2) float array
+    codes : (n,) int array
+    wrong : (n,) bool array
+    signs : Signs
+    size : float
+        Area of a marker in square points.
+    """
     crowded = len(points) > MOST_POINTS
     for k in np.unique(codes[wrong]).tolist():
         rows = np.flatnonzero(wrong & (codes == k))
@@ -171,7 +215,7 @@ def draw_hollow(
 
 
 def told_hollow(rows: int) -> str:
-    """Which rows are hollow, of so many, for a title."""
+    """Describe which rows are drawn hollow, for a title, given the number of all rows."""
     return f"misclassified{f' (at most {MOST_HOLLOW} a class)' if rows > MOST_POINTS else ''}"
 
 
@@ -186,10 +230,22 @@ def draw_strips(
     wrong: NDArray[np.bool_] | None = None,
     signs: Signs = SIGNS,
 ) -> None:
-    """One line for each class, from the top; the rows of a class are spread over its line.
+    """Draw the values of each class on a line of its own, spread over the height of the line by rank.
 
-    Rows that are wrong are hollow. Of a class of many rows those at even ranks are drawn, which a note in the
-    corner says.
+    Parameters
+    ----------
+    axes : Axes
+    values : (n,) float array
+    codes : (n,) int array
+    classes : sequence
+        Labels (K,) of the lines from the top.
+    wrong : (n,) bool array, optional
+        Misclassified rows, which are hollow.
+    signs : Signs
+
+    Notes
+    -----
+    If a class has more than `MOST_IN_STRIP` rows, evenly spaced ranks are drawn, with a note in the corner.
     """
     most = 0
     small = len(classes) > MOST_IN_LEGEND
@@ -224,7 +280,23 @@ def draw_spread(
     name: str,
     ax: Axes | None = None,
 ) -> Axes:
-    """One line for each class, with the values of its rows and their mean."""
+    """Draw the values of each class on a line of its own, with the class mean.
+
+    Parameters
+    ----------
+    values : (n,) float array
+    codes : (n,) int array
+    classes : sequence
+        Labels (K,).
+    means : (K,) float array
+    name : str
+        Name of the values.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
     axes, _ = new_axes(ax, len(classes))
     draw_strips(axes, values, codes, classes)
     axes.vlines(means, np.arange(len(means)) - 0.42, np.arange(len(means)) + 0.42, color=ink(), zorder=3)
@@ -233,9 +305,17 @@ def draw_spread(
 
 
 def name_lines(axes: Axes, names: Sequence[Any], width: int = LABEL) -> None:
-    """Write the names of lines from the top down; an empty name belongs to the line above.
+    """Write the names of lines from the top down.
 
-    If there is no room for all of them, `thin_line_names` makes them smaller and leaves some out with a note.
+    If there is not enough room, `thin_line_names` makes them smaller and leaves some out with a note.
+
+    Parameters
+    ----------
+    axes : Axes
+    names : sequence
+        An empty name belongs to the line above.
+    width : int
+        Largest display width of a name.
     """
     LINE_NAMES[axes] = LineNames([shown_name(name, width) if name != "" else "" for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
@@ -243,7 +323,7 @@ def name_lines(axes: Axes, names: Sequence[Any], width: int = LABEL) -> None:
 
 
 def write_beside(axes: Axes, texts: Iterable[str]) -> None:
-    """Texts at the right of lines, in a figure of our own, where they leave the axes most of the width."""
+    """Write texts to the right of lines, unless they would take too much of the width of the figure."""
     place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
     texts = list(texts)
     wide = 0.0064 * letters() * max(map(len, texts), default=0)
@@ -256,12 +336,12 @@ def write_beside(axes: Axes, texts: Iterable[str]) -> None:
 # ---- labels at places
 
 MIN_LABEL_SIZE = 5.0
-"""Points of the smallest labels of classes."""
+"""Smallest font size in points of labels of classes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _DrawnLabels:
-    """Labels of classes on axes: the arguments of `draw_labels`, what it drew, and the frame in pixels."""
+    """Labels of classes on axes: the arguments of `draw_labels`, the artists, and the frame in pixels."""
 
     places: Floats
     classes: Sequence[Any]
@@ -272,7 +352,7 @@ class _DrawnLabels:
 
 
 _DRAWN_LABELS: WeakKeyDictionary[Axes, _DrawnLabels] = WeakKeyDictionary()
-"""Labels of the axes that exist."""
+"""Labels by axes."""
 
 
 def replace_labels(axes: Axes) -> None:
@@ -288,10 +368,23 @@ def replace_labels(axes: Axes) -> None:
 def draw_labels(
     axes: Axes, places: Floats, classes: Sequence[Any], size: Any = "medium", apart: Sequence[Any] = ()
 ) -> None:
-    """Labels of classes at places (K, 2), moved apart where they would lie on each other or on other texts.
+    """Draw labels of classes, moved apart if they would overlap each other or other texts.
 
-    Labels that still overlap become smaller. A label that had to move far has a line to its place. The
-    limits of the axes are to be set before, and what stands around them.
+    Labels that still overlap become smaller. A label that had to move far gets a line to its place. The
+    limits and
+    the surroundings of the axes have to be final.
+
+    Parameters
+    ----------
+    axes : Axes
+    places : (K, 2) float array
+        Places of the labels in data coordinates.
+    classes : sequence
+        Labels (K,).
+    size : str or float
+        Font size.
+    apart : sequence of Text
+        Other texts that the labels must not overlap.
     """
     import matplotlib as mpl
     from matplotlib.patheffects import Normal, Stroke
@@ -302,7 +395,7 @@ def draw_labels(
     texts = []
     for (x, y), label in zip(places.tolist(), classes, strict=True):
         name = shown_name(label, 16)
-        # Not every font has bold letters, and one that is added for names of columns is asked for them too.
+        # Not every font has a bold face, and fallback fonts for other scripts would need one too.
         is_bold = name.isascii() and len(mpl.rcParams["font.family"]) == 1
         letters: dict[str, Any] = {"fontsize": size, "fontweight": "bold" if is_bold else "normal"}
         letters |= {"color": ink(), "ha": "center", "va": "center", "zorder": 6}
@@ -336,16 +429,16 @@ def draw_labels(
 
 
 def name_points(axes: Axes, points: Floats, order: Sequence[int], names: Sequence[str]) -> int:
-    """Write names of points beside them, in turn, where they lie neither on points nor on other names.
+    """Write names next to points, in order, if they overlap neither points nor earlier names.
 
     Parameters
     ----------
     axes : Axes
-        Laid out, with limits that do not change any more.
-    points : (n, 2)
+        Laid out, with final limits.
+    points : (n, 2) float array
         Places of all points in pixels.
     order : sequence of int
-        The points to name, the most important first. One without a free place has no name.
+        Points to name, the most important first. A point without a free place gets no name.
     names : sequence of str
         Names of all points.
 
@@ -384,10 +477,27 @@ def _any_overlap(centres: Floats, sizes: Floats) -> bool:
 
 
 def _separated(places: Floats, sizes: Floats, frame: Floats, still: int = 0) -> Floats:
-    """Centres (K, 2) of boxes with sizes (K, 2) near their places, none on another where there is space.
+    """Move boxes apart.
 
-    Each in turn, from the middle outwards, takes the free place nearest to its own on rings around it; so
-    many at the end stand still.
+    In turn, from the middle outwards, each movable box is placed at the free place nearest to its own, on
+    rings
+    around it.
+
+    Parameters
+    ----------
+    places : (K, 2) float array
+        Wanted centres in pixels.
+    sizes : (K, 2) float array
+        Widths and heights.
+    frame : (2, 2) float array
+        Lower left and upper right corner of the axes.
+    still : int
+        Number of boxes at the end that do not move.
+
+    Returns
+    -------
+    (K, 2) float array
+        Centres.
     """
     found = places.copy()
     angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
@@ -404,7 +514,7 @@ def _separated(places: Floats, sizes: Floats, frame: Floats, still: int = 0) -> 
         least = (sizes[taken] + sizes[k]) / 2
         hit = (np.abs(tried[:, None] - found[taken]) < least).all(axis=2).any(axis=1)
         free = np.flatnonzero(~hit & inside)
-        # A place outside the frame keeps its label there, where it is not seen; one on its edge is inside.
+        # A label whose place is outside the frame stays there, invisible; a place on the edge is inside.
         if len(free) and ((places[k] >= frame[0] - 1) & (places[k] <= frame[1] + 1)).all():
             found[k] = tried[free[0]]
         taken.append(k)
@@ -412,23 +522,25 @@ def _separated(places: Floats, sizes: Floats, frame: Floats, still: int = 0) -> 
 
 
 MOST_IMAGES = 8_000
-"""Points up to which a picture is made of vectors; more make a file that is slow to draw."""
+"""Largest number of points of a vector graphic; browsers draw larger ones slowly."""
 
 MOST_BYTES = 600_000
-"""Length up to which vectors are taken, before they are shortened."""
+"""Largest length of an SVG before it is shortened; longer ones become bitmaps."""
 
 DOTS = 160
-"""Dots to the inch of a picture of many points."""
+"""Resolution in dots per inch of bitmaps of many points."""
 
 
 LACKS = re.compile(r"Glyph (\d+) .* missing from")
-"""How matplotlib warns of each character, each time that it is drawn."""
+"""Pattern of matplotlib's warning for a missing glyph, which is issued at each drawing."""
 
 
 class Colours(NamedTuple):
-    """Colours as #rrggbb: ink on paper has a contrast of 12 to 1 or more, faint notes of 7 to 1 or more.
+    """Colours of a page as #rrggbb.
 
-    Lines are rules and frames; a panel lies behind code. Paper is never white: what is white stays so.
+    Ink on paper has a contrast of at least 12:1, faint text of at least 7:1. `line` is for rules and frames,
+    `panel` is
+    the background of code. Paper is never pure white, because #ffffff stays white in dark mode.
     """
 
     paper: str
@@ -444,10 +556,15 @@ DARK = Colours("#15181d", "#e8ebf0", "#b4bcc8", "#4a525e", "#1f242b", "#8fc1ff")
 
 
 class Image(NamedTuple):
-    """A picture for a page: vectors in the colours of day and night at once, or for each of them apart.
+    """A picture for a page, as an SVG element or as the data: address of a bitmap.
 
-    What is shown by day is an element of SVG, or an address of dots; what is shown by night is empty where
-    the first has its colours too. Width and height are in pixels of the page.
+    Attributes
+    ----------
+    light : str
+        Picture for light mode, or for both if `dark` is empty.
+    dark : str
+    width, height : int
+        Size in pixels of the page.
     """
 
     light: str
@@ -457,11 +574,24 @@ class Image(NamedTuple):
 
 
 def image_of(draw: Callable[[], Axes], name: str = "g0", told: Sequence[str] = ()) -> Image:
-    """A picture in both colours; the figure that is drawn is closed.
+    """Draw a picture for light and dark mode, and close its figure.
 
-    It is drawn once where all of its colours are those of classes, ink, paper and what lies between, and else
-    again for the night. What is warned of is said once. Names in the vectors begin with the name, which no
-    other picture of the page has. Points of as many rows as are told of, in HTML, tell it to a pointer.
+    The picture is drawn once if all of its colours are those of classes, ink, paper and their mixtures, and
+    otherwise
+    once for each mode. Warnings are issued once.
+
+    Parameters
+    ----------
+    draw : callable
+        Function without arguments that draws on new axes and returns them.
+    name : str
+        Prefix of the ids in the SVG, unique in the page.
+    told : sequence of str
+        Tooltips in HTML of n rows. Points get them if they were drawn from n rows.
+
+    Returns
+    -------
+    Image
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -484,17 +614,30 @@ PLACED = "<title>{}</title>"
 
 
 def _telling(text: str, told: Sequence[str]) -> str:
-    """Vectors whose points tell of their rows, in the place of the positions of these."""
+    """Replace the positions of rows in the tooltips of an SVG by their texts."""
     place = PLACED.format(r"(\d+)")
     return re.sub(place, lambda found: PLACED.format(told[int(found[1])]), text) if told else text
 
 
 def _placed(text: str, artists: Mapping[str, Any], figure: Any) -> str:
-    """Vectors in which each point has the position of its row, by the names of groups of points."""
+    """Add a tooltip with the position of its row to each point of an SVG.
+
+    Parameters
+    ----------
+    text : str
+        The SVG.
+    artists : mapping of str to PathCollection
+        Points by the id of their group in the SVG.
+    figure : Figure
+
+    Returns
+    -------
+    str
+    """
     for name, artist in artists.items():
         at = artist.get_offset_transform().transform(artist.get_offsets())
         at = np.column_stack([at[:, 0], figure.bbox.height - at[:, 1]]) * 72 / figure.dpi
-        # Of points beyond the figure others are written, in their order with the rest.
+        # matplotlib does not write points outside the figure, but keeps the order of the others.
         seen = (at >= 0).all(axis=1) & (at <= 72 * figure.get_size_inches()).all(axis=1)
         left = list(zip(ROWS[artist][0][seen].tolist(), at[seen].tolist(), strict=True))[::-1]
         group = re.search(rf'<g id="{name}">.*?</g>\s*</g>', text, re.DOTALL)
@@ -508,7 +651,7 @@ def _placed(text: str, artists: Mapping[str, Any], figure: Any) -> str:
 
 
 def _source(picture: str | bytes, place: Place, name: str) -> str:
-    """Vectors that are short, or a data: address of dots."""
+    """Return a shortened SVG, or a bitmap as a data: address."""
     if isinstance(picture, str):
         return _shortened(picture, place, name)
     return f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
@@ -518,7 +661,21 @@ COLOUR = re.compile("#[0-9a-f]{6}")
 
 
 def _in_both(picture: str, nights: Sequence[str], name: str) -> str:
-    """Vectors by day and night, of colours in turn: one that changes is a variable of their style."""
+    """Combine the light and dark version of an SVG: each colour that differs becomes a CSS variable.
+
+    Parameters
+    ----------
+    picture : str
+        The SVG in light mode.
+    nights : sequence of str
+        The colours in dark mode, in the order of occurrence.
+    name : str
+        Id of the SVG.
+
+    Returns
+    -------
+    str
+    """
     pairs = list(zip(COLOUR.findall(picture), nights, strict=True))
     names = {pair: f"--c{i}" for i, pair in enumerate(dict.fromkeys(pairs)) if pair[0] != pair[1]}
     shown = (f"var({names[pair]})" if pair in names else pair[0] for pair in pairs)
@@ -535,7 +692,7 @@ def _in_both(picture: str, nights: Sequence[str], name: str) -> str:
 
 
 def _cells_in_both(name: str, found: re.Match[str]) -> str:
-    """An image within vectors; where its cells have the ink of the day, that of the night beside it."""
+    """Duplicate an embedded bitmap for dark mode if it contains the colour of the ink."""
     from PIL import Image as Cells
 
     start, address, end = found.groups()
@@ -563,7 +720,10 @@ def _dark_outlines() -> dict[str, str]:
 
 
 def _night(colour: str) -> str | None:
-    """A colour of the day by night, as ink, or a class, mixed with paper has the same shares; white stays."""
+    """Return the dark-mode version of a colour; None if it is not derived from ink, paper or a class.
+
+    A mixture of ink or a class colour with paper keeps its proportions.
+    """
     if colour in CLASS_COLOURS:
         return seen_on(DARK.paper, colour)
     if colour in _dark_outlines():
@@ -573,7 +733,7 @@ def _night(colour: str) -> str | None:
     if colour == LIGHT.line:
         return DARK.line
     if colour == "#010101":
-        # Black numbers on what is light by day stand on what is dark by night.
+        # Black numbers are on light cells, which are dark in dark mode.
         return "#ffffff"
     seen, paper_by_day, paper_by_night = map(_parts, (colour, LIGHT.paper, DARK.paper))
     inks = [(LIGHT.ink, DARK.ink), *((each, seen_on(DARK.paper, each)) for each in CLASS_COLOURS)]
@@ -587,6 +747,7 @@ def _night(colour: str) -> str | None:
 
 
 def _parts(colour: str) -> Floats:
+    """Return the components (3,) of a colour #rrggbb, from 0 to 255."""
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
 
 
@@ -594,7 +755,7 @@ CLASS_COLOURS = tuple(colour.lower() for colour in COLOURS if colour != "ink")
 
 
 def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
-    """Give warnings once each; of characters without a font `fonts_for` has told."""
+    """Issue each warning once, except those for missing glyphs, which `fonts_for` has reported."""
     said = set()
     for each in caught:
         text = str(each.message)
@@ -604,11 +765,11 @@ def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
 
 
 Place = Sequence[float]
-"""Left, top, width and height in inches of what is seen."""
+"""Left, top, width and height in inches of the visible area."""
 
 
 def dots_of(draw: Callable[[], Axes]) -> bytes:
-    """A picture as a file of dots, in the colours of day; the figure that is drawn is closed."""
+    """Draw a picture as a PNG in light colours, and close its figure."""
     file = io.BytesIO()
     with _axes(draw, LIGHT) as axes:
         figure: Any = axes.figure
@@ -617,17 +778,34 @@ def dots_of(draw: Callable[[], Axes]) -> bytes:
 
 
 def _drawn(draw: Callable[[], Axes], colours: Colours, rows: int = 0) -> tuple[str | bytes, Place, bool]:
-    """Vectors as text, or dots, their place, and whether colours in the vectors are what they seem."""
+    """Draw a picture in some colours.
+
+    Parameters
+    ----------
+    draw : callable
+    colours : Colours
+    rows : int
+        Number of rows that have tooltips.
+
+    Returns
+    -------
+    picture : str or bytes
+        An SVG or a PNG.
+    place : sequence of float
+        Visible area in inches.
+    known : bool
+        Whether all colours have a dark version, see `_is_known`.
+    """
     with _axes(draw, colours) as axes:
         return _written(axes, rows)
 
 
 @contextmanager
 def _axes(draw: Callable[[], Axes], colours: Colours) -> Iterator[Axes]:
-    """What is drawn, without a display and in some colours; the figure is closed at the end."""
+    """Draw without a display in some colours, yield the axes, and close the figure at the end."""
     import matplotlib.pyplot as plt
 
-    # What a notebook's backend sets where it is loaded has to outlast the context; this has no types.
+    # Load the backend of a notebook before the context, which would undo its settings at the end.
     backend: Any = plt
     backend.draw_if_interactive()
     with plt.rc_context(_settings(colours)), plt.ioff():
@@ -644,6 +822,7 @@ def _axes(draw: Callable[[], Axes], colours: Colours) -> Iterator[Axes]:
 
 
 def _settings(colours: Colours) -> Any:
+    """Return the matplotlib settings for the colours of a page and reproducible SVG."""
     inks = "text.color axes.edgecolor axes.labelcolor axes.titlecolor xtick.color ytick.color"
     papers = "figure.facecolor axes.facecolor savefig.facecolor savefig.edgecolor figure.edgecolor"
     return {
@@ -657,20 +836,21 @@ def _settings(colours: Colours) -> Any:
         "grid.color": colours.line,
         "patch.edgecolor": colours.ink,
         "hatch.color": colours.ink,
-        # Names of classes and numbers are outlines, which are not taken for what vectors are written in.
+        # Text is drawn as outlines, because text of the user must not be mistaken for SVG markup.
         "svg.fonttype": "path",
-        # The same numbers make the same bytes.
+        # Makes the bytes of the file reproducible.
         "svg.hashsalt": "discrim",
     }
 
 
 def _written(axes: Axes, rows: int) -> tuple[str | bytes, Place, bool]:
+    """Write a figure as an SVG, or as a PNG if it has many points; see `_drawn`."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.collections import PathCollection
 
     figure: Any = axes.figure
     lay_out(axes)
-    # All is in its place, and would be put there again each time that it is drawn.
+    # The layout is final; without this it would be computed again at each drawing.
     figure.set_layout_engine("none")
     box = figure.get_tightbbox().padded(GAP)
     _keep_places(figure)
@@ -683,7 +863,7 @@ def _written(axes: Axes, rows: int) -> tuple[str | bytes, Place, bool]:
         artists = {f"rows{i}": each for i, each in enumerate(told)}
         for name, each in artists.items():
             each.set_gid(name)
-        # This has no types.
+        # matplotlib has no type annotations for this class.
         canvas: Any = FigureCanvasSVG(figure)
         canvas.print_svg(buffer, metadata=nothing)
         figure.dpi = dots
@@ -696,7 +876,7 @@ def _written(axes: Axes, rows: int) -> tuple[str | bytes, Place, bool]:
 
 
 def _keep_places(figure: Any) -> None:
-    """Keep titles and labels where they are: to find their places anew is an eighth of the work."""
+    """Fix the positions of titles and labels, because computing them again takes an eighth of the time."""
     for axes in (each for outer in figure.axes for each in (outer, *outer.child_axes)):
         title = axes.title
         look = {"fontsize": title.get_fontsize(), "color": title.get_color()}
@@ -707,7 +887,7 @@ def _keep_places(figure: Any) -> None:
 
 
 def _is_known(text: str, figure: Any) -> bool:
-    """Whether it is known what the colours of vectors are by night, those of their images as well."""
+    """Return whether all colours of an SVG and of its bitmaps have a dark version."""
     from matplotlib.image import AxesImage
 
     cells = [np.asarray(image.get_array()) for image in figure.findobj(AxesImage)]
@@ -720,7 +900,7 @@ def _is_known(text: str, figure: Any) -> bool:
 
 
 GAP = 0.1
-"""Inches around a picture."""
+"""Margin around a picture in inches."""
 
 PROLOGUE = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
 IMAGE_TAG = re.compile('(<image xlink:href="data:image/png;base64,)([^"]*)("[^>]*>)')
@@ -735,29 +915,43 @@ STYLE = re.compile(' style="([^"]*)"')
 
 
 def _shortened(text: str, place: Place, name: str) -> str:
-    """An SVG of matplotlib in fewer characters, of which a place is seen.
+    """Shorten an SVG of matplotlib, and crop it.
 
-    Lengths are in points, of which a twentieth is not seen. A style stands once, and names are short and
-    begin with the one given; those of parts that nothing refers to are left out.
+    Lengths are rounded to about a twentieth of a point. Each style is stored once, as a class. Ids become
+    short names
+    with a common prefix; ids without references are removed.
+
+    Parameters
+    ----------
+    text : str
+        The SVG.
+    place : sequence of float
+        Visible area in inches.
+    name : str
+        Prefix of ids.
+
+    Returns
+    -------
+    str
     """
     left, top, wide, high = (f"{72 * side:.2f}" for side in place)
     header = f'xmlns="http://www.w3.org/2000/svg" id="{name}"'
     header += f' width="{wide}pt" height="{high}pt" viewBox="{left} {top} {wide} {high}"'
     text = re.sub("<svg[^>]*>", f"<svg {header}>", PROLOGUE.sub("", text), count=1)
     images = IMAGE.findall(text)
-    # Outlines of letters are in 6,400 parts of their size.
+    # Coordinates of glyphs are in units of 1/6400 of the font size, more than necessary.
     text = GLYPH.sub(lambda found: f"{INTEGER.sub(_sixteenth, found[1])}scale(0.25)", text)
     text = NUMBER.sub(_rounded, IMAGE.sub('"data:"', text.replace("xlink:href", "href")))
     text = PATH.sub(lambda found: re.sub(r"\s*([MLCQZz])\s*", r"\1", found[0]), text)
     names = {each: f"{name}p{i}" for i, (_, each) in enumerate(dict.fromkeys(REFERENCE.findall(text)))}
-    # The rule of the colours refers to the whole.
+    # The style sheet of the colours refers to the root element.
     names[name] = name
     text = NAME.sub(lambda found: f' id="{names[found[1]]}"' if found[1] in names else "", text)
     text = REFERENCE.sub(lambda found: found[1] + names[found[2]], text)
     styles = {style: f"{name}s{i}" for i, style in enumerate(dict.fromkeys(STYLE.findall(text)))}
     text = STYLE.sub(lambda found: f' class="{styles[found[1]]}"', text)
     rules = "".join(f".{each}{{{style}}}" for style, each in styles.items()).replace(": ", ":")
-    # The rule before them is one of each shape: of the whole, it would come to a shape through its use.
+    # The first rule applies to each shape; on the root element, shapes would inherit it through <use>.
     text = re.sub(r">\s+<", "><", text.replace("</style>", f"{rules}</style>", 1))
     for image in images:
         text = text.replace('"data:"', image, 1)
@@ -765,17 +959,19 @@ def _shortened(text: str, place: Place, name: str) -> str:
 
 
 def _sixteenth(found: re.Match[str]) -> str:
+    """Divide a matched number by 16, and round it to an integer."""
     return str(round(float(found[0]) / 16))
 
 
 def _rounded(found: re.Match[str]) -> str:
+    """Round a matched number to a precision that depends on its size."""
     number = float(found[0])
     digits = 1 if abs(number) > 10 else 2 if abs(number) > 1 else 4
     return f"{number:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def _points(figure: Any) -> int:
-    """Points and corners of what is drawn as vectors."""
+    """Count the points and vertices of the vector artists of a figure."""
     count = 0
     for artist in figure.findobj(lambda artist: not artist.get_rasterized()):
         if hasattr(artist, "get_offsets"):

@@ -1,7 +1,10 @@
-"""Scores on discriminants, biplots and scree plots, and the ellipses of covariances and of hypotheses.
+"""Plots of discriminant scores, biplots, scree plots, and ellipses of covariances and of hypotheses.
 
-An ellipse of a class holds a share of its normal law. That of a hypothesis, that the means of classes or of a
-term's cells are equal, reaches beyond that of the error where the hypothesis is rejected.
+An ellipse of a class contains a given proportion of its normal distribution. In a hypothesis-error (HE) plot
+the
+ellipse of the hypothesis, that the means of classes or cells are equal, extends outside the ellipse of the
+error
+if the hypothesis is rejected.
 """
 
 from __future__ import annotations
@@ -23,13 +26,22 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
 POINTS = 121
-"""Points of an outline."""
+"""Number of points of an outline."""
 
 
 def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
-    """Points (121, 2) whose Mahalanobis distance from the mean (2,) is the radius.
+    """Return points whose Mahalanobis distance from a mean equals a radius.
 
-    A covariance (2, 2) of rank one gives a line, one of zero a point.
+    Parameters
+    ----------
+    mean : (2,) float array
+    covariance : (2, 2) float array
+        If it has rank one the outline is a line, if zero a point.
+    radius : float
+
+    Returns
+    -------
+    (121, 2) float array
 
     Examples
     --------
@@ -40,19 +52,30 @@ def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
     scale = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(covariance / scale[:, None] / scale)
     half = scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
-    # The turn of the axes is that of the symmetric root, so that a circle begins at its right.
+    # Rotated like the symmetric square root, hence a circle begins at its right.
     angle = np.linspace(0.0, 2.0 * np.pi, POINTS)
     circle = vectors.T @ np.vstack([np.cos(angle), np.sin(angle)])
     return np.asarray(mean + radius * (half @ circle).T)
 
 
 def outline_radius(level: float) -> float:
-    """Mahalanobis distance in a plane within which a share of a normal class lies."""
+    """Return the Mahalanobis radius that contains a proportion `level` of a bivariate normal class."""
     return math.sqrt(-2.0 * math.log1p(-level))
 
 
 def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **look: Any) -> None:
-    """An ellipse as a line; an empty one where its covariance is not known."""
+    """Draw an ellipse as a line; draw nothing if its mean or covariance is missing.
+
+    Parameters
+    ----------
+    axes : Axes
+    mean : (2,) float array
+    covariance : (2, 2) float array
+    radius : float
+        Mahalanobis distance.
+    **look
+        Keyword arguments of `plot`.
+    """
     if np.isfinite(covariance).all() and np.isfinite(mean).all():
         axes.plot(*outline(mean, covariance, radius).T, **look)
 
@@ -66,9 +89,21 @@ def draw_class(
     k: int,
     size: float | None = 6.0,
 ) -> None:
-    """The outline of class k, or of a component of it, and a mark of some points at its mean.
+    """Draw the outline of a class or of a component, and a marker at its mean.
 
-    A halo tells the line from rows and regions of the same colour.
+    Parameters
+    ----------
+    axes : Axes
+    place : (2,) float array
+        The mean.
+    covariance : (2, 2) float array or None
+    radius : float
+        Mahalanobis distance of the outline.
+    signs : Signs
+    k : int
+        Position of the class.
+    size : float or None
+        Size of the marker in points; None for no marker.
     """
     if covariance is not None:
         look: dict[str, Any] = {"color": signs.outline(k), "linestyle": signs.line(k), "linewidth": 1.6}
@@ -80,7 +115,7 @@ def draw_class(
 
 
 def component_sizes(shares: pd.Series) -> Floats:
-    """Sizes in points of marks at the means of components, by their shares in their classes."""
+    """Return sizes in points of markers for components, by their proportions within their classes."""
     return np.asarray(4 + 6 * np.sqrt(shares.to_numpy(dtype=np.float64)))
 
 
@@ -97,11 +132,30 @@ def draw_ellipses(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Ellipses of the classes' covariances (2, 2) in the plane of two columns, beside the pooled one.
+    """Draw the covariances of classes as ellipses in the plane of two variables, with the pooled covariance.
 
-    The outlines lie at a Mahalanobis distance. Rows may be drawn below, with their classes as labels, but not
-    where all ellipses are centred at zero, so that their shapes can be compared. Means and covariances may be
-    those of components, by (class, component), whose shares are the sizes of the marks at the means.
+    Parameters
+    ----------
+    means : DataFrame (K, 2)
+        Means by class, or by (class, component).
+    covariances : mapping of label to DataFrame (2, 2)
+    pooled : DataFrame (2, 2) or None
+    radius : float
+        Mahalanobis distance of the outlines.
+    points : DataFrame (n, 2), optional
+        Observations to draw below the ellipses.
+    labels : Series (n,), optional
+        Their classes.
+    shares : Series, optional
+        Proportions of components in their classes, which set the sizes of the markers.
+    centred : bool
+        Centre all ellipses at zero, without observations, to compare their shapes.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     classes = list(means.index.unique(level=0))
     axes, is_new = style.new_axes(ax)
@@ -130,7 +184,22 @@ def draw_ellipses(
 
 
 def class_legend(axes: Axes, is_new: bool, classes: Sequence[Any], signs: Signs, pooled: bool) -> Axes:
-    """Marker and line of each class together, and the pooled line."""
+    """Add a legend with marker and line of each class, and with the pooled line.
+
+    Parameters
+    ----------
+    axes : Axes
+    is_new : bool
+        Whether the figure is new, which has the legend next to the axes.
+    classes : sequence
+        Labels (K,).
+    signs : Signs
+    pooled : bool
+
+    Returns
+    -------
+    Axes
+    """
     from matplotlib.lines import Line2D
 
     handles = [
@@ -163,15 +232,41 @@ def draw_scores(
     of: str = BETWEEN,
     labelled: bool = True,
 ) -> Axes:
-    """Discriminant scores by class on two axes, or their distribution on the only one.
+    """Draw discriminant scores by class in a plane, or their distributions if there is only one discriminant.
 
-    Scores have unit variance within classes unless a covariance `within` (r, r) is given: an outline of a
-    class holds a share `level` of a normal class, at the distance sqrt(-2 ln(1 - level)), and a filled circle
-    its mean at 95 % confidence, with the radius sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical
-    Analysis for Biologists), where the counts n_k are given. One axis is drawn as histograms on common bins,
-    or, beyond 12 classes, as a strip for each class. A row without a label, or without scores, is left out.
-    Shares of the variance between classes, or of what is said, are named on the axes. The means of many
-    classes bear their labels, unless these are drawn later.
+    Each class gets an outline that contains a proportion `level` of a normal class, at the Mahalanobis
+    distance
+    sqrt(-2 ln(1 - level)), and a filled circle as 95 % confidence region of its mean, with the radius
+    sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for Biologists). One discriminant
+    is drawn as
+    histograms with common bins, or as a line for each class if there are more than 12.
+
+    Parameters
+    ----------
+    scores : DataFrame (n, r)
+        Rows with missing scores are not drawn.
+    labels : Series (n,)
+        Classes of the rows; rows without a class are not drawn.
+    centroids : DataFrame (K, r)
+        Scores of the class means.
+    ax : Axes, optional
+    signs : Signs
+    shares : Series (r,), optional
+        Proportions of the variance between classes, for the names of the axes.
+    counts : Series (K,), optional
+        Class sizes n_k.
+    level : float or None
+        Proportion of a class within its outline; None for no outlines.
+    within : (r, r) float array, optional
+        Covariance of the scores within classes; the identity by default.
+    of : str
+        What the shares are proportions of, for the names of the axes.
+    labelled : bool
+        Whether the class means of many classes are labelled here; otherwise the caller does it.
+
+    Returns
+    -------
+    Axes
     """
     classes = list(centroids.index)
     codes = style.label_codes(labels, classes)
@@ -202,9 +297,9 @@ def draw_scores(
         xlabel=axis_name(centroids.columns[0], shares, of),
         ylabel=axis_name(centroids.columns[1], shares, of=""),
     )
-    # Where axes have unit variance within classes, equal units show distances as the rule sees them.
+    # Scores have unit variance within classes, hence distances in equal units are those of the rule.
     axes.set_aspect("equal", adjustable="datalim")
-    # Steps of 2.5 would have wider numbers than the layout has made room for, before units were equal.
+    # Steps of 2.5 have wider numbers than the layout has made room for before the units were equal.
     axes.locator_params(steps=[1, 2, 5, 10])
     filled = counts is not None and bool((counts > 0).any())
     style.set_title(axes, scores_title(len(x) > 0, level, of == BETWEEN, filled=filled))
@@ -223,24 +318,40 @@ def draw_scores(
 
 
 def _is_labelled(scores: pd.DataFrame, classes: Sequence[Any]) -> bool:
-    """Whether class means bear their labels: of many classes, and where there are no rows."""
+    """Return whether class means are labelled: if there are many classes, or no rows."""
     return not len(scores) or len(classes) > style.MOST_PLAIN
 
 
 def axis_name(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
-    """Name of an axis, with its share of the variance between classes, or of what is said."""
+    """Return the name of an axis with its share: "LD1 (99.1 % of the variance between classes)"."""
     return f"{style.shown_name(name)}{axis_share(name, shares, of)}"
 
 
 def axis_share(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
-    """The share alone, in brackets after a space; empty where it is not known."""
+    """Return the share of an axis in brackets, with a space before; empty if it is unknown."""
     if shares is None or not np.isfinite(shares.loc[name]):
         return ""
     return f" ({100 * float(shares.loc[name]):.1f} %{of})"
 
 
 def scores_title(rows: bool, level: float | None, discriminants: bool, filled: bool = False) -> str:
-    """Title of scores, of rows or of the class means alone, with the share in outlines, if there are any."""
+    """Return the title of a plot of scores.
+
+    Parameters
+    ----------
+    rows : bool
+        Whether observations are drawn, or only class means.
+    level : float or None
+        Proportion of a class within its outline.
+    discriminants : bool
+        Whether the axes are discriminants.
+    filled : bool
+        Whether confidence regions of class means are drawn.
+
+    Returns
+    -------
+    str
+    """
     title = "Discriminant scores" if discriminants else "Scores"
     if not rows:
         title = f"Class means on the {'discriminants' if discriminants else 'components'}"
@@ -249,19 +360,31 @@ def scores_title(rows: bool, level: float | None, discriminants: bool, filled: b
 
 
 def _size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float]:
-    """Inches that suit what is drawn in equal units, so that no half of the picture is empty."""
+    """Return a figure size in inches for points and outlines in equal units.
+
+    Parameters
+    ----------
+    x : (n, 2) float array
+    means : (K, 2) float array
+    radius : (2,) float array
+        Half widths of the outlines.
+
+    Returns
+    -------
+    tuple of float
+    """
     known = x[np.isfinite(x).all(axis=1)]
     return equal_size(*np.ptp(np.vstack([known, means - radius, means + radius]), axis=0).tolist())
 
 
 def equal_size(across: float, up: float) -> tuple[float, float]:
-    """Inches of a figure that draws so much across and up in equal units."""
+    """Return a figure size in inches for data of some width and height in equal units."""
     import matplotlib.pyplot as plt
 
     width, height = plt.rcParams["figure.figsize"]
     across = max(across, 1e-9)
     up = max(up, 1e-9)
-    # An inch and a half of the width is the legend's and the axis's, one inch of the height the title's.
+    # Some 1.8 inches of the width are for the legend and the axis, 1.1 inches of the height for the title.
     return width, float(np.clip((width - 1.8) * up / across + 1.1, max(0.62 * height, 2.2), 1.35 * height))
 
 
@@ -275,6 +398,27 @@ def _one_axis(
     signs: Signs,
     sd: float,
 ) -> Axes:
+    """Draw scores on a single discriminant as histograms, or as a line for each class if there are many.
+
+    Parameters
+    ----------
+    x : (n,) float array
+        Scores.
+    codes : (n,) int array
+    classes : sequence
+        Labels (K,).
+    means : (K,) float array
+    name : str
+        Name of the axis.
+    ax : Axes or None
+    signs : Signs
+    sd : float
+        Standard deviation within classes.
+
+    Returns
+    -------
+    Axes
+    """
     strips = len(classes) > style.MOST_IN_LEGEND or not len(x)
     axes, is_new = style.new_axes(ax, len(classes) if strips else 0)
     axes.set_xlabel(name)
@@ -291,6 +435,20 @@ def _one_axis(
 def _draw_histograms(
     axes: Axes, x: Floats, codes: Codes, classes: Sequence[Any], means: Floats, signs: Signs, sd: float
 ) -> None:
+    """Draw a histogram of each class on common bins, with a line at each class mean.
+
+    Parameters
+    ----------
+    axes : Axes
+    x : (n,) float array
+    codes : (n,) int array
+    classes : sequence
+        Labels (K,).
+    means : (K,) float array
+    signs : Signs
+    sd : float
+        Standard deviation within classes, which sets the width of the bins.
+    """
     from matplotlib.colors import to_hex
 
     known = np.isfinite(x) & (codes >= 0)
@@ -307,31 +465,31 @@ def _draw_histograms(
         look: dict[str, Any] = {"facecolor": to_hex((colour, 0.3), keep_alpha=True), "edgecolor": colour}
         look |= {"label": style.shown_name(label), "hatch": signs.hatch(k)}
         heights, *_ = axes.hist(values[codes == k], bins=edges, histtype="stepfilled", **look)
-        # matplotlib 3.10 takes a pattern of dashes for a line of each table.
+        # matplotlib 3.10 interprets a dash pattern in hist() as one line style per data set.
         axes.patches[-1].set_linestyle(line)
         highest = max(highest, float(np.max(heights)))
     for k, mean in enumerate(means.tolist()):
-        # Not over the whole height: arrows may lie below the histograms.
+        # Not over the whole height, because arrows may be drawn below the histograms.
         axes.plot([mean, mean], [0.0, 1.05 * highest], color=signs.colour(k), linestyle=signs.line(k))
     axes.set_ylabel("Rows")
 
 
 MOST_ARROWS = 20
-"""Columns that a biplot shows as arrows, those of the longest."""
+"""Largest number of arrows in a biplot."""
 
 LABEL = 20
-"""Display width of a column's name before it is cut in its middle."""
+"""Largest display width of the name of a variable; longer ones are cut in the middle."""
 
 SMALLER = 0.8
-"""Size of columns' names, of that of other text."""
+"""Font size of names of variables, relative to other text."""
 
 LINE = 1.4
 LETTER = 0.6
-"""Height of a line of them, and width of a letter, of their size."""
+"""Height of a line and width of a letter, relative to their font size."""
 
 
 def _letters() -> float:
-    """Size of columns' names in inches."""
+    """Return the font size of names of variables in inches."""
     return SMALLER * style.letters() / 72
 
 
@@ -346,12 +504,30 @@ def draw_biplot(
     *,
     shares: pd.Series | None = None,
 ) -> Axes:
-    """Canonical scores with the columns as arrows of their structure correlations.
+    """Draw canonical scores with the variables as arrows of their structure correlations.
 
-    Circles hold the mean of their class of n_k rows at 95 % confidence: its scores have unit variance within
-    classes, so that the radius is sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for
-    Biologists). Arrows are drawn to one common scale that fills the picture; with one axis only, they lie
-    below the histograms.
+    Filled circles are 95 % confidence regions of the class means, see `draw_scores`. Arrows have one common
+    scale that
+    fills the plot; if there is only one axis, they are drawn below the histograms.
+
+    Parameters
+    ----------
+    points : DataFrame (n, r)
+        Scores.
+    labels : Series (n,)
+    centroids : DataFrame (K, r)
+    arrows : DataFrame (p, r)
+        Structure correlations of the variables.
+    counts : Series (K,)
+        Class sizes.
+    ax : Axes, optional
+    signs : Signs
+    shares : Series (r,), optional
+        Proportions of the variance between classes.
+
+    Returns
+    -------
+    Axes
     """
     shown = points.iloc[:, :2]
     means = centroids.iloc[:, :2]
@@ -362,7 +538,7 @@ def draw_biplot(
     lengths = style.numbers(arrows.iloc[:, :2])
     longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
     fit_texts(axes, is_new=ax is None)
-    # Names have room below the histograms of one axis, and on both sides of two axes.
+    # Number of lines of text that fit: below the histograms of one axis, or on both sides of two axes.
     lines = axes.get_window_extent().height / axes.figure.dpi / (LINE * _letters())
     named = longest[: min(MOST_ARROWS, max(int(lines * (0.55 if lengths.shape[1] == 1 else 1.0)), 3))]
     names = [arrows.index[i] for i in named]
@@ -386,9 +562,21 @@ def draw_biplot(
 
 
 def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 0.0) -> list[Any]:
-    """Arrows from the origin to tips (m, 2), and their names, which are given back.
+    """Draw arrows from the origin with names.
 
-    A dotted circle of a radius is where a correlation would be one.
+    Parameters
+    ----------
+    axes : Axes
+    tips : (m, 2) float array
+    names : sequence
+        Names (m,).
+    circle : float
+        Radius of a dotted circle that marks a correlation of 1; 0 for none.
+
+    Returns
+    -------
+    list of Text
+        The names.
     """
     from matplotlib.patches import Circle
 
@@ -406,7 +594,7 @@ def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 
         stick = axes.annotate("", (x, y), (0, 0), arrowprops=_arrow(), zorder=5)
         name = axes.text(left, up, text, ha="left" if left >= 0 else "right", **look)
         drawn.append(name)
-        # The limits below have room for them; before, they may lie far outside, where no layout suits them.
+        # The limits set below include them; until then they may be far outside, and would upset the layout.
         stick.set_in_layout(False)
         name.set_in_layout(False)
     axes.update_datalim(ends)
@@ -415,14 +603,25 @@ def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 
 
 
 def _most_letters(width: float) -> int:
-    """Letters of a column's name that have room in so many inches."""
+    """Return how many letters of a variable's name fit into a width in inches."""
     return max(min(int(width / (LETTER * _letters())), LABEL), style.LEAST_CHARACTERS)
 
 
 def arrow_scale(points: Floats, tips: Floats) -> float:
-    """The length of an arrow of one unit that brings tips (m, 2) of arrows towards the edge of points (n, 2).
+    """Return the length of a unit arrow that brings the tips of arrows near the edge of a set of points.
 
-    It lies midway between those that fill the picture across and up: points may spread along one axis alone.
+    It is the geometric mean of the scales that fill the plot horizontally and vertically, because points may
+    vary
+    mostly along one axis.
+
+    Parameters
+    ----------
+    points : (n, 2) float array
+    tips : (m, 2) float array
+
+    Returns
+    -------
+    float
     """
     known = points[np.isfinite(points).all(axis=1)]
     edges = np.abs(known).max(axis=0, initial=0.0)
@@ -432,12 +631,28 @@ def arrow_scale(points: Floats, tips: Floats) -> float:
 
 
 def _arrow() -> dict[str, Any]:
+    """Return the arrow properties of `annotate`."""
     tips: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
     return tips | {"color": style.faint(0.25), "linewidth": 1.1}
 
 
 def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
-    """Where labels of arrows (m, 2) begin, and where, written outwards, they end, in data units."""
+    """Compute where the labels of arrows begin and end, in data units.
+
+    Parameters
+    ----------
+    axes : Axes
+    tips : (m, 2) float array
+    texts : sequence of str
+        Labels (m,).
+
+    Returns
+    -------
+    places : (m, 2) float array
+        Starts of the labels.
+    ends : (m, 2) float array
+        Their outer ends.
+    """
     size = axes.get_window_extent()
     width = size.width / axes.figure.dpi
     height = size.height / axes.figure.dpi
@@ -448,7 +663,7 @@ def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Float
     west = np.append(outer[left, 0], low)
     east = np.append(outer[~left, 0], high)
     room = 0.9 * width - np.append(lengths[left], 0)[:, None] - np.append(lengths[~left], 0)
-    # One unit is as long across as up: how much of it is an inch, for what is farthest apart with its labels.
+    # Data units per inch, equal in both directions, such that the farthest labels fit.
     across = ((east - west[:, None]) / room).max()
     up = np.ptp([bottom, top, *outer[:, 1]]) / (0.9 * height)
     unit = max(float(across), float(up))
@@ -458,7 +673,18 @@ def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Float
 
 
 def _spread_labels(places: Floats, gap: float) -> Floats:
-    """Places (m, 2) moved up or down, on each side of the origin, until lines of text do not overlap."""
+    """Move labels vertically, on each side of the origin, until lines of text do not overlap.
+
+    Parameters
+    ----------
+    places : (m, 2) float array
+    gap : float
+        Height of a line.
+
+    Returns
+    -------
+    (m, 2) float array
+    """
     moved = places.copy()
     for right in (True, False):
         side = np.flatnonzero((places[:, 0] >= 0) == right)
@@ -476,7 +702,15 @@ def _spread_labels(places: Floats, gap: float) -> Floats:
 
 
 def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
-    """Arrows of one axis below the picture, one line each; lines of classes count from the top down."""
+    """Draw the arrows of a single discriminant below its histograms, one per line.
+
+    Parameters
+    ----------
+    axes : Axes
+    lengths : (m,) float array
+    names : sequence
+        Names (m,).
+    """
     low, high = axes.get_xlim()
     bottom, top = axes.get_ylim()
     window = axes.get_window_extent()
@@ -498,16 +732,30 @@ def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
 
 
 MOST_NUMBERS = 30
-"""Eigenvalues that are drawn of each class beyond the signal of the widest."""
+"""Number of eigenvalues to draw after the largest signal dimension."""
 
 
 def draw_scree(
     table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
-    """Eigenvalues by (class, number) on a scale of powers, a line for each class.
+    """Draw the eigenvalues of each class on a logarithmic scale.
 
-    Those of the signal are filled; at the chosen dimension a line drops to the level of the noise, which is
-    the variance beyond the signal.
+    Eigenvalues of the signal are filled. At the chosen dimension a line drops to the noise level, which is
+    the variance
+    outside the signal.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns eigenvalue and signal (bool) by (class, number).
+    noise : Series (K,)
+        Noise variance of each class.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     axes, is_new = style.new_axes(ax)
     classes = list(noise.index)
@@ -553,11 +801,34 @@ def draw_he(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """The ellipse between classes over that within, in a plane; the first reaches beyond where means differ.
+    """Draw a hypothesis-error plot: the ellipse between classes on top of the ellipse within classes.
 
-    The hypothesis is H/(lambda v) and the error E/v, (2, 2) each; see `discrim.inference.manova`. Both
-    outlines lie at the radius from the mean of all rows. Arrows are structure correlations, columns by axes;
-    `equal` are the units on both axes.
+    The hypothesis ellipse extends outside the error ellipse if the means differ; see
+    `discrim.inference.manova`.
+
+    Parameters
+    ----------
+    means : DataFrame (K, 2)
+    hypothesis : (2, 2) float array
+        H/(lambda v).
+    error : (2, 2) float array
+        E/v.
+    centre : (2,) float array
+        Mean of all observations, centre of both ellipses.
+    radius : float
+        Mahalanobis distance of the outlines.
+    names : tuple of str
+        Names of the axes.
+    arrows : DataFrame (p, 2), optional
+        Structure correlations of the variables.
+    equal : bool
+        Whether both axes have equal units.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
     """
     spans = radius * np.sqrt(np.maximum(np.diagonal(hypothesis), np.diagonal(error)))
     axes, is_new = style.new_axes(ax, size=equal_size(*(2 * spans).tolist()) if equal else None)
@@ -570,7 +841,7 @@ def draw_he(
         sign |= {"markersize": 7, "zorder": 4}
         name = style.shown_name(means.index[k], 18)
         if arrows is not None:
-            # Arrows bear names as well: those of the classes have room in the legend.
+            # Arrows have names too, hence the names of the classes are in the legend.
             axes.plot(*place, linestyle="none", label=name, **sign)
             continue
         axes.plot(*place, **sign)
@@ -593,7 +864,7 @@ def draw_he(
 
 
 def _name_above(axes: Axes, name: str, place: Floats, up: float, **look: Any) -> None:
-    """A name some points above a place (2,), with a halo."""
+    """Write a name `up` points above a place (2,), with a halo."""
     from matplotlib.patheffects import withStroke
 
     look |= {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
@@ -602,7 +873,7 @@ def _name_above(axes: Axes, name: str, place: Floats, up: float, **look: Any) ->
 
 
 MOST_NAMED = 12
-"""Means of a term up to which each bears its name."""
+"""Largest number of cell means of a term that are named."""
 
 
 def he_terms(
@@ -615,10 +886,27 @@ def he_terms(
     names: tuple[str, str],
     ax: Axes | None = None,
 ) -> Axes:
-    """The ellipse of each term and that of the residuals, about the mean of all rows and at one radius.
+    """Draw a hypothesis-error plot of several terms: an ellipse for each term and one for the residuals.
 
-    A term of one degree of freedom is a line. The means of its cells are in the plane of two columns, as
-    hypotheses and error (2, 2) are.
+    All ellipses are centred at the mean of all observations. The ellipse of a term with one degree of freedom
+    is a line.
+
+    Parameters
+    ----------
+    means : mapping of str to DataFrame (cells, 2)
+        Cell means of each term.
+    hypotheses : mapping of str to (2, 2) float array
+    error : (2, 2) float array
+    centre : (2,) float array
+    radius : float
+        Mahalanobis distance of the outlines.
+    names : tuple of str
+        Names of the axes.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
     """
     axes, is_new = style.new_axes(ax)
     draw_outline(axes, centre, error, radius, color=style.ink(), linestyle="--", linewidth=1.8, label="error")

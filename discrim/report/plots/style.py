@@ -1,11 +1,15 @@
-"""What all pictures share: signs of the classes, ink and paper, names and their fonts, axes, legends, titles.
+"""Shared elements of all plots: colours, markers, fonts, axes, legends and titles.
 
-Colours are those of Okabe and Ito, which stay apart for colour-blind readers, and twelve that lie as far from
-these and from each other as there is room for; markers and line styles differ as well, so that 160 classes
-have 160 signs and a copy in grey can be read. A style of greys alone, such as matplotlib's "grayscale", gives
-its own. What is drawn in no class's colour has the ink of the style, so that it is seen in the dark. A script
-that the fonts in use lack takes an installed font that has it, in ``rcParams["font.family"]``. A file of a
-picture is drawn without a display.
+The first colours are from Okabe and Ito, which colour-blind readers can distinguish; twelve more are as far
+from
+these and from each other as possible. Markers and line styles differ too, hence 160 classes have different
+combinations, and a greyscale copy is legible. A style sheet of greys, such as matplotlib's "grayscale",
+replaces the
+colours. Elements without a class have the text colour of the style sheet, which is visible on dark
+backgrounds. For
+scripts that the current fonts lack, an installed font is added to ``rcParams["font.family"]``. Files are
+drawn
+without a display.
 """
 
 from __future__ import annotations
@@ -40,30 +44,30 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)))
 
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "|||", "+++")
-"""Of areas, in a style of greys."""
+"""Hatches of areas in greyscale styles."""
 
 MOST_PLAIN = 8
-"""Classes up to which colours tell at a glance; beyond, the class means bear their labels."""
+"""Largest number of classes that colours alone distinguish easily; for more, class means are labelled."""
 
 MOST_IN_LEGEND = 12
-"""Classes up to which a legend names them; beyond, the class means bear their labels."""
+"""Largest number of classes in a normal legend; for more, class means are labelled."""
 
 LABEL = 30
-"""Display width of a label before it is cut in its middle."""
+"""Largest display width of a label; longer ones are cut in the middle."""
 
 
 # ---- ink and paper
 
 
 def ink() -> str:
-    """The colour of text in the style in use: dark on light, light on dark."""
+    """Return the colour of text in the current style, dark on light or light on dark."""
     import matplotlib as mpl
 
     return str(mpl.colors.to_hex(mpl.rcParams["text.color"]))
 
 
 def paper() -> str:
-    """The colour that is drawn on."""
+    """Return the background colour of the current style."""
     import matplotlib as mpl
 
     face = mpl.rcParams["axes.facecolor"]
@@ -71,7 +75,7 @@ def paper() -> str:
 
 
 def faint(share: float) -> str:
-    """Ink with so large a share of the paper in it."""
+    """Return the ink mixed with a proportion `share` of the paper."""
     import matplotlib as mpl
 
     dark, light = (np.array(mpl.colors.to_rgb(colour)) for colour in (ink(), paper()))
@@ -80,20 +84,20 @@ def faint(share: float) -> str:
 
 
 def opacity(share: float) -> float:
-    """Opacity of points and areas that have such a share of it on white: in the dark they need more.
+    """Return the opacity of points and areas for the current background: higher on dark ones than `share`.
 
-    An image of a page has one opacity by day and by night.
+    Images for pages have the same opacity in light and dark mode.
     """
     return share if UNBOUNDED.get() or luminance(_rgb(paper())) > 0.18 else min(1.0, 1.5 * share)
 
 
 LEAST_IN_DARK = 3.0
-"""Contrast with dark paper that guidelines ask of graphics."""
+"""Smallest contrast of graphics with dark paper; WCAG 2.2 requires 3:1."""
 
 
 @lru_cache
 def seen_on(dark: str, colour: str) -> str:
-    """A colour with so much white in it that it is seen on what is dark; on what is light, as it is."""
+    """Mix a colour with white until it is visible on dark paper; return it unchanged for light paper."""
     whiter = np.linspace(_rgb(colour), 1.0, 101)
     light = luminance(np.vstack([whiter, _rgb(dark)])) + 0.05
     if light[-1] > 0.23:
@@ -103,14 +107,14 @@ def seen_on(dark: str, colour: str) -> str:
 
 
 def halo() -> list[Any]:
-    """What tells a line of some 1.6 points from rows and regions of its own colour."""
+    """Return path effects that separate a line of 1.6 points from points and regions of its own colour."""
     from matplotlib.patheffects import Normal, Stroke
 
     return [Stroke(linewidth=3.4, foreground=paper(), alpha=0.8), Normal()]
 
 
 def of_greys(key: str) -> list[Any]:
-    """What the style in use cycles through, as "color" or "linestyle", where its colours are greys alone."""
+    """Return the values of a property ("color", "linestyle") in the cycle of a greyscale style, else []."""
     import matplotlib as mpl
 
     cycle = mpl.rcParams["axes.prop_cycle"].by_key()
@@ -122,20 +126,28 @@ POINT_OPACITY = 0.75
 """Opacity of the points of observations on white."""
 
 MIN_OUTLINE_CONTRAST = 3.0
-"""Contrast of an outline with the points that it surrounds; WCAG 2.2 requires it of graphical objects."""
+"""Smallest contrast of an outline with the points that it surrounds; WCAG 2.2 requires 3:1."""
 
 
 @lru_cache
 def outline_colour(colour: str, ink: str, paper: str) -> str:
-    """Return the shade of a colour in which an outline is seen on points of this colour.
+    """Return the shade of a colour in which an outline is visible on points of this colour.
 
-    It is the least change towards the ink, or if that does not suffice towards the paper, with a contrast of
-    `MIN_OUTLINE_CONTRAST` to points of `POINT_OPACITY` on the paper.
+    It is the smallest change towards the ink, or else towards the paper, that has a contrast of
+    `MIN_OUTLINE_CONTRAST` to points of opacity `POINT_OPACITY` on the paper.
+
+    Parameters
+    ----------
+    colour, ink, paper : str
+
+    Returns
+    -------
+    str
     """
     points = POINT_OPACITY * _rgb(colour) + (1 - POINT_OPACITY) * _rgb(paper)
     base = luminance(points) + 0.05
     for target in (ink, paper):
-        # Of eight bits, as colours are written.
+        # Rounded to eight bits, the precision of written colours.
         shades = np.round(255 * np.linspace(_rgb(colour), _rgb(target), 101)) / 255
         light = luminance(shades) + 0.05
         enough = np.maximum(light / base, base / light) >= MIN_OUTLINE_CONTRAST
@@ -150,7 +162,7 @@ def outline_colour(colour: str, ink: str, paper: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Colour, marker and line style of each class, by its position; "ink" is the colour of text."""
+    """Colour, marker and line style of each class, by position; the colour "ink" is the text colour."""
 
     colours: tuple[str, ...] = COLOURS
 
@@ -168,11 +180,11 @@ class Signs:
         return outline_colour(self.colour(k), ink(), paper())
 
     def _cycle(self) -> Sequence[str]:
-        """The colours, or the greys of a style that has no others."""
+        """Return the colours, or those of a greyscale style if none were chosen."""
         return (of_greys("color") if self.colours == COLOURS else []) or self.colours
 
     def marker(self, k: int) -> str:
-        """Marker of class k: classes of the same colour differ in it, and so do neighbours."""
+        """Marker of class k; neighbours and classes of the same colour differ in it."""
         markers = of_greys("marker") or MARKERS
         return str(markers[(k + k // len(self._cycle())) % len(markers)])
 
@@ -182,25 +194,37 @@ class Signs:
         return lines[k % len(lines)]
 
     def hatch(self, k: int) -> str:
-        """Hatch of the area of class k, which is empty but in a style of greys."""
+        """Hatch of the area of class k, empty except in a greyscale style."""
         hatches = (of_greys("hatch") or HATCHES) if of_greys("color") else [""]
         return str(hatches[k % len(hatches)])
 
     def of(self, k: int) -> dict[str, Any]:
-        """All three of class k, as lines of matplotlib take them."""
+        """Return colour, marker and line style of class k as keyword arguments of `plot`."""
         return {"color": self.colour(k), "marker": self.marker(k), "linestyle": self.line(k)}
 
 
 SIGNS = Signs()
-"""Those of a picture for which no colours were asked."""
+"""Default signs."""
 
 
 def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
-    """The signs of classes, by colours that a person gave.
+    """Return the signs of classes for the user's colours.
 
-    Colours are by label, in the order of the classes, or a colormap of matplotlib or its name. It is a
-    DataError if a class has no colour, a label is of no class, or a colour or colormap is not known to
-    matplotlib.
+    Parameters
+    ----------
+    classes : sequence
+        Labels (K,).
+    colors : mapping, sequence, colormap or str, optional
+        Colours by label, in the order of the classes, or a colormap of matplotlib or its name.
+
+    Returns
+    -------
+    Signs
+
+    Raises
+    ------
+    DataError
+        A class has no colour, a label is not a class, or matplotlib does not accept a colour or colormap.
     """
     if colors is None:
         return Signs()
@@ -230,14 +254,14 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
 
 
 def is_colormap(given: Any) -> bool:
-    """Whether it is a colormap, or a text that may be its name."""
+    """Return whether an object is a colormap or a text, which may be the name of one."""
     import matplotlib as mpl
 
     return isinstance(given, (str, mpl.colors.Colormap))
 
 
 def colormap_of(given: Any) -> Colormap:
-    """A colormap of matplotlib, or that of a name; a DataError of a name that it does not know."""
+    """Return a colormap of matplotlib by object or name; raise a DataError for an unknown name."""
     import matplotlib as mpl
 
     if isinstance(given, mpl.colors.Colormap):
@@ -253,11 +277,14 @@ def colormap_of(given: Any) -> Colormap:
 
 
 LEAST_CONTRAST = 1.5
-"""Of a colour of a colormap with the paper, where it has so many: classes are seen at both of its ends."""
+"""Smallest contrast with the paper of a colour that is taken from a continuous colormap."""
 
 
 def _of_colormap(colormap: Colormap, count: int) -> list[Any]:
-    """All colours of a colormap of few, or so many at even steps among those that are seen on the paper."""
+    """Return the colours of a discrete colormap, or `count` evenly spaced ones of a continuous colormap.
+
+    Colours of low contrast with the paper are avoided if there are enough others.
+    """
     if colormap.N < 64:
         return [colormap(step) for step in range(colormap.N)]
     fine = np.asarray(colormap(np.linspace(0.0, 1.0, 256)))[:, :3]
@@ -271,18 +298,20 @@ def _of_colormap(colormap: Colormap, count: int) -> list[Any]:
 
 
 def luminance(colours: Floats) -> Floats:
-    """Relative luminances (...) of colours (..., 3), which are codes and not light."""
+    """Compute the relative luminance (...) of sRGB colours (..., 3), from 0 to 1."""
     light = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     return np.asarray(light @ [0.2126, 0.7152, 0.0722])
 
 
 def _rgb(colour: str) -> Floats:
+    """Return the components (3,) of a colour, from 0 to 1."""
     from matplotlib.colors import to_rgb
 
     return np.array(to_rgb(colour))
 
 
 def _hex(colour: Any) -> str:
+    """Return a colour as #rrggbb; raise a DataError if matplotlib does not accept it."""
     from matplotlib.colors import to_hex
 
     if isinstance(colour, str) and colour == "ink":
@@ -300,21 +329,21 @@ def _hex(colour: Any) -> str:
 
 
 def shown_name(label: Any, width: int = LABEL) -> str:
-    """A label as matplotlib should show it: no mathematics, no control characters, not too long."""
+    """Format a label for matplotlib: no mathematics, no control characters, at most `width` wide."""
     text = shorten(clean(label), width).replace("$", r"\$")
     # matplotlib keeps labels with a leading underscore out of legends.
     return f"\u200a{text}" if text.startswith("_") else text
 
 
 def label_codes(labels: pd.Series, classes: Sequence[Any]) -> Codes:
-    """Position of each label among the classes, -1 where there is none."""
+    """Return the position (n,) of each label among the classes, -1 if missing or not a class."""
     known = pd.Index(classes, dtype=object)
     codes = known.get_indexer(pd.Index(labels.astype(object), dtype=object))
     return np.where(labels.isna().to_numpy(), -1, codes).astype(np.intp)
 
 
 def numbers(frame: pd.DataFrame) -> Floats:
-    """The columns of a table as numbers (n, p)."""
+    """Return the columns of a table as a float64 array (n, p)."""
     columns = [frame.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan) for j in range(frame.shape[1])]
     return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
@@ -322,24 +351,24 @@ def numbers(frame: pd.DataFrame) -> Floats:
 # ---- axes, panels, legends
 
 UNBOUNDED: ContextVar[bool] = ContextVar("unbounded", default=False)
-"""Whether the axes of a picture have their size, and what stands beside them has the room that it takes.
+"""Whether the size of the axes is fixed, and the figure is as large as the texts around them require.
 
-To fit all of it into a figure takes half of the time of a picture, and an image of a page has no such size.
+Images for pages are drawn so, because fitting everything into a figure takes half of the time.
 """
 
 AROUND = (2.0, 3.0, 1.5, 1.0)
-"""Inches at the left, at the right, below and above of axes that are not bounded: lines end at a figure's."""
+"""Inches to the left, to the right, below and above unbounded axes, within which their texts must fit."""
 
 
 def letters() -> float:
-    """Size of the text in use, in points."""
+    """Return the current font size in points."""
     import matplotlib as mpl
 
     return float(mpl.rcParams["font.size"])
 
 
 def inches(width: float, height: float) -> tuple[float, float]:
-    """Width and height of a figure of 6.4 inches, or of the share of them that narrower figures have."""
+    """Scale the size of a figure by its style's width relative to 6.4 inches, at most 1."""
     import matplotlib as mpl
 
     share = min(1.0, mpl.rcParams["figure.figsize"][0] / 6.4)
@@ -347,7 +376,26 @@ def inches(width: float, height: float) -> tuple[float, float]:
 
 
 def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None = None) -> tuple[Axes, bool]:
-    """The axes given, or those of a new figure, high enough for so many lines; and whether they are new."""
+    """Return the given axes, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : Axes or None
+    lines : int
+        Number of lines with names, for which a new figure is made high enough.
+    size : tuple of float, optional
+        Width and height of a new figure in inches.
+
+    Returns
+    -------
+    axes : Axes
+    is_new : bool
+
+    Raises
+    ------
+    DataError
+        `ax` is not of matplotlib.
+    """
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
 
@@ -376,11 +424,25 @@ def panels(
     gaps: tuple[float, float] = (0.28, 0.30),
     titled: bool = False,
 ) -> tuple[Axes, NDArray[Any]]:
-    """Axes of a picture with panels: the outer one, which bears the title alone, and (rows, columns) in it.
+    """Create a grid of panels within outer axes, which have only the title.
 
-    These take the place of axes that are given, or of a figure of so many inches, and are the outer one's
-    `child_axes`, row by row. The gaps between them take together such shares of the width and height. Panels
-    that are titled have titles of their own, for which there is room below that of the picture.
+    Parameters
+    ----------
+    ax : Axes or None
+        Axes to divide; a new figure by default.
+    rows, columns : int
+    size : tuple of float, optional
+        Width and height of a new figure in inches.
+    gaps : tuple of float
+        Total share of the width and of the height between panels.
+    titled : bool
+        Whether panels have titles, for which room is left below the title of the plot.
+
+    Returns
+    -------
+    outer : Axes
+        Its `child_axes` are the panels, row by row.
+    inner : (rows, columns) array of Axes
     """
     outer, _ = new_axes(ax, size=size)
     outer.set_axis_off()
@@ -399,13 +461,17 @@ def panels(
 
 
 MOST_DECADES = 3.5
-"""Of ratios whose axis has numbers; on wider ones it has powers of ten."""
+"""Largest number of decades of a logarithmic axis with plain numbers; wider ones have powers of ten."""
 
 
 def log_axis(axes: Axes, values: Floats) -> None:
-    """Make the horizontal axis one of logs, with the numbers of some values written out where they are few.
+    """Make the horizontal axis logarithmic, with plain numbers as ticks if the values span few decades.
 
-    Values that are not positive have no place on it.
+    Parameters
+    ----------
+    axes : Axes
+    values : float array
+        Values to draw; those that are not positive are ignored.
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -419,13 +485,13 @@ def log_axis(axes: Axes, values: Floats) -> None:
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
     elif decades > 150:
-        # Powers that matplotlib would choose lie beyond the doubles.
+        # matplotlib would choose powers outside the range of float64.
         axes.set_xticks([10.0**power for power in (-200, -100, 0, 100, 200)])
         axes.set_xticks([], minor=True)
 
 
 def lay_out(axes: Axes) -> None:
-    """Let legend and names take their places, so that the axes have the size they will be drawn with."""
+    """Run the layout, after which the axes have their final size."""
     from matplotlib.figure import Figure
 
     layout = axes.figure.get_layout_engine()
@@ -438,13 +504,24 @@ def lay_out(axes: Axes) -> None:
 
 
 BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-"""The place of a legend beside the axes."""
+"""Placement of a legend next to the axes."""
 
 
 def add_legend(axes: Axes, is_new: bool) -> Axes:
-    """Classes by name: beside the axes where the figure is new, else where the picture leaves space.
+    """Add a legend of the classes: next to the axes if the figure is new, else where the plot leaves space.
 
-    Beyond 12 they are small and in several columns, where these take no more than a third of the width.
+    A legend of more than 12 classes has small text in several columns. It is left out if it would take more
+    than 40 %
+    of the width of a new figure, or 30 % of given axes.
+
+    Parameters
+    ----------
+    axes : Axes
+    is_new : bool
+
+    Returns
+    -------
+    Axes
     """
     from matplotlib.collections import PathCollection
 
@@ -462,13 +539,13 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
         return axes
     place: dict[str, Any] = BESIDE
     if not is_new:
-        # Over rows, a frame tells the markers of the legend from those of the rows.
+        # On top of points, a frame separates the markers of the legend from them.
         place = {"loc": "best", "frameon": True, "framealpha": 0.8}
     if small:
         place = place | {"ncols": columns, "fontsize": "small", "columnspacing": 0.8, "handletextpad": 0.3}
     legend = axes.legend(handles, names, **place)
     for handle in legend.legend_handles:
-        # Small and faint as one of many, a marker alone would not be seen.
+        # The small transparent markers of many rows would hardly be visible in the legend.
         if isinstance(handle, PathCollection):
             handle.set_sizes([30])
             handle.set_alpha(1.0)
@@ -478,17 +555,17 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
 # ---- titles
 
 NARROW = 3.5
-"""Inches of axes whose title is no larger than their labels."""
+"""Width in inches below which the title of axes is as small as their labels."""
 
 LEAST_CHARACTERS = 8
-"""Of a line, however narrow the axes are."""
+"""Smallest number of characters of a line, even in narrow axes."""
 
 MOST_BESIDE = 0.4
-"""Share of the width of a figure that names of lines, or a legend beside the axes, may take."""
+"""Largest share of the width of a figure for names of lines, or for a legend next to the axes."""
 
 
 def set_title(axes: Axes, text: str) -> None:
-    """Give axes a title, no larger than their labels where they are narrow; `fit_texts` breaks its lines."""
+    """Set the title of axes, in the size of the labels if they are narrow; `fit_texts` wraps it."""
     title = axes.set_title(text)
     if axes.get_window_extent().width < NARROW * axes.figure.dpi:
         title.set_fontsize("medium")
@@ -498,21 +575,20 @@ FIRST = (
     "Noto Sans CJK JP, Noto Sans CJK SC, Source Han Sans, Hiragino Sans, PingFang SC, Yu Gothic, "
     "Microsoft YaHei, Malgun Gothic, WenQuanYi Zen Hei, Arial Unicode MS"
 )
-"""Fonts of East Asian scripts, which are looked into before the others."""
+"""Fonts of East Asian scripts, which are tried before others."""
 
 GENERIC = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
-"""Families that stand for a list of fonts each."""
+"""Generic font families, each of which is a list of fonts."""
 
 NO_LETTERS = "Last Resort"
-"""Fonts of boxes, one for all letters of a script."""
+"""Prefix of fonts that have the same box for all letters of a script."""
 
 
 @contextmanager
 def fonts_for(texts: Iterable[Any]) -> Iterator[None]:
-    """Text that is written meanwhile has a font for each of its characters, where one is installed.
+    """Add fonts for the characters of some texts within a block, if installed ones have them.
 
-    A warning says so where none is, once for the same characters. The texts are labels and names that will be
-    written.
+    Missing characters are reported in one warning.
     """
     import matplotlib as mpl
 
@@ -520,8 +596,8 @@ def fonts_for(texts: Iterable[Any]) -> Iterator[None]:
     beyond = frozenset(c for c in characters if ord(c) > 0x7F)
     family = tuple(mpl.rcParams["font.family"])
     more = _more_fonts(family, beyond) if beyond else ()
-    # A context of all settings would end what a notebook's backend sets where it is loaded meanwhile, and no
-    # later picture would be shown.
+    # Not rc_context: it would undo the settings of a notebook's backend that is loaded within the block, and
+    # later plots would not be displayed.
     mpl.rcParams["font.family"] = [*family, *more]
     try:
         yield
@@ -531,7 +607,19 @@ def fonts_for(texts: Iterable[Any]) -> Iterator[None]:
 
 @lru_cache
 def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[str, ...]:
-    """Names of fonts that have what those of a family lack, as few as there can be in the order tried."""
+    """Find installed fonts for the characters that a font family lacks.
+
+    Parameters
+    ----------
+    family : tuple of str
+        Names of fonts or generic families.
+    characters : frozenset of str
+
+    Returns
+    -------
+    tuple of str
+        Names of fonts, chosen greedily by the number of characters that they add.
+    """
     import matplotlib as mpl
     from matplotlib import font_manager
 
@@ -539,7 +627,7 @@ def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
         try:
             known = font_manager.get_font(path).get_charmap()
         except (RuntimeError, OSError, ValueError):
-            # A font of bitmaps, or a file that is none.
+            # A bitmap font, or a file that is not a font.
             return set()
         return {c for c in characters if ord(c) in known}
 
@@ -571,7 +659,7 @@ def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
 
 
 def _path_of(name: str) -> str:
-    """Path of a font; a ValueError says that there is none."""
+    """Return the path of a font; raise a ValueError if it is not installed."""
     from matplotlib import font_manager
 
     properties = font_manager.FontProperties(family=[name])
@@ -579,7 +667,7 @@ def _path_of(name: str) -> str:
 
 
 def _installed() -> Iterator[tuple[str, str]]:
-    """Name and path of each font, the likely ones first, at last those that matplotlib has not met."""
+    """Yield name and path of each installed font, likely ones first, and last those new to matplotlib."""
     from matplotlib import font_manager
 
     manager = font_manager.fontManager
@@ -593,7 +681,7 @@ def _installed() -> Iterator[tuple[str, str]]:
         yield name, known[name]
     paths = {entry.fname for entry in manager.ttflist}
     others = [path for path in font_manager.findSystemFonts() if path not in paths]
-    # Sans before serif, regular before bold: the shortest name of a file is that of the plainest face.
+    # Sans before serif, regular before bold: the plainest face usually has the shortest file name.
     plain = [path for path in others if "Sans" in path and "Regular" in path]
     for path in sorted(others, key=lambda each: (each not in plain, len(each), each)):
         try:
@@ -604,22 +692,36 @@ def _installed() -> Iterator[tuple[str, str]]:
 
 
 FORMATS = ("png", "svg", "pdf")
-"""Formats of pictures, which are also the ends of their files' names."""
+"""Formats of pictures, which are also the extensions of their files."""
 
 DPI = 150
-"""Dots an inch of a picture of dots: seven inches fill a screen, and are sharp in print."""
+"""Resolution of bitmaps in dots per inch: seven inches fill a screen, and are sharp in print."""
 
 
 def picture_bytes(draw: Callable[[], object], form: str) -> bytes:
-    """Draw without a display, and give what a file of the picture holds.
+    """Draw a picture without a display, and return it as the content of a file.
 
-    A DataError says that the format is not among `FORMATS`.
+    Parameters
+    ----------
+    draw : callable
+        Function without arguments that draws on a new figure.
+    form : str
+        One of `FORMATS`.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    DataError
+        The format is unknown.
     """
     if form not in FORMATS:
         raise DataError(f"A picture is not written as {form!r}.", hint=f"Give one of {', '.join(FORMATS)}.")
     import matplotlib.pyplot as plt
 
-    # Whatever backend a person's settings name, a file needs no window.
+    # A file needs no window, even if the user's settings name an interactive backend.
     plt.switch_backend("agg")
     draw()
     figure = plt.gcf()

@@ -1,7 +1,8 @@
-"""Room for the texts of a finished picture: names, legend, labels and title.
+"""Fit the texts of a finished plot into their space: names, legend, labels and title.
 
-`fit_texts` breaks, cuts, turns, shrinks or moves what is too long for its place. Names that have no room are
-left out with a note of how many are written.
+`fit_texts` wraps, cuts, rotates, shrinks or moves texts that are too long. Names without space are left out,
+with a
+note of how many are written.
 """
 
 from __future__ import annotations
@@ -34,25 +35,34 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 MOST_BELOW = 0.3
-"""Share of the height of a given figure that a legend below the axes may take."""
+"""Largest share of the height of a given figure for a legend below the axes."""
 
 MOST_UPRIGHT = 0.3
-"""Share of the height of a figure that names of columns may take where they are turned."""
+"""Largest share of the height of a figure for upright names of columns."""
 
 
 def fit_texts(axes: Axes, is_new: bool) -> None:
-    """Give names, legend, labels and title of a finished picture their room.
+    """Make room for names, legend, labels and title of a finished plot.
 
-    A legend that hides marks, or leaves the axes little room, moves below them, in a figure that has these
-    axes alone; one that is new grows by it. Names of lines are cut where they take too much of the width, and
-    those of columns stand upright where they meet. Titles and labels are broken between words.
+    If the axes are alone in their figure, a legend that covers marks or leaves the axes too little space
+    moves below
+    them, and a new figure grows accordingly. Names of lines that take too much of the width are cut, names of
+    columns
+    that overlap are set upright, and titles and labels are wrapped between words.
+
+    Parameters
+    ----------
+    axes : Axes
+        Its `child_axes` are included.
+    is_new : bool
+        Whether the figure is new.
     """
     every: list[Any] = [axes, *axes.child_axes]
-    # Axes with a second scale share their place.
+    # Twin axes have the same SubplotSpec and count once.
     specs = {each.get_subplotspec() for each in axes.figure.axes} - {None}
     alone = len(specs) == 1 and axes.figure.get_layout_engine() is not None
     below: list[Any] = []
-    # What is broken, cut or moved leaves other room to the rest.
+    # Each change alters the room for the other texts, hence the iteration.
     for _ in range(8):
         lay_out(axes)
         moved = [each for each in every if alone and _move_legend(each, axes, is_new)]
@@ -67,7 +77,20 @@ def fit_texts(axes: Axes, is_new: bool) -> None:
 
 
 def _fit_names(axes: Any, outer: Axes, alone: bool) -> bool:
-    """Cut, turn or break the names of lines and columns, and the labels; whether any was too long."""
+    """Cut, rotate or wrap the names of lines and columns and the labels of axes.
+
+    Parameters
+    ----------
+    axes, outer : Axes
+        The axes, and those that contain them, which may be the same.
+    alone : bool
+        Whether the outer axes are alone in their figure.
+
+    Returns
+    -------
+    bool
+        Whether anything has changed.
+    """
     changed = [thin_line_names(axes) or _shorten_names(axes) or _turn_names(axes)]
     whole = outer.get_window_extent().width
     free = alone and (axes is outer or axes.get_window_extent().width > 0.9 * whole)
@@ -78,10 +101,26 @@ def _fit_names(axes: Any, outer: Axes, alone: bool) -> bool:
 
 
 def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None = None) -> bool:
-    """Break a text between words, across (0) or up (1), where it is longer than its place.
+    """Wrap a text between words if it is longer than its space.
 
-    The place is that of the axes, or, where these are alone in their figure, that up to its edges. A text of
-    one line at most is cut, and what is beyond two is left out.
+    The space is the side of the axes or, if they are alone in their figure, extends to the edges of the
+    figure.
+
+    Parameters
+    ----------
+    text : Text
+    axes : Axes
+    way : {0, 1}
+        Horizontal or vertical text.
+    alone : bool
+        Whether the text may extend to the edges of the figure.
+    lines_most : int, optional
+        Largest number of lines; if it is 1 the text is cut and not wrapped.
+
+    Returns
+    -------
+    bool
+        Whether the text or its size has changed.
     """
     whole = text.get_text()
     cut = lines_most == 1
@@ -97,7 +136,7 @@ def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None
         room = 1.96 * min(middle - figure.min[way], figure.max[way] - middle)
         title = axes.title.get_window_extent()
         if way and axes.title.get_text() and title.x0 < text.get_window_extent().x1:
-            # The title begins above the label, which ends below it.
+            # The title is above the label, which must end below it.
             room = min(room, 1.96 * (title.y0 - middle))
     if not whole or measured() <= room:
         return False
@@ -109,7 +148,7 @@ def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None
     for line in whole.split("\n"):
         text.set_text(line)
         wide = measured()
-        # No longer than lines of one length need, so that the last is not a word alone.
+        # Lines of about equal length, otherwise the last may be a single word.
         even = len(line) // math.ceil(wide / (0.97 * room)) + 6 if wide else 0
         most = max(min(int(0.97 * len(line) * room / max(wide, 1.0)), even), LEAST_CHARACTERS)
         if wide <= 1.02 * room:
@@ -118,7 +157,7 @@ def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None
             lines.append(shown_name(line.replace(r"\$", "$"), most))
         else:
             shape: dict[str, Any] = {"max_lines": lines_most, "placeholder": "…"}
-            # "leave-one-out" stays on one line.
+            # Do not break hyphenated terms such as "leave-one-out".
             shape |= {"break_long_words": False, "break_on_hyphens": False}
             lines += textwrap.wrap(line, most, **shape)
     text.set_text("\n".join(lines))
@@ -127,10 +166,10 @@ def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None
 
 
 MIN_NAME_SIZE = 5.0
-"""Points of the smallest names of lines."""
+"""Smallest font size in points of names of lines."""
 
 NAME_SPACING = 1.2
-"""Least distance of two names of lines, in font sizes."""
+"""Smallest distance between names of lines, in font sizes."""
 
 
 @dataclass
@@ -140,13 +179,13 @@ class LineNames:
     Attributes
     ----------
     names : list of str
-        Names of lines 0, 1, ...; an empty one belongs to the line above.
+        Names of lines 0, 1, ...; an empty name belongs to the line above.
     shown : list of int
         Lines whose names are written.
     size : float
         Font size of the names in points.
     note : Text, optional
-        How many of the names are written, if not all are.
+        Note of how many names are written, if not all are.
     """
 
     names: list[str]
@@ -156,14 +195,14 @@ class LineNames:
 
 
 LINE_NAMES: WeakKeyDictionary[Axes, LineNames] = WeakKeyDictionary()
-"""Names of the lines of the axes that exist."""
+"""Names of lines by axes."""
 
 
 def thin_line_names(axes: Any) -> bool:
-    """Make names of lines smaller, and leave some out with a note, as far as their lines have no room.
+    """Make names of lines smaller, and leave some out with a note, if they do not fit.
 
-    The last name is written in any case: it is that of the pooled covariance where there is one. Return
-    whether anything changed.
+    The last name is always written, because it may be the pooled covariance. Return whether anything has
+    changed.
     """
     lines = LINE_NAMES.get(axes)
     if lines is None:
@@ -174,7 +213,7 @@ def thin_line_names(axes: Any) -> bool:
     gap = spacing * float(np.diff(named).min(initial=len(lines.names)))
     normal = letters() * (0.833 if len(named) > MOST_IN_LEGEND else 1.0)
     size = round(float(np.clip(gap / NAME_SPACING, min(MIN_NAME_SIZE, normal), normal)), 1)
-    # Smaller names leave the axes more room. If they grew again, the layout would not settle.
+    # Smaller names leave more room for the axes. If they grew again, the iteration would not converge.
     size = min(size, lines.size or size)
     shown: list[int] = []
     for i in named[::-1]:
@@ -197,7 +236,7 @@ def thin_line_names(axes: Any) -> bool:
 
 
 def _shorten_names(axes: Any) -> bool:
-    """Cut the names of lines that take too much of the width of the figure."""
+    """Cut the names of lines if they take too much of the width; return whether they were cut."""
     names = [label.get_text() for label in axes.get_yticklabels()]
     wide = max((label.get_window_extent().width for label in axes.get_yticklabels()), default=0.0)
     edge = axes.get_window_extent().x1
@@ -211,13 +250,13 @@ def _shorten_names(axes: Any) -> bool:
 
 
 def _cut(names: Sequence[str], share: float) -> list[str]:
-    """Names as they are shown, none longer than a share of the longest."""
+    """Cut names to a share of the display width of the longest."""
     width = max(int(0.97 * share * max(map(display_width, names))), LEAST_CHARACTERS)
     return [shown_name(name.replace(r"\$", "$"), width) for name in names]
 
 
 def _turn_names(axes: Any) -> bool:
-    """Turn names of columns upright where they meet, and cut long ones; of numbers, leave some out."""
+    """Rotate overlapping names of columns, cut long ones, thin out numbers; return whether any changed."""
     from matplotlib.ticker import AutoLocator, FixedFormatter, FuncFormatter, MaxNLocator, NullFormatter
 
     labels = [label for label in axes.get_xticklabels() if label.get_text()]
@@ -235,7 +274,7 @@ def _turn_names(axes: Any) -> bool:
     if not any(one.overlaps(other) for one, other in pairwise(boxes)):
         return False
     if small:
-        # Of logs, powers of ten are enough.
+        # On logarithmic axes powers of ten suffice.
         axes.xaxis.set_minor_formatter(NullFormatter())
     elif named:
         axes.tick_params(axis="x", labelrotation=90)
@@ -247,10 +286,21 @@ def _turn_names(axes: Any) -> bool:
 
 
 def _move_legend(axes: Any, outer: Axes, is_new: bool) -> bool:
-    """Move the legend of axes below all of them, where it hides what is drawn or leaves them little room.
+    """Move the legend of axes below all axes if it covers marks or leaves them too little space.
 
-    A figure that is given does not grow by it: its legend has smaller text, or names some and counts the
-    rest.
+    A given figure does not grow; its legend gets smaller text, or fewer names with a count of the others.
+
+    Parameters
+    ----------
+    axes, outer : Axes
+        The axes, and those that contain them.
+    is_new : bool
+        Whether the figure is new, and may grow.
+
+    Returns
+    -------
+    bool
+        Whether the legend was moved.
     """
     legend = axes.get_legend()
     figure = axes.figure
@@ -272,7 +322,7 @@ def _move_legend(axes: Any, outer: Axes, is_new: bool) -> bool:
 
 
 def _shrink_legend(axes: Any) -> bool:
-    """Keep a legend within its axes by smaller text, or by fewer names and a count of the rest."""
+    """Reduce a legend to the size of its axes by smaller text or fewer names; return whether it shrank."""
     legend = axes.get_legend()
     box = axes.get_window_extent()
     if legend is None or legend.get_window_extent().x0 >= box.x1 - 1:
@@ -285,9 +335,19 @@ def _shrink_legend(axes: Any) -> bool:
 
 
 def _legend_within(axes: Any, width: float, height: float, place: dict[str, Any]) -> Any:
-    """Draw the legend of axes again at a place, no wider and higher than so many pixels.
+    """Draw the legend of axes again within a size, by smaller text or by fewer names and a count.
 
-    Its text becomes smaller, and if that does not suffice it names some and counts the rest.
+    Parameters
+    ----------
+    axes : Axes
+    width, height : float
+        Largest size in pixels.
+    place : dict
+        Keyword arguments of `legend` for its position.
+
+    Returns
+    -------
+    Legend
     """
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
@@ -295,14 +355,14 @@ def _legend_within(axes: Any, width: float, height: float, place: dict[str, Any]
     legend = axes.get_legend()
     known = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
     names = [text.get_text() for text in legend.get_texts()]
-    # Of error bars, a legend keeps the bars alone.
+    # The legend stores only the bars of error bars, hence the original handles.
     handles = [
         known.get(name, handle) if isinstance(handle, LineCollection) else handle
         for name, handle in zip(names, legend.legend_handles, strict=True)
     ]
     heading = legend.get_title().get_text() or None
     size = min(float(text.get_fontsize()) for text in legend.get_texts())
-    # Width of the longest name and of the marker with its gaps, for text of one point.
+    # Width of the longest name with its marker and gaps, per point of font size.
     letter = max(text.get_window_extent().width for text in legend.get_texts()) / size
     letter += axes.figure.dpi / 72 * 4.5
     smallest = min(size, 0.7 * letters())
@@ -323,7 +383,7 @@ def _legend_within(axes: Any, width: float, height: float, place: dict[str, Any]
 
 
 def _put_below(legend: Any, outer: Axes) -> None:
-    """Place a legend below axes and what stands below these, in the middle of the figure."""
+    """Place a legend below axes and their labels, in the middle of the figure."""
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     legend.set_in_layout(False)
@@ -336,7 +396,7 @@ def _put_below(legend: Any, outer: Axes) -> None:
 
 
 def _hides(legend: Any) -> bool:
-    """Whether a legend lies on marks, texts or panels of its axes, or beyond the figure."""
+    """Return whether a legend covers marks, texts or panels of its axes, or extends outside the figure."""
     from matplotlib.collections import LineCollection, PathCollection
     from matplotlib.patches import Rectangle
 
@@ -356,7 +416,7 @@ def _hides(legend: Any) -> bool:
 
 
 def _along(places: Floats) -> Floats:
-    """Places (n, 2) of a line, and others between them where they are few."""
+    """Return the points (n, 2) of a line, with interpolated points between them if they are few."""
     if not 2 <= len(places) <= 200:
         return places
     share = np.linspace(0.0, 1.0, 20, endpoint=False)[:, None, None]
@@ -364,7 +424,19 @@ def _along(places: Floats) -> Floats:
 
 
 def with_room(points: Floats, order: Sequence[int], size: Floats) -> list[int]:
-    """Those of the points (n, 2), taken in order, that are not within a size (2,) of one before them.
+    """Select points in order of priority that are not too close to a selected one.
+
+    Parameters
+    ----------
+    points : (n, 2) float array
+    order : sequence of int
+        Candidates, the most important first.
+    size : (2,) float array
+        Smallest distances, of which at least one has to be kept.
+
+    Returns
+    -------
+    list of int
 
     Examples
     --------
