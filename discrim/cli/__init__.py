@@ -1,9 +1,12 @@
-"""The command line: a formula and a table in, a summary out; a saved fit and a table in, labels out.
+"""Command line: fits a formula to a table and prints the summary, or predicts labels by a saved fit.
 
-``discrim lda "species ~ ." iris`` prints what ``discrim.lda("species ~ .", data=iris).summary()`` prints.
-What a person gets wrong is one line on standard error and exit status 2, never a traceback; a warning is a
-line there too, so standard output carries the summary alone. Where argcomplete is installed, a shell that
-asks for completions is answered with verbs, options, and names of tables and files.
+``discrim lda "species ~ ." iris`` prints the same as ``discrim.lda("species ~ .", data=iris).summary()``.
+Errors of
+the user are one line on standard error with exit status 2, never a traceback. Warnings are lines there too,
+hence
+standard output contains only the summary. If argcomplete is installed, shells complete verbs, options, data
+sets and
+files.
 """
 
 from __future__ import annotations
@@ -25,11 +28,12 @@ __all__ = ["main"]
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    """Parse the arguments and run the verb; return the exit status."""
     typed = sys.argv[1:] if argv is None else list(argv)
-    # Only the verb that is typed needs its options.
+    # Building the options of a verb takes time, and only the typed verb needs them.
     parser = build_parser(only=typed[:1])
     arguments = parser.parse_args(typed)
-    standard_output()  # If nobody can read the summary, nothing is fitted or saved.
+    standard_output()  # If standard output is closed, stop before anything is fitted or saved.
     shown: set[str] = set()
 
     def show_once(message: Warning | str, *args: object, **kwargs: object) -> None:
@@ -61,13 +65,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments after the program's name; those of the process by default.
+        Arguments after the name of the program; by default those of the process.
 
     Returns
     -------
     int
-        Exit status: 0; 2 where the formula, the data or an option is at fault; 130 where interrupted; 141
-        where the reader of the output has gone away.
+        Exit status: 0; 2 for a faulty formula, table or option; 130 if interrupted; 141 if the reader of
+        the output has closed the pipe.
 
     Examples
     --------
@@ -96,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def complete() -> None:
-    """Answer the shell that asks for completions, and end the process, where argcomplete is installed."""
+    """Print completions for the shell and end the process, if argcomplete is installed."""
     try:
         import argcomplete
     except ImportError:
@@ -105,7 +109,7 @@ def complete() -> None:
 
 
 def _completed_parser() -> argparse.ArgumentParser:
-    """Return the parser of the verb that is typed, whose arguments know what may stand in their places."""
+    """Return the parser of the typed verb with completers for its arguments."""
     from argcomplete.completers import FilesCompleter
 
     # The options of a verb are read from the function, whose import takes a second.

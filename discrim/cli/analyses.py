@@ -1,7 +1,8 @@
-"""The verbs that answer with a summary of one fit: of the models, stepwise, canonical, manova and assess.
+"""Verbs that show the summary of one fit: all models, stepwise, choose, plan, canonical, manova and assess.
 
-Each takes its own options out of those that were typed, makes the fit, and delivers the summary, beside which
-may stand error rates, what the rows of another table say of the fit, a picture and a file.
+Each verb removes its own options from those that were typed, computes the fit, and writes the summary, if
+requested
+with error rates, an assessment on another table, a plot and the file of the fit.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from discrim.report.tables import Summary
 
 
 def assess(verb: str, options: dict[str, Any]) -> None:
-    """Show what the rows of a table say of a saved fit."""
+    """Show the assessment of a saved fit on the rows of a table."""
     file = options.pop("fit")
     sections = options.pop("sections", None)
     given = given_of(options)
@@ -42,7 +43,7 @@ def assess(verb: str, options: dict[str, Any]) -> None:
 
 
 def loaded_fit(file: str, hint: str = "Name a file of a fit.") -> Any:
-    """The fit of a file, which may not be one of moments."""
+    """Load a fit from a file; raise a DataError if the file contains moments."""
     fit = discrim.load(file)
     if isinstance(fit, discrim.Moments):
         raise DataError(f"{file!r} contains moments and not a fit.", hint=hint)
@@ -50,11 +51,12 @@ def loaded_fit(file: str, hint: str = "Name a file of a fit.") -> Any:
 
 
 def _assessed(fit: Any, given: TableArgument, options: dict[str, Any]) -> Any:
+    """Assess a fit on the rows of DATA."""
     return fit.assess(given.rows(labels_of_fit(fit, whole=False)), **options)
 
 
 class Errors(NamedTuple):
-    """The options of error rates that stand beside a summary."""
+    """Options of the error rates in a summary: methods, number of folds and seed."""
 
     methods: list[str]
     folds: int | None
@@ -62,7 +64,7 @@ class Errors(NamedTuple):
 
 
 def errors_of(options: dict[str, Any]) -> Errors | None:
-    """Take the options of error rates from the others."""
+    """Remove the options of error rates from a dictionary, and return them, or None."""
     methods = options.pop("errors", None)
     folds = options.pop("error_folds", None)
     seed = options.pop("error_seed", None)
@@ -78,14 +80,14 @@ def errors_of(options: dict[str, Any]) -> Errors | None:
     for method in methods:
         if method not in known:
             raise DataError(f"--errors: unknown method {method!r}.", hint=one_of(method, known))
-    # A verb that deals rows to folds itself has these options for both.
+    # A verb that uses folds itself shares these options with the error rates.
     own = options.get("folds")
     folds = own if folds is None and isinstance(own, int) else folds
     return Errors(methods, folds, options.get("seed") if seed is None else seed)
 
 
 def with_errors(summary: Any, fit: Any, errors: Errors | None) -> Any:
-    """A summary with the error rates of a fit as its last section."""
+    """Return a summary with the error rates of a fit as its last section."""
     if errors is None:
         return summary
     folds = {} if errors.folds is None else {"folds": errors.folds}
@@ -116,7 +118,7 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
     given : TableArgument
         DATA.
     formulas : sequence of str
-        Formulas, which say what columns contain labels.
+        Formulas, which determine the columns that contain labels.
     output : Output
         Files of the output, which must not belong to the source.
     use : callable
@@ -125,7 +127,7 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
     Returns
     -------
     object
-        What the function returns.
+        Result of the function.
     """
     if "~" not in formulas[0] and "~" in given.data and not os.path.exists(given.data):
         raise FormulaError(
@@ -138,14 +140,26 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
     try:
         return use(rows)
     except NotSupportedError:
-        # A single large file may be what goes into memory for a verb that asks for all rows.
+        # A verb that requires all rows in memory may still be able to read a single large file.
         if not (isinstance(rows, Source) and os.path.isfile(given.data)):
             raise
         return use(given.table(labels))
 
 
 def with_labels_of(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
-    """Return options in which classes have the labels of the response of a table or source."""
+    """Return options in which the text of classes is replaced by the labels of the response.
+
+    Parameters
+    ----------
+    options : dict
+    formula : str
+        Formula, whose left side is the response.
+    data : table or Source
+
+    Returns
+    -------
+    dict
+    """
     response = formula.partition("~")[0].strip().strip("`")
     columns = getattr(data, "columns", None)
     if not has_labels(options) or response not in (data.names if columns is None else columns):
@@ -154,7 +168,7 @@ def with_labels_of(options: dict[str, Any], formula: str, data: Any) -> dict[str
 
 
 class _Request:
-    """The arguments of a verb that fits a formula to DATA.
+    """Arguments of a verb that fits a formula to DATA.
 
     Attributes
     ----------
@@ -162,7 +176,7 @@ class _Request:
     given : TableArgument
         The table.
     output : Output
-        Where the summary, pictures and the fit are written.
+        Files of the summary, the plot and the fit.
     sections : list of str or None
         Sections of the summary.
     options : dict
@@ -190,12 +204,21 @@ class _Request:
         )
 
     def deliver(self, summary: Any, draw: Callable[..., Any], fit: Callable[[], Any] | None = None) -> None:
-        """Write a summary, the picture that `draw` makes, and the fit that `fit` returns, as requested."""
+        """Write a summary, a plot and a fit, as requested.
+
+        Parameters
+        ----------
+        summary : Summary
+        draw : callable
+            Function that draws the plot.
+        fit : callable, optional
+            Function that returns the fit to save.
+        """
 
         def save(path: str) -> None:
             if fit is not None:
                 if self.output.calibrated:
-                    # The calibration is computed from the rows, which the file does not have.
+                    # The calibration is computed now, because the file will not contain the rows.
                     calibrator_of(fit()._fit)
                 fit().save(path)
 
@@ -215,7 +238,7 @@ def summarize(verb: str, options: dict[str, Any]) -> None:
 
 
 _SHORTER = {"Hotelling-Lawley trace": "Hotelling-Lawley", "Hotelling-Lawley trace, McKeon": "H-L, McKeon's F"}
-"""Shorter labels for a terminal of sixty columns."""
+"""Shorter labels for a terminal of 60 characters."""
 
 _FORMATS: dict[Any, Any] = {"F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"}
 _FORMATS["p_permutation"] = "tail"
@@ -247,14 +270,14 @@ def choose(verb: str, options: dict[str, Any]) -> None:
 
 
 def plan_rows(verb: str, options: dict[str, Any]) -> None:
-    """Say how many rows a discriminant analysis needs."""
+    """Show how many observations a discriminant analysis needs."""
     output = output_of(options)
     found = discrim.plan(options.pop("distance"), options.pop("p"), **options)
     deliver(found.summary(), output, draw=found.plot)
 
 
 def canonical(verb: str, options: dict[str, Any]) -> None:
-    """Show the canonical variates of a linear discriminant analysis, or of a term of several factors."""
+    """Show the canonical variates of an LDA, or of a term of a model with several factors."""
     request = _Request(options)
     convention = options.pop("convention", None)
     terms = _term_options(options)
@@ -282,19 +305,19 @@ def canonical(verb: str, options: dict[str, Any]) -> None:
 
 
 def _term_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options of a model of several factors from the others, and return them."""
+    """Remove the options of a model with several factors from a dictionary, and return them."""
     return {name: options.pop(name) for name in ("term", "type") if name in options}
 
 
 def _has_several_factors(formula: str) -> bool:
-    """Return whether the left side of a formula is a model of several factors."""
+    """Return whether the left side of a formula is a model with several factors."""
     from discrim.design.linear_model import one_class
 
     return one_class(formula) is None
 
 
 def manova(verb: str, options: dict[str, Any]) -> None:
-    """Show the tests that the classes have one mean, or of the terms of several factors."""
+    """Show the tests that all classes have the same mean, or of the terms of several factors."""
     request = _Request(options)
     deliver(_manova_summary(request), request.output)
 
@@ -338,6 +361,20 @@ def _manova_summary(request: _Request) -> Summary:
 
 
 def _four_statistics(formula: str, title: str, table: Any, source: str) -> Summary:
+    """Return a summary with one table of the multivariate test statistics.
+
+    Parameters
+    ----------
+    formula, title : str
+    table : DataFrame
+        Tests by statistic.
+    source : str
+        Code that computes the table.
+
+    Returns
+    -------
+    Summary
+    """
     table = table.rename(index=_SHORTER)
     section = Section(
         title, table, _FORMATS, headings={"F_is": "F is", "p_permutation": "p by perm."}, source=source

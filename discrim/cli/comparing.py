@@ -1,6 +1,6 @@
-"""The verbs compare, report, predict and export: fits side by side, a page, labels of rows, a rule elsewhere.
+"""The verbs compare, report, predict and export.
 
-What is compared or reported is a formula, which is fitted to a table here, or the file of a fit.
+`compare` and `report` accept a formula, which is fitted to DATA, or the file of a saved fit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,21 @@ def compare(verb: str, options: dict[str, Any]) -> None:
 def _of_formulas(
     formulas: list[str], given: TableArgument, output: Output, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Fits of each verb to each formula, side by side."""
+    """Fit each model to each formula, and return the sections of their comparison.
+
+    Parameters
+    ----------
+    formulas : list of str
+    given : TableArgument
+    output : Output
+        Files of the output, which must not belong to the source.
+    options : dict
+        Options of the verb.
+
+    Returns
+    -------
+    dict of str to Section
+    """
     from discrim.models.selection.comparison import cross_validated, paired
 
     models = options.pop("verbs", None) or models_of("lda,qda")
@@ -101,7 +115,7 @@ def _of_formulas(
 
 
 def _names(models: list[TypedModel], formulas: list[str]) -> list[str]:
-    """What the fits are called: their verbs, and the formula's place where there are several."""
+    """Return names of fits: the model, and the formula if there are several."""
     if len(formulas) == 1:
         return _told_apart([model.typed for model in models])
     return _told_apart(
@@ -114,6 +128,7 @@ def _names(models: list[TypedModel], formulas: list[str]) -> list[str]:
 
 
 def _told_apart(names: list[str]) -> list[str]:
+    """Number names that occur more than once."""
     return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 
 
@@ -121,7 +136,19 @@ def _told_apart(names: list[str]) -> list[str]:
 
 
 def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -> dict[str, Any]:
-    """Saved fits judged by the rows of a table."""
+    """Assess saved fits on the rows of a table, and return the sections of their comparison.
+
+    Parameters
+    ----------
+    files : list of str
+    given : TableArgument
+    options : dict
+        Must be empty, because saved fits have no options.
+
+    Returns
+    -------
+    dict of str to Section
+    """
     from discrim.models.selection.comparison import compared_on
 
     refuse_options(options, "goes with formulas, which are fitted", "Leave it out for files of fits.")
@@ -154,6 +181,7 @@ def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -
 
 
 def _fits(table: Any, formula: str) -> Any:
+    """Return the section of the fits and their information criteria."""
     formats: dict[Any, Any] = {"nobs": "count", "likelihood": "text", "df": "count"}
     formats |= dict.fromkeys(["llf", "aic", "bic", "llf_given_row"], "z")
     formats |= dict.fromkeys(["error_apparent", "error_loo"], "share")
@@ -168,6 +196,7 @@ def _fits(table: Any, formula: str) -> Any:
 
 
 def _errors(found: list[Any], names: list[str]) -> Any:
+    """Return the section of the cross-validated errors."""
     rows = [each.table().loc["error"] for each in found]
     table = pd.DataFrame(rows).set_axis(names, axis=0)
     return Section(
@@ -180,6 +209,19 @@ def _errors(found: list[Any], names: list[str]) -> Any:
 
 
 def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
+    """Return the section of paired differences of the errors.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Comparison by pair of fits.
+    folds, repeats : int
+    seed : int or None
+
+    Returns
+    -------
+    Section
+    """
     shown = ["difference", "se", "low", "high", "p_t", "only_a_wrong", "only_b_wrong", "p_exact"]
     formats: dict[Any, Any] = dict.fromkeys(shown[:4], "share") | dict.fromkeys(shown[5:7], "count")
     headings = INTERVAL | {"only_a_wrong": "first only", "only_b_wrong": "second only"}
@@ -197,7 +239,7 @@ def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
 
 
 def report(verb: str, options: dict[str, Any]) -> None:
-    """Write a page on a fit, in the format that the name of its file says."""
+    """Write a report on a fit, in the format of the file's extension."""
     from discrim.report.page.page import PAGES
 
     subject = options.pop("reported")
@@ -223,7 +265,19 @@ def report(verb: str, options: dict[str, Any]) -> None:
 
 
 def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple[Any, str | None]:
-    """The fit of a formula to DATA, and the code that reads DATA."""
+    """Fit a formula to DATA; return the fit and the Python code that reads DATA.
+
+    Parameters
+    ----------
+    formula : str
+    target : str
+        File of the report, which must not belong to the source.
+    options : dict
+
+    Returns
+    -------
+    tuple of results and str or None
+    """
     if "data" not in options:
         raise DataError(
             f"{formula!r} is fitted to a table.", hint=f"Name one behind it, as in report {formula!r} iris."
@@ -238,7 +292,7 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
 
 
 def _code_of(given: TableArgument) -> str | None:
-    """How Python reads a table into memory; None of what is no single file."""
+    """Return the Python code that reads a table into memory, or None if it is not a single file."""
     if given.data in datasets.names():
         return f"discrim.datasets.load_{given.data}()"
     if not os.path.isfile(given.data):
@@ -253,7 +307,7 @@ def _code_of(given: TableArgument) -> str | None:
 
 
 def predict(verb: str, options: dict[str, Any]) -> None:
-    """Label the rows of a table by a saved fit, as CSV part by part, or in a file."""
+    """Predict the rows of a table by a saved fit, and write them as CSV or to a file."""
     file = options["fit"]
     out = options.get("out")
     augment = "augment" in options
@@ -270,12 +324,12 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     dialect = dialect_of_output(options, given, out)
     data = given.rows(labels_of_fit(fit, whole=augment))
     if type(data).__module__.startswith("polars") and hasattr(data, "to_pandas"):
-        # A file that is read without pyarrow: as a source its answers are frames of pandas.
+        # Parquet was read by polars. As a source the predictions become pandas frames.
         data = partial(iter, [data])
     if out is not None:
         refuse_same("--out", out, given.data, file)
     before = given.dialect.decimal
-    # Columns that the fit does not read are text as it stands in the file, with the decimal sign of the file.
+    # Columns that the fit does not read are unchanged text, in which the decimal sign has to be replaced.
     texts: list[str] = []
     if augment and given.is_csv and before != dialect.decimal:
         design = fit._fit.design_rows.design
@@ -286,9 +340,9 @@ def predict(verb: str, options: dict[str, Any]) -> None:
 
     def frames() -> Iterator[pd.DataFrame]:
         answer = fit.augment(data, **gaps) if augment else _labelled(fit, data, prior, gaps, method=method)
-        # Of a source an iterator of frames.
+        # For a source the answer is an iterator of frames.
         for frame in [answer] if hasattr(answer, "columns") else answer:
-            # What a folder is named for is a category.
+            # Keys of folders are categorical columns, not text from the file.
             own = [name for name in texts if not isinstance(frame[name].dtype, pd.CategoricalDtype)]
             yield frame.assign(
                 **{name: with_decimal_sign(frame[name], before, dialect.decimal) for name in own}
@@ -303,7 +357,7 @@ def predict(verb: str, options: dict[str, Any]) -> None:
 
 
 def export(verb: str, options: dict[str, Any]) -> None:
-    """Write the rule of a saved fit as a query, or as a model of ONNX."""
+    """Write the rule of a saved fit as an SQL query or as an ONNX model."""
     file = options.pop("fit")
     path = options.pop("onnx", None)
     if (path is None) == ("sql" not in options):
@@ -327,7 +381,24 @@ def export(verb: str, options: dict[str, Any]) -> None:
 
 
 def _labelled(fit: Any, data: Any, prior: Any, gaps: dict[str, Any], *, method: str | None) -> Any:
-    """Labels of a table, or of each part of a source, with the posteriors of any method beside them."""
+    """Predict the labels of a table, or of each chunk of a source, optionally with posteriors.
+
+    Parameters
+    ----------
+    fit : object
+        Results of a verb.
+    data : table or Source
+    prior : object
+        Prior, or None for the prior of the fit.
+    gaps : dict
+        Treatment of unseen levels and missing values.
+    method : str or None
+        Method of the posteriors, None for labels only.
+
+    Returns
+    -------
+    DataFrame, or iterator of DataFrame for a source
+    """
     if method is None:
         labels: Any = fit.predict(data, prior=prior, **gaps)
         return labels.to_frame() if isinstance(labels, pd.Series) else labels

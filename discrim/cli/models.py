@@ -1,4 +1,4 @@
-"""Models in the value of an option, such as knn(k=5), or lda, qda(covariance=shrunk(0.1))."""
+"""Read models in the value of an option, such as "knn(k=5)" or "lda, qda(covariance=shrunk(0.1))"."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TypedModel(NamedTuple):
 
 
 def models_of(typed: str) -> list[TypedModel]:
-    """Read models set apart by commas.
+    """Read models that are separated by commas.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def models_of(typed: str) -> list[TypedModel]:
     """
     if not typed.strip():
         raise DataError("The name of a model is empty.", hint="Write one, such as lda.")
-    # Verbs of the command line have hyphens, which are operators in a call.
+    # Verbs of the command line contain hyphens, which would be minus signs in a call.
     hyphened = [verb.replace("_", "-") for verb in BY_VERB if "_" in verb]
     code = re.sub("|".join(hyphened), lambda found: found[0].replace("-", "_"), typed)
     return [_model(call) for call in read_calls(code)]
@@ -57,7 +57,7 @@ def model_of(typed: str) -> TypedModel:
 
 
 def _model(call: LiteralCall) -> TypedModel:
-    """Return the model of a call, whose keyword arguments are checked by name and whose values are not."""
+    """Return the model of a call, after checking the names of its keyword arguments but not their values."""
     known = [verb for verb, row in BY_VERB.items() if row.command is not None and row.can_be_saved]
     if call.name not in known:
         raise call.error(
@@ -87,7 +87,21 @@ def _model(call: LiteralCall) -> TypedModel:
 
 
 def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) -> Any:
-    """Fit a model, with options that it shares with others; an error names the model."""
+    """Fit a model; an error names the model.
+
+    Parameters
+    ----------
+    model : TypedModel
+    formula : str
+    data : table or Source
+    options : dict
+        Options that the model shares with others.
+
+    Returns
+    -------
+    object
+        Results of the verb.
+    """
     import discrim
 
     verb = getattr(discrim, model.verb)
@@ -95,12 +109,12 @@ def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) 
     try:
         return verb(formula, data=data, **options, **model.options)
     except DiscrimError as error:
-        # What is not supported for a source is tried again with the rows in memory.
+        # The class of the error is kept: the caller retries a NotSupportedError with the rows in memory.
         raise error.with_message(f"{model.typed}: {error.message}") from error
 
 
 def check_taken(verb: str, options: dict[str, Any]) -> None:
-    """Raise a DataError if a function takes no parameter of the name of an option."""
+    """Raise a DataError if a function has no parameter for one of the options."""
     taken = inspect.signature(resolve(f"{MODULE_BY_NAME[verb]}:{verb}")).parameters
     for name in options:
         if name not in taken:
@@ -109,7 +123,7 @@ def check_taken(verb: str, options: dict[str, Any]) -> None:
 
 
 def engine_of(text: str) -> Any:
-    """Return a regression of scikit-learn by its name and options."""
+    """Return a regression of scikit-learn from a text such as "Ridge(alpha=2)"."""
     try:
         made = resolve("discrim.sklearn.regressions:engine_of")
     except ImportError:

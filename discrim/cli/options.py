@@ -1,8 +1,10 @@
-"""The options of the command line.
+"""Options of the command line.
 
-What a verb takes is read from its signature and docstring: the name, the default and the kinds of values of
-each parameter, and the first sentence of its description. Stated here is what only the command line has:
-places for formulas and files, how tables are read, and what is shown and written.
+The options of a verb are derived from the signature and docstring of its function: name, default and kind of
+value of
+each parameter, and the first sentence of its description. This module adds the options that only the command
+line
+has: places for formulas and files, and how tables are read, displayed and written.
 """
 
 from __future__ import annotations
@@ -35,30 +37,30 @@ HEADINGS = {
     "predict": "what is predicted",
     "report": "what is reported",
 }
-"""Headings of the first group of verbs that do not fit a model only."""
+"""Headings of the first group of options, for verbs that do more than fit a model."""
 
 PICTURED = {"stepwise": "lda", "canonical": "lda"}
-"""Verbs that are no models, and the model whose pictures they draw."""
+"""Verbs that are not models, with the model whose plots they draw."""
 
 JUDGED = ("confusion", "roc", "calibration")
-"""Kinds of pictures of an assessment."""
+"""Kinds of plots of an assessment."""
 
 
 class Option(NamedTuple):
-    """An option, or a place for a word without an option, that only the command line has.
+    """An option, or a positional argument, that only the command line has.
 
     Attributes
     ----------
     typed : str
-        The option and what its value is called in the help; a place has no hyphens.
+        The option and its placeholder in the help; a positional argument has no hyphens.
     kind : callable, str or True
-        What reads the text, the words that it may be, or True for a flag.
+        Reader of the text, the allowed words, or True for a flag.
     help : str
-        Text of the help, in which {choices} stands for the words.
+        Text of the help, in which {choices} is replaced by the words.
     verbs : str
         Verbs that have it. "models" stands for all models, "files" for those whose fits can be saved.
     dest, nargs, required
-        As argparse has them.
+        As in argparse.
     """
 
     typed: str
@@ -71,17 +73,19 @@ class Option(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A function whose parameters are options, with the names of those that are; all if none are named."""
+    """A function whose parameters are options, and the names of those parameters; all if none are named."""
 
     function: str
     names: tuple[str, ...] = ()
 
 
 def _of_method(results: str, method: str, *names: str) -> Source:
+    """Return some parameters of a method of a results class as a source of options."""
     return Source(f"{MODULE_BY_NAME[results]}:{results}.{method}", names)
 
 
 def _of_verb(verb: str, *names: str) -> Source:
+    """Return some parameters of a verb as a source of options."""
     return Source(f"{MODULE_BY_NAME[verb]}:{verb}", names)
 
 
@@ -108,7 +112,7 @@ SOURCES = {
 """Functions whose parameters are the options of a verb that is not a model."""
 
 NOT_TYPED = {"self", "formula", "data", "moments", "functions", "candidates", "costs", "options"}
-"""Parameters that have places of their own, or values that cannot be typed."""
+"""Parameters that are positional arguments, or whose values cannot be typed."""
 
 
 READERS: dict[str, tuple[Callable[[str], Any], str]] = {
@@ -116,7 +120,7 @@ READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "engine": (engine_of, "Ridge(alpha=2)"),
     "output": (parsing.names, "label,proba"),
 }
-"""Readers of parameters whose annotations do not say how a text is read, and an example of a text."""
+"""Readers of parameters whose annotations do not determine them, with an example of a text."""
 
 _FORMULA = "models stepwise choose canonical manova"
 _READ = f"{_FORMULA} compare assess"
@@ -139,7 +143,7 @@ PLACES = (
     Option("--verbs VERB,...", models_of, f"the models, the simplest first; {_CALLS}", "choose"),
     Option("--verbs VERB,...", models_of, f"the models: lda,qda if not given; {_CALLS}", "compare"),
 )
-"""What is fitted, judged or reported."""
+"""Positional arguments, and the options of models."""
 
 READING = (
     Option("--sep SIGN", parsing.separator, "between fields of CSV: a comma if not given; ; or tab", _CSV),
@@ -197,11 +201,11 @@ WRITING = (
 )
 
 GROUPS = {FITTED: PLACES, READ: READING, SHOWN: SHOWING, WRITTEN: WRITING}
-"""What only the command line has, in the groups of the help."""
+"""Options that only the command line has, by groups of the help."""
 
 
 class Parameter(NamedTuple):
-    """A parameter of a function that is an option: default, kinds of values, and what the help says."""
+    """A parameter of a function as an option: its name, default, kind of values and help."""
 
     name: str
     default: Any
@@ -230,7 +234,7 @@ def _function_of(source: Source) -> Any:
 
 
 def parameters_of(source: Source) -> list[Parameter]:
-    """Return the parameters of a function that can be typed."""
+    """Return the parameters of a function that can be typed as options."""
     function = _function_of(source)
     described = _descriptions(function)
     annotations = annotations_of(function)
@@ -247,7 +251,7 @@ _SENTENCE = re.compile(r".+?[.](?=\s+[\"'`A-Z]|\s*$)")
 
 
 def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the first sentence that the docstring of a function has for each parameter."""
+    """Return the first sentence of the description of each parameter in the docstring of a function."""
     descriptions = {}
     for names, entry in parameter_entries(function.__doc__).items():
         text = " ".join(entry.partition("\n")[2].split()).replace("``", "`")
@@ -258,7 +262,7 @@ def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def specifications_help(verb: str) -> list[str]:
-    """Return the specifications that options of a verb take, as they are typed with their defaults."""
+    """Return the specifications that options of a verb accept, as they are typed with their defaults."""
     calls = []
     for parameter in (each for source in sources_of(verb) for each in parameters_of(source)):
         for each in parameter.kind.specifications:
@@ -273,7 +277,7 @@ def specifications_help(verb: str) -> list[str]:
 
 
 def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
-    """Add all that a verb of the command line takes, in the groups of its help."""
+    """Add all options of a verb to its parser, in the groups of the help."""
     model = BY_VERB.get(verb.replace("-", "_"))
     words = {verb}
     if model is not None:
@@ -286,7 +290,7 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         group: Any = parser.add_argument_group(HEADINGS.get(verb, FITTED) if heading == FITTED else heading)
         exclusive = group.add_mutually_exclusive_group() if (verb, heading) == ("predict", SHOWN) else group
         for row in own:
-            # A verb that deals rows to folds itself keeps its own --folds and --seed.
+            # A verb that uses folds itself keeps its own --folds and --seed.
             if row.typed.split()[0] not in parser._option_string_actions:
                 _add(exclusive, row, verb)
         parameters = {each.name: each for source in sources for each in parameters_of(source)}
@@ -295,7 +299,15 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
 
 
 def _add_parameter(group: Any, parameter: Parameter, all_parameters: Sequence[Parameter]) -> None:
-    """Add a parameter of a function as an option; the error of a wrong word finds it in all of these."""
+    """Add a parameter of a function as an option.
+
+    Parameters
+    ----------
+    group : argument group of argparse
+    parameter : Parameter
+    all_parameters : sequence of Parameter
+        Parameters of the verb, one of which a misplaced word may belong to.
+    """
     name = parameter.name
     kind = parameter.kind
     default = parameter.default
@@ -357,7 +369,7 @@ def _reader(
 
 
 def rewritten_option(verb: str, known: Mapping[str, Any], unknown: Mapping[str, str]) -> Rewriting:
-    """Return how unknown options that are parameters of a specification are written.
+    """Return the correct spelling of unknown options that are parameters of a specification.
 
     Parameters
     ----------
@@ -388,7 +400,7 @@ def rewritten_option(verb: str, known: Mapping[str, Any], unknown: Mapping[str, 
 
 
 def _add(group: Any, row: Option, verb: str) -> None:
-    """Add one row to a group of a parser."""
+    """Add an option of the command line to a group of a parser."""
     flag, *metavar = row.typed.split()
     more = {name: value for name in ("dest", "nargs", "required") if (value := getattr(row, name))}
     if metavar:

@@ -1,8 +1,10 @@
-r"""Where what the command line says goes: to the standard streams, or to files that are written whole.
+r"""Write the output of the command line to the standard streams or to files.
 
-Streams may be closed, full, read no more, or a terminal. Text that goes to a file or a pipe goes there as it
-is; a terminal obeys control characters, and labels may hold any, so that it is shown them as ``\x1b`` and the
-like. Files are checked before time is spent, and written whole or not at all.
+Streams may be closed, full, or terminals. Text for a file or a pipe is written unchanged. In a terminal
+control
+characters, which labels may contain, are written as escapes such as ``\x1b``. Output files are checked before
+the
+computation starts, and are written completely or not at all.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ body {{ max-width: 72rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.45 sy
 
 
 def page(title: str, body: str) -> str:
-    """A page of a title, as text, and a body, as HTML.
+    """Return an HTML page with a title as text and a body as HTML.
 
     Examples
     --------
@@ -68,16 +70,16 @@ def page(title: str, body: str) -> str:
 
 
 _LONGEST = 2000
-"""Characters of a message."""
+"""Largest number of characters of a message."""
 
-# Controls, formats (which reorder text or have no width), surrogates, separators of lines and paragraphs.
+# Unicode categories: controls, formats (which reorder text or have no width), surrogates, line separators.
 _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def prepare() -> None:
-    """Set the standard streams to UTF-8, and take the places of those that are closed.
+    """Set the standard streams to UTF-8, and open the null device for those that are closed.
 
-    A file that is opened later would get the number of a closed stream, and with it what others write there.
+    Otherwise a file that is opened later would get the file descriptor of a closed stream, and its output.
     """
     for number in range(3):
         try:
@@ -91,7 +93,7 @@ def prepare() -> None:
 
 
 def standard_input() -> str:
-    """Read the text of standard input."""
+    """Read standard input as text; raise a DataError if it is closed."""
     if sys.stdin is None:
         raise DataError(
             "Standard input is closed, and - reads the table from it.", hint="Name a file instead."
@@ -104,26 +106,26 @@ def standard_input() -> str:
 
 
 def write_output(text: str) -> None:
-    """Write text to standard output, all of it; control characters are shown where it is a terminal."""
+    """Write text to standard output, with control characters escaped for a terminal."""
     stream = standard_output()
     try:
         stream.write(shown_output(text) if stream.isatty() else text)
         stream.flush()
     except OSError as error:
-        # The flush of the interpreter at its end would fail once more.
+        # Otherwise the interpreter would flush the stream at exit, and fail again.
         give_up(stream)
         raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def standard_output() -> TextIO:
-    """Give standard output, or refuse where it is closed."""
+    """Return standard output; raise a DataError if it is closed."""
     if sys.stdout is None:
         raise DataError("Standard output is closed.", hint="Send it to a file, or to /dev/null.")
     return sys.stdout
 
 
 def shown_output(text: str) -> str:
-    r"""Show the characters that steer a terminal as escapes, but not the ends of lines.
+    r"""Replace control characters of a terminal by escapes, except line ends.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def shown_output(text: str) -> str:
 
 
 def say(message: object) -> None:
-    """Write a message to standard error as one line; where nobody can read it, it is lost."""
+    """Write a message to standard error as one line, if it is open."""
     if sys.stderr is not None:
         try:
             print(f"discrim: {error_line(message)}", file=sys.stderr, flush=True)
@@ -144,15 +146,15 @@ def say(message: object) -> None:
 
 
 def give_up(stream: TextIO) -> None:
-    """Send what is still to be written nowhere, so that the end of the interpreter does not fail on it."""
+    """Redirect a broken stream to the null device; otherwise the interpreter fails to flush it at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def error_line(message: object) -> str:
-    """Put a message on one line, without the carets under a formula or signs that steer a terminal.
+    """Format a message as one line, without the carets below a formula or control characters.
 
-    Of a long one the middle is left out, which is a name or value, as one part of what is said.
+    The middle of a long message is omitted.
     """
     text = str(message)
     half = _LONGEST // 2
@@ -164,19 +166,34 @@ def error_line(message: object) -> str:
 
 
 FORMATS = {"text": (".txt",), "html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",)}
-"""Formats of a summary, which are methods of it, and the endings of their files."""
+"""Text formats of a summary, each with a method `as_<format>`, and the extensions of their files."""
 
 EXCEL = "excel"
-"""The format of files that end in .xlsx, which are not text."""
+"""The format of .xlsx files, which are not text."""
 
 NOT_SUMMARIES = {".pdf", ".png", ".svg", ".doc", ".docx", ".odt", ".rtf", ".ods"}
-"""Ends of names whose programs could not open a summary."""
+"""Extensions of file types that are not formats of a summary."""
 
 
 class Output(NamedTuple):
-    """Where the answer of a verb goes: style, width as text, files, and the view, which `plot` takes.
+    """Where and how a verb writes its results.
 
-    The fit may be saved with a map to calibrated posteriors.
+    Attributes
+    ----------
+    style : str
+        Format of the summary.
+    width : int or None
+        Width of text in characters.
+    path : str or None
+        File of the summary, None for standard output.
+    picture : str or None
+        File of the plot.
+    view : mapping
+        Arguments of `plot`.
+    save : str or None
+        File of the fit.
+    calibrated : bool
+        Whether the fit is saved with the calibration of its posteriors.
     """
 
     style: str
@@ -189,11 +206,28 @@ class Output(NamedTuple):
 
 
 def output_of(options: dict[str, Any], *read: str) -> Output:
-    """Take the options of the output from the others; what cannot be written, or is read here, is refused."""
+    """Remove the output options from a dictionary, and validate them.
+
+    Parameters
+    ----------
+    options : dict
+        Options of the command line, which is updated.
+    *read : str
+        Files that the command reads, which must not be overwritten.
+
+    Returns
+    -------
+    Output
+
+    Raises
+    ------
+    DataError
+        Options contradict each other, or a file cannot be written.
+    """
     force = options.pop("force", False)
     calibrated = options.pop("calibrated", False)
     save, path, picture = (options.pop(name, None) for name in ("save", "out", "plot"))
-    # As everywhere, - is the standard stream.
+    # "-" is standard output.
     path = None if path == "-" else path
     view: dict[str, Any] = {
         name: options.pop(name) for name in ("kind", "columns", "axes") if name in options
@@ -243,7 +277,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
 
 
 def suffix(picture: str) -> str:
-    """The format of a picture, by its name."""
+    """Return the format of a picture by its extension; raise a DataError for an unknown one."""
     from discrim.report.plots.style import FORMATS
 
     found = PurePath(picture).suffix.lower().lstrip(".")
@@ -256,7 +290,17 @@ def suffix(picture: str) -> str:
 
 
 def check_place(target: str, what: str = FIT_FILE, *suffixes: str) -> None:
-    """Raise where a file cannot be written, or its name ends otherwise than those of some formats."""
+    """Raise an error if a file cannot be written, or has none of some extensions.
+
+    Parameters
+    ----------
+    target : str
+        The file.
+    what : str
+        Description of the file in messages.
+    *suffixes : str
+        Allowed extensions; all if there are none.
+    """
     folder = resolve_target(validate_output_path(target, what, *suffixes)).parent
     if not os.access(folder, os.W_OK):
         raise ReadOnlyError(
@@ -265,7 +309,10 @@ def check_place(target: str, what: str = FIT_FILE, *suffixes: str) -> None:
 
 
 def _check_target(target: str, force: bool) -> None:
-    """Raise where a fit may not be written, before time is spent on it."""
+    """Raise an error if a fit cannot be saved to a file, or would replace another kind of file.
+
+    With `force` other files may be replaced.
+    """
     check_place(target)
     try:
         held = discrim.load(target)
@@ -278,18 +325,18 @@ def _check_target(target: str, force: bool) -> None:
                 hint="Name another file to --save to, or give --force to replace it.",
             ) from None
     except DiscrimError:
-        # There is none yet, or a fit that is damaged or of another format, which may be replaced.
+        # The file does not exist, or is a damaged fit or one of another format, which may be replaced.
         pass
 
 
 def refuse_options(options: Mapping[str, Any], reason: str, hint: str) -> None:
-    """Raise a DataError if there are any options, because they do not apply."""
+    """Raise a DataError with a reason and a hint if there are any options, because they do not apply."""
     for name in options:
         raise DataError(f"--{name.replace('_', '-')} {reason}.", hint=hint)
 
 
 def refuse_same(option: str, out: str, *read: str) -> None:
-    """Raise where a file that is read would be replaced by what is written."""
+    """Raise a DataError if an output file is one of the files that are read."""
     for path in read:
         if os.path.exists(out) and os.path.isfile(path) and os.path.samefile(out, path):
             raise DataError(
@@ -298,7 +345,7 @@ def refuse_same(option: str, out: str, *read: str) -> None:
 
 
 def refuse_part(output: Output, rows: Any) -> None:
-    """Raise where a file that is written would be one of those that a source reads."""
+    """Raise a DataError if an output file belongs to the source of the rows."""
     from discrim.data.sources.sources import rows_given
 
     source = rows_given(rows)
@@ -317,7 +364,17 @@ def deliver(
     draw: Callable[..., Any] | None = None,
     save: Callable[[str], None] | None = None,
 ) -> None:
-    """Write a summary, and then the picture that is drawn of a view, and the fit that is saved."""
+    """Write a summary, and then the plot and the fit.
+
+    Parameters
+    ----------
+    summary : Summary
+    output : Output
+    draw : callable, optional
+        Function that draws the plot for the arguments in `output.view`.
+    save : callable, optional
+        Function that saves the fit to a path.
+    """
     text = ""
     if output.style == "html":
         text = page(summary.title, summary.as_html())
@@ -333,7 +390,7 @@ def deliver(
     def finish() -> None:
         if picture is not None and output.picture is not None:
             write_to_file(output.picture, picture)
-        # A command that fails must leave the fit that was there, so the fit is saved last.
+        # The fit is saved last: if the command fails, an existing file of a fit must remain.
         if save is not None and output.save is not None:
             save(output.save)
 
@@ -345,14 +402,14 @@ def deliver(
         try:
             write_output(text)
         except BrokenPipeError:
-            # Who reads the first lines alone wants the fit all the same.
+            # Save the fit even if standard output was closed, for example by `| head`.
             finish()
             raise
     finish()
 
 
 def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> bytes:
-    """A picture as the bytes of a file."""
+    """Draw a plot and return it as the bytes of a file."""
     from discrim.report.plots.style import picture_bytes
 
     if suffix(target) == "html":
@@ -368,6 +425,6 @@ def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> by
 
 
 def write_to_file(target: str, contents: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file completely or not at all."""
     with atomic_write(validate_path(target)) as file:
         file.write(contents)

@@ -1,4 +1,4 @@
-"""How the command line is read: values of options, mistakes and what is nearest to them, help that fits."""
+"""Parser of the command line: values of options, errors with suggestions, and the layout of the help."""
 
 from __future__ import annotations
 
@@ -18,14 +18,26 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 Rewrite = Callable[[Mapping[str, Any], Mapping[str, str]], Rewriting]
-"""Returns how unknown options are written, from the values of known options and the texts of unknown ones."""
+"""Function from the values of known options and the texts of unknown ones to the correct spelling."""
 
 NARROWEST = 40
-"""Columns of a text below which its numbers no longer stand beside their labels."""
+"""Smallest width of a summary in characters; narrower tables would not fit numbers next to their labels."""
 
 
 def whole_from(least: int, what: str, way_out: str) -> Callable[[str], int]:
-    """A reader of whole numbers from the least on."""
+    """Return a reader of integers with a lower limit.
+
+    Parameters
+    ----------
+    least : int
+        Smallest value.
+    what, way_out : str
+        Description of the value and of valid ones, for the error.
+
+    Returns
+    -------
+    callable
+    """
 
     def read(text: str) -> int:
         try:
@@ -44,7 +56,7 @@ text_width = whole_from(NARROWEST, "number of columns", f"a whole one, {NARROWES
 
 
 def separator(text: str) -> str:
-    """The sign between two fields of a line, for which tab may be written."""
+    """Read a field separator: one character, or "tab"."""
     found = "\t" if text.lower() in ("tab", "\\t") else text
     if len(found) != 1 or found in '"\r\n':
         raise argparse.ArgumentTypeError(f"{text!r} is no sign between fields: give one, such as ';', or tab")
@@ -52,21 +64,21 @@ def separator(text: str) -> str:
 
 
 def names(text: str) -> list[str]:
-    """Names set apart by commas."""
+    """Split names at commas."""
     return [name.strip() for name in text.split(",")]
 
 
 _WIDEST = 100
-"""Columns of a help text: longer lines are hard to read, however wide the terminal is."""
+"""Largest width of a help text in characters; longer lines are hard to read."""
 
 
 def help_width() -> int:
-    """Columns of a help text: those of the terminal, within reason."""
+    """Return the width of help texts: the width of the terminal, within limits."""
     return max(NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns))
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help that fits the terminal; of a description lines that begin with two blanks stay as they are."""
+    """Formatter of help for the width of the terminal; indented lines of a description are kept."""
 
     def __init__(self, prog: str) -> None:
         width = help_width()
@@ -80,24 +92,24 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         return "\n".join(indent + line for line in lines)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        # A line does not end in a minus sign.
+        # Avoid a line break after a minus sign.
         joined = " ".join(text.split()).replace(" - ", "\u00a0-\u00a0")
         return [line.replace("\u00a0", " ") for line in textwrap.wrap(joined, width, break_on_hyphens=False)]
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, with exit status 2.
+    """Parser whose errors are one line, with exit status 2.
 
     Attributes
     ----------
     verb : str or None
         The verb whose arguments it parses; None for the parser of the whole command line.
     rewrite : callable or None
-        Returns how unknown options are written.
+        Function that returns the correct spelling of unknown options.
     """
 
     color = False
-    """Python 3.14 would colour help by control characters, which a terminal is shown as escapes here."""
+    """Python 3.14 would colour the help by control characters, which `write_output` escapes."""
 
     def __init__(self, *, verb: str | None = None, rewrite: Rewrite | None = None, **options: Any) -> None:
         super().__init__(formatter_class=_Formatter, allow_abbrev=False, **options)
@@ -106,21 +118,21 @@ class Parser(argparse.ArgumentParser):
         self.color = False
 
     def error(self, message: str) -> NoReturn:
-        """Say in one line what is wrong, and where help is."""
+        """Write an error in one line with a reference to the help, and exit."""
         if message.endswith("expected one argument"):
-            # What begins with a minus and is no number is taken for another option.
+            # argparse interprets a value that begins with a minus and is not a number as another option.
             option = message.split()[1].partition("/")[0].rstrip(":")
             message += f"; one that begins with - is joined to it by =, as in {option}=-1"
         message = message.removesuffix(".")
         self.refuse(f"{message}{' See' if message.endswith('?') else ': see'} {self.prog} --help")
 
     def refuse(self, message: str) -> NoReturn:
-        """Say in one line what is wrong."""
+        """Write an error in one line, and exit."""
         say(message)
         self.exit(2)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse, and refuse what is left over, and ``--`` after an equals sign, which would be no value."""
+        """Parse arguments; refuse superfluous ones, and ``--`` after an equals sign, which is not a value."""
         if self.verb is None and args and args[0].startswith("-") and args[0] not in self.options():
             self._refuse_option(args[0])
         found, rest = super().parse_known_args(args, namespace)
@@ -132,11 +144,11 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """Print the help as all other text is printed."""
+        """Write the help to standard output."""
         write_output(self.format_help())
 
     def options(self) -> list[str]:
-        """The options that it knows, as they are typed."""
+        """Return the visible options as they are typed."""
         return [
             option
             for action in self._actions
@@ -145,7 +157,7 @@ class Parser(argparse.ArgumentParser):
         ]
 
     def typed(self, options: Mapping[str, object], without: Container[str] = ()) -> str:
-        """Return how arguments of Python are typed here, to be put behind a message, or nothing.
+        """Return options as they are typed, as a sentence to append to a message, or "".
 
         Parameters
         ----------
@@ -153,6 +165,10 @@ class Parser(argparse.ArgumentParser):
             Arguments and their values. Those that this parser does not accept are left out.
         without : container of str, optional
             Arguments to leave out.
+
+        Returns
+        -------
+        str
 
         Examples
         --------
@@ -169,7 +185,7 @@ class Parser(argparse.ArgumentParser):
             if action is None or name in without:
                 continue
             if action.nargs == 0:
-                # A flag that is set by default has a second option, which unsets it.
+                # A flag that is set by default has a second option string, which unsets it.
                 texts += action.option_strings[not value : (not value) + 1]
             elif action.choices is None or value in action.choices:
                 text = "tab" if value == "\t" else shlex.quote(str(value))
@@ -188,7 +204,7 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"{value!r} is not known. {one_of(value, known)}")
 
     def _refuse_rest(self, rest: Sequence[str], known: Mapping[str, Any]) -> NoReturn:
-        """Refuse what no argument of the verb takes; `known` are the values of the others."""
+        """Refuse arguments that the verb does not accept; `known` are the values of the others."""
         unknown: dict[str, str] = {}
         for word, following in zip(rest, [*rest[1:], ""], strict=True):
             if word.startswith("-") and len(word) > 1:
@@ -207,7 +223,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"{takes}, and {rest[0]!r} is one more: {hint}")
 
     def _refuse_option(self, word: str) -> NoReturn:
-        """Refuse an unknown option, with the option that is meant or the way to do the same here."""
+        """Refuse an unknown option, with the most similar one or an equivalent of this package."""
         option = word.partition("=")[0]
         message = f"no option {option!r}" + (f" of {self.verb}" if self.verb else "")
         known = {each.lstrip("-").replace("-", "_"): each for each in self.options()}
@@ -221,7 +237,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def nearest(word: Any, known: Iterable[str]) -> str | None:
-    """Return the known word that is most similar to a word, or None if none is similar."""
+    """Return the known word that is most similar to a word, or None."""
     from difflib import get_close_matches
 
     # Long words are not typing errors, and comparing them takes long.
@@ -239,7 +255,7 @@ def one_of(word: Any, known: Sequence[str]) -> str:
 
 
 def command_lines(command: str, width: int) -> str:
-    r"""A command indented by two blanks, in lines that end in a backslash where it is too long for one.
+    r"""Indent a command by two blanks, and break it into lines ending in a backslash if it is too long.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""What the command line reads as DATA: a table of the package, or files of CSV or Parquet.
+"""Read DATA of the command line: a data set of the package, or CSV or Parquet files.
 
-A file is read into memory, and unpacked here where pandas does not do that to its end; folders, patterns and
-large files are read part by part. Classes and categories are labels, which are read as they are written in
-the file.
+A file is read into memory, and decompressed here if pandas would not detect damage at its end. Folders,
+patterns and
+large files are read in chunks. Class labels and categories are read as they are spelled in the file.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 
 
 def readable(source: str) -> str | io.StringIO | io.BytesIO:
-    """Give what may be read twice: the path itself, or contents, where they can be read only once.
+    """Return an object that can be read twice: the path itself, or the contents of a stream.
 
-    Archives of tar and files of zstd are unpacked here: pandas does not read the first to their ends, where
-    damage shows, and takes the second as whole where they end too soon. A file that is damaged raises the
-    unpacker's own error.
+    Tar archives and zstd files are decompressed here, because pandas does not read the former to the end,
+    where
+    damage would show, and accepts truncated ones of the latter. A damaged file raises the error of the
+    decompressor.
 
     Examples
     --------
@@ -58,14 +59,14 @@ def readable(source: str) -> str | io.StringIO | io.BytesIO:
 
 
 def _only_file(source: str, suffix: str) -> bytes:
-    """Unpack the one file of an archive."""
+    """Return the contents of the only file of an archive; raise a DataError if there are several."""
     import tarfile
 
     whole = io.BytesIO(_unpacked(source, suffix))
     with tarfile.open(fileobj=whole, mode="r:") as archive:
         members = [member for member in archive if not member.isdir()]
         file = archive.extractfile(members[0]) if len(members) == 1 and members[0].isreg() else None
-        # A hole in a file may be said to be larger than any memory.
+        # A sparse file may have holes that are larger than the memory.
         if file is None or members[0].issparse():
             raise DataError(
                 f"{source!r} is not an archive of one file.", hint="Unpack it, and give the CSV itself."
@@ -74,7 +75,7 @@ def _only_file(source: str, suffix: str) -> bytes:
 
 
 def _unpacked(source: str, suffix: str) -> bytes:
-    """Read the whole of a file, unpacked by its suffix, to the checksum at its end."""
+    """Return the contents of a file, decompressed by its extension and verified by its checksum."""
     if suffix == ".zst":
         return _unpacked_zstd(source)
     module = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}.get(suffix, "builtins")
@@ -84,7 +85,7 @@ def _unpacked(source: str, suffix: str) -> bytes:
 
 
 def _unpacked_zstd(source: str) -> bytes:
-    """Unpack frame after frame, each to its end."""
+    """Decompress all frames of a zstd file, and raise an EOFError if the last one is truncated."""
     with open(source, "rb") as packed:
         rest = packed.read()
     frames: list[bytes] = []
@@ -98,7 +99,7 @@ def _unpacked_zstd(source: str) -> bytes:
 
 
 def _zstd_frame(source: str) -> Any:
-    """Make an unpacker of one frame: of Python from 3.14 on, of a package before."""
+    """Return a decompressor of one zstd frame, from the standard library (Python 3.14) or a package."""
     try:
         return import_module("compression.zstd").ZstdDecompressor()
     except ImportError:
@@ -110,10 +111,16 @@ def _zstd_frame(source: str) -> Any:
 
 
 class Labels(NamedTuple):
-    """Columns that hold labels.
+    """Columns that contain labels, and how they are read.
 
-    Those that are `typed` become numbers or truth values where nothing is lost, and those of `text` stay
-    text. Where `numbers` are named, all columns but these stay text as well.
+    Attributes
+    ----------
+    typed : frozenset of str
+        Columns that are read as text, and become numbers or booleans if that loses nothing.
+    text : frozenset of str
+        Columns that remain text.
+    numbers : frozenset of str or None
+        If not None, all columns except these remain text.
     """
 
     typed: frozenset[str] = frozenset()
@@ -121,7 +128,7 @@ class Labels(NamedTuple):
     numbers: frozenset[str] | None = None
 
     def as_text(self, names: Sequence[str]) -> list[str]:
-        """Which of these columns are to be read as text."""
+        """Return those of the columns that are read as text."""
         rest = self.numbers
         return [
             name
@@ -130,7 +137,7 @@ class Labels(NamedTuple):
         ]
 
     def with_types(self, table: Any) -> Any:
-        """Give labels of a DataFrame that were read as text the type that they are written in."""
+        """Convert the typed columns of a DataFrame to numbers or booleans, if that loses nothing."""
         from discrim.data.values import with_type
 
         found = {name: with_type(table[name]) for name in table.columns if name in self.typed}
@@ -138,14 +145,26 @@ class Labels(NamedTuple):
 
 
 def labels_to_fit(*formulas: str) -> Labels:
-    """Find the labels in a table that formulas are fitted to."""
+    """Return the columns that contain labels in some formulas to be fitted."""
     from discrim.formula.formula import labels_of_formula
 
     return Labels(typed=frozenset(name for formula in formulas for name in labels_of_formula(formula)))
 
 
 def labels_of_fit(fit: Any, *, whole: bool) -> Labels:
-    """Find the labels in a table that a fit predicts; whole: columns that it does not read stay text."""
+    """Return the columns that contain labels in a table to be predicted.
+
+    Parameters
+    ----------
+    fit : object
+        Results of a verb.
+    whole : bool
+        Whether columns that the fit does not read remain text, to be written unchanged.
+
+    Returns
+    -------
+    Labels
+    """
     from discrim.formula.formula import labels_of_design
 
     held = getattr(fit, "_fit", None)
@@ -163,9 +182,20 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 
 
 def read_table(source: str, labels: Labels | None = None, dialect: Dialect | None = None) -> Any:
-    """Read a table by the name of a bundled one or of a file, into a DataFrame.
+    """Read a data set of the package or a file into a DataFrame.
 
-    It is one of polars where a Parquet file is read without pyarrow.
+    Parameters
+    ----------
+    source : str
+        Name of a data set, path of a file, or "-" for standard input.
+    labels : Labels, optional
+    dialect : Dialect, optional
+        How CSV is written.
+
+    Returns
+    -------
+    DataFrame
+        Of polars if a Parquet file is read without pyarrow.
 
     Examples
     --------
@@ -205,7 +235,7 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
             f"{source!r} is larger than the memory.", hint="Give some of its rows or columns."
         ) from error
     except Exception as error:
-        # Readers of packed files and of Parquet raise errors of kinds that only they know.
+        # Decompressors and Parquet readers raise errors of their own classes.
         if isinstance(error, OSError) and error.filename is not None:
             raise
         said = str(error).strip().rstrip(".") or type(error).__name__
@@ -218,13 +248,13 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
 
 
 def refuse_dialect(source: str, what: str, dialect: Dialect | None) -> None:
-    """Raise where it was said how CSV is written of something that is none."""
+    """Raise a DataError if CSV options were passed for something other than CSV, described by `what`."""
     if dialect is not None and dialect != type(dialect)():
         raise DataError(f"--sep and --decimal are for CSV, and {source!r} is {what}.", hint="Leave them out.")
 
 
 def _hint_for_source(source: str) -> str:
-    """Return the hint for a name that is neither a file nor a table: the nearest one, or the tables."""
+    """Return the hint for an unknown table: the most similar name, or the names of the data sets."""
     folder, name = os.path.split(source)
     known = [] if folder else datasets.names()
     with suppress(OSError):
@@ -236,7 +266,18 @@ def _hint_for_source(source: str) -> str:
 
 
 def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.DataFrame:
-    """Read text columns, and refuse or report what pandas would mend in silence."""
+    """Read a CSV file, and raise errors or warnings for defects that pandas would repair silently.
+
+    Parameters
+    ----------
+    source : str
+    labels : Labels
+    dialect : Dialect or None
+
+    Returns
+    -------
+    DataFrame
+    """
     import pandas as pd
 
     from discrim.data.sources.files import Dialect, refuse_nul, refuse_other_separator
@@ -267,6 +308,7 @@ def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.
 
 
 def _warn_of_no_name(position: int, source: str, name: str) -> None:
+    """Warn of a column without a name, by its position from 1."""
     warn_user(
         f"column {position} of {source!r} has no name and is called {name!r}: "
         f"leave it out with - `{name}` if it only numbers the rows"
@@ -274,7 +316,7 @@ def _warn_of_no_name(position: int, source: str, name: str) -> None:
 
 
 def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
-    """Some rows of a file of CSV that can be read."""
+    """Read the first rows of a CSV file."""
     import pandas as pd
 
     from discrim.data.sources.files import SAMPLE, Dialect
@@ -284,7 +326,17 @@ def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
 
 
 def warn_of_commas(table: pd.DataFrame, source: str, labels: Labels) -> None:
-    """Warn of a column that is text only because its numbers have decimal commas."""
+    """Warn of a column that is text only because its numbers have decimal commas.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The first rows or all rows.
+    source : str
+        Name of the file.
+    labels : Labels
+        Columns that are meant to be text, without a warning.
+    """
     from discrim.data.sources.files import decimal_commas
 
     names = [str(name) for name in table.columns]
@@ -298,7 +350,7 @@ def warn_of_commas(table: pd.DataFrame, source: str, labels: Labels) -> None:
 
 
 def _read_parquet(source: str) -> Any:
-    """Read Parquet with what there is: pandas' engine, else polars."""
+    """Read a Parquet file with pandas, or with polars if pandas has no engine."""
     import pandas as pd
 
     try:
@@ -320,7 +372,7 @@ def _read_parquet(source: str) -> Any:
 
 
 def _whole_columns(table: pd.DataFrame, file: Any) -> pd.DataFrame:
-    """Read whole numbers of Parquet beside missing ones again, which pandas rounds to doubles."""
+    """Read integer columns with missing values again as nullable integers; pandas makes them float64."""
     import pandas as pd
 
     floating = [str(name) for name, dtype in table.dtypes.items() if dtype == "float64"]
@@ -336,14 +388,25 @@ def _whole_columns(table: pd.DataFrame, file: Any) -> pd.DataFrame:
 
 LARGE = 2**28
 LARGE_PACKED = 2**26
-"""Bytes of a file of plain text, and of one that is compressed or Parquet, from which it is read in parts."""
+"""Size in bytes from which a plain text file, or a compressed or Parquet file, is read in chunks."""
 
 _UNNAMED = re.compile(r"Unnamed: ([0-9]+)")
-"""What pandas calls a column whose name is empty."""
+"""Name that pandas assigns to a column without a name."""
 
 
 def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> Source | None:
-    """What reads a folder, a pattern or a large file part by part; None of what is read into memory.
+    """Return the source of a folder, a pattern or a large file; None for tables that are read into memory.
+
+    Parameters
+    ----------
+    given : str
+        DATA of the command line.
+    labels : Labels
+    dialect : Dialect, optional
+
+    Returns
+    -------
+    Source or None
 
     Examples
     --------
@@ -370,6 +433,7 @@ def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> 
 
 
 def _is_read_in_parts(given: str) -> bool:
+    """Return whether DATA is a folder, a pattern or a large file."""
     if given == "-" or given in datasets.names() or "://" in given:
         return False
     from glob import has_magic
@@ -385,14 +449,14 @@ def _is_read_in_parts(given: str) -> bool:
 
 
 def labels_in(source: Source, name: str) -> list[Any]:
-    """The labels that a column of a source has, from a pass over it."""
+    """Return the distinct labels in a column of a source, by a pass over it."""
     from discrim.core.numerics.progress import Progress
     from discrim.design.source_tables import tables
 
     found: dict[Any, None] = {}
     with Progress(source.nrows or 0, "classes of rows") as progress:
         for table, _ in tables(source, [name]):
-            # As they are: beside a missing one `column` has whole numbers as doubles.
+            # The native column: next to missing values `column` would convert integers to float64.
             held = table.native(name).unique()
             found.update(dict.fromkeys(held.to_list() if hasattr(held, "to_list") else held.tolist()))
             progress(table.nrows)
@@ -400,22 +464,22 @@ def labels_in(source: Source, name: str) -> list[Any]:
 
 
 class TableArgument(NamedTuple):
-    """DATA as it is named on the command line, and how its CSV is written."""
+    """DATA of the command line, and the dialect of its CSV."""
 
     data: str
     dialect: Any
 
     def rows(self, labels: Labels) -> Any:
-        """What reads it part by part, or it, read into memory."""
+        """Return a source for large tables, else the table."""
         return source_given(self.data, labels, self.dialect) or self.table(labels)
 
     def table(self, labels: Labels | None = None) -> Any:
-        """It, read into memory."""
+        """Read the table into memory."""
         return read_table(self.data, labels, self.dialect)
 
     @property
     def is_csv(self) -> bool:
-        """Whether it is CSV, and not a table of the package or Parquet."""
+        """Whether it is CSV, and not a data set of the package or Parquet."""
         from discrim.data.sources.files import files_of, format_of
 
         if _is_read_in_parts(self.data):
@@ -424,7 +488,7 @@ class TableArgument(NamedTuple):
 
 
 def given_of(options: dict[str, Any]) -> TableArgument:
-    """Take the options of the table from the others."""
+    """Remove the options of the table from a dictionary, and return them."""
     from discrim.data.sources.files import Dialect
 
     data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))
@@ -434,21 +498,21 @@ def given_of(options: dict[str, Any]) -> TableArgument:
 
 
 def dialect_of_output(options: dict[str, Any], given: TableArgument, out: str | None) -> Dialect:
-    """Take the dialect in which a table is written from the options; by default it is that of the input.
+    """Remove the options of the output's CSV dialect from a dictionary, and return the dialect.
 
     Parameters
     ----------
     options : dict
-        The options of the command line, of which those of the dialect are removed.
+        Options of the command line, which is updated.
     given : TableArgument
-        The table that is read.
+        The input, whose dialect is the default.
     out : str or None
         The file to write, None for standard output.
 
     Returns
     -------
     Dialect
-        A file named .tsv has tabs unless another separator was given for it.
+        A file named .tsv has tabs unless another separator was requested.
     """
     from discrim.data.sources.files import Dialect, format_of
 

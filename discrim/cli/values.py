@@ -1,7 +1,7 @@
-"""Values of options: what the annotation of a parameter accepts, and how the text of a value is read.
+"""Values of options: which values the annotation of a parameter accepts, and how their text is read.
 
-A value is a word, a number (also as 1/3), a text, a list a,b,c, a value for each class or column a=1,b=2, or
-a specification such as shrunk(shrinkage=0.1).
+A value is a word, a number (also 1/3), a text, a list a,b,c, a value for each class or column a=1,b=2, or a
+specification such as shrunk(shrinkage=0.1).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ CLASSES = ("levels", "reference")
 
 MAX_WORDS_SHOWN = 40
 MAX_WORDS_IN_UNION = 16
-"""Largest number of characters of words that stand for a value in a help text, alone or in a union."""
+"""Largest number of characters of the words of a value that the help lists, alone or in a union."""
 
 
 class ByClass(dict[str, Any]):
-    """Values by class, whose labels are still the text that was typed."""
+    """Values by class, whose labels are still text."""
 
 
 def has_labels(options: Mapping[str, Any]) -> bool:
@@ -44,7 +44,17 @@ def has_labels(options: Mapping[str, Any]) -> bool:
 
 
 def with_labels(options: dict[str, Any], labels: Iterable[Any]) -> dict[str, Any]:
-    """Return options in which classes have their labels in place of their text.
+    """Replace the text of classes in options by the labels of the data.
+
+    Parameters
+    ----------
+    options : dict
+    labels : iterable
+        Labels of the data, of any type.
+
+    Returns
+    -------
+    dict
 
     Examples
     --------
@@ -66,18 +76,18 @@ def with_labels(options: dict[str, Any], labels: Iterable[Any]) -> dict[str, Any
 
 @dataclass(frozen=True)
 class ValueKind:
-    """What a parameter accepts.
+    """Values that a parameter accepts.
 
     Attributes
     ----------
     words : tuple of str
         Words with a meaning.
     flag, whole, number, text, none : bool
-        Whether it may be True or False, an integer, a float, any text, or None.
+        Whether it may be a bool, an integer, a float, any text, or None.
     items : ValueKind or None
-        What each value of a list may be, None if it cannot be a list.
+        Kind of the items of a list, None if it cannot be a list.
     values : ValueKind or None
-        What each value of a dict may be, None if it cannot be a dict.
+        Kind of the values of a dict, None if it cannot be a dict.
     by_class : bool
         Whether the keys of the dict are classes, which need not be text.
     specifications : tuple of type
@@ -113,7 +123,7 @@ class ValueKind:
 
     @property
     def metavar(self) -> str:
-        """What stands for the value in a help text."""
+        """Placeholder for the value in a help text."""
         words = ",".join(self.words)
         if self.is_word:
             return f"{{{words}}}" if len(words) <= MAX_WORDS_SHOWN else "WORD"
@@ -163,7 +173,7 @@ class ValueKind:
 
     @property
     def description(self) -> str:
-        """What the value may be, in words."""
+        """Description of valid values, for messages."""
         parts = ["a number" if self.number else "a whole number"] * (self.whole or self.number)
         parts += [*self.words, *["True or False"] * self.flag, *["a list a,b,c"] * (self.items is not None)]
         parts += ["a value for each as a=1,b=2"] * (self.values is not None)
@@ -171,6 +181,7 @@ class ValueKind:
         return " or ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
     def _dictionary(self, text: str, kind: ValueKind) -> dict[str, Any]:
+        """Read a list NAME=VALUE,... as a dictionary."""
         found: dict[str, Any] = ByClass() if self.by_class else {}
         for item in _split(text, kind):
             label, equals, value = item.rpartition("=")
@@ -184,7 +195,7 @@ class ValueKind:
 
 
 def _number(text: str, *, whole: bool, real: bool) -> int | float | None:
-    """Return the number that a text is, or None."""
+    """Return a text as an integer (if `whole`) or a finite float (if `real`), or None if it is neither."""
     if whole:
         try:
             return int(text)
@@ -193,7 +204,7 @@ def _number(text: str, *, whole: bool, real: bool) -> int | float | None:
     if not real:
         return None
     try:
-        # A fraction of two integers is exact; of one number with an exponent it would have all of its digits.
+        # Fraction only for a/b: of a number with a large exponent it would compute all digits.
         number = float(Fraction(text) if "/" in text else text)
     except (ValueError, ArithmeticError):
         return None
@@ -201,7 +212,7 @@ def _number(text: str, *, whole: bool, real: bool) -> int | float | None:
 
 
 def _split(text: str, kind: ValueKind) -> list[str]:
-    """Split a list at its commas, but not within brackets if each item may be a list itself."""
+    """Split a list at its commas, except within brackets if items may be lists themselves."""
     inner = _BRACKETS.fullmatch(text)
     if inner is not None:
         text = inner[1]
@@ -209,14 +220,14 @@ def _split(text: str, kind: ValueKind) -> list[str]:
 
 
 def kind_of(*annotations: Any) -> ValueKind:
-    """Return what a value of one of some annotations may be.
+    """Return the kind of values that some annotations accept together.
 
     Examples
     --------
     >>> kind_of(int | Literal["cv"]).read("cv"), kind_of(Sequence[float]).read("0,1/2")
     ('cv', [0.0, 0.5])
     """
-    # Not at the top: it imports numpy, which the help of the program does without.
+    # Not at the top, because it imports numpy, which the general help does not need.
     from discrim.specification import Specification
 
     unions = (Union, UnionType)
@@ -243,7 +254,7 @@ def kind_of(*annotations: Any) -> ValueKind:
         flag=bool in members,
         whole=int in members,
         number=float in members,
-        # Any beside other types stands for what cannot be typed, such as a table.
+        # Any in a union with other types stands for values that cannot be typed, such as a table.
         text=str in members or members == [Any],
         none=type(None) in members,
         items=kind_of(*items) if items else None,
@@ -254,14 +265,17 @@ def kind_of(*annotations: Any) -> ValueKind:
 
 
 def _concrete(specification: type[Specification]) -> tuple[type[Specification], ...]:
-    """Return a specification, or those that a base class is the base of."""
+    """Return a specification, or all specifications that are derived from a base class."""
     if hasattr(specification, "word"):
         return (specification,)
     return tuple(each for below in specification.__subclasses__() for each in _concrete(below))
 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function, evaluated in its module; Any if only a type checker can do so."""
+    """Return the annotations of a function, evaluated in its module, or Any if a name is unknown there.
+
+    Names may be unknown if they are imported for type checkers only.
+    """
     plain: Any = inspect.unwrap(function)
     found: dict[str, Any] = dict.fromkeys(plain.__annotations__, Any)
     for name, annotation in plain.__annotations__.items():
@@ -272,14 +286,14 @@ def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def specification_of(call: LiteralCall, classes: Sequence[type[Specification]]) -> Specification:
-    """Return the specification that a call is.
+    """Return the specification of a call.
 
     Parameters
     ----------
     call : LiteralCall
         A call by the word of a specification, such as ``shrunk(0.1)``, or by its class.
     classes : sequence of type
-        The specifications that are known.
+        The possible specifications.
 
     Returns
     -------
@@ -288,7 +302,7 @@ def specification_of(call: LiteralCall, classes: Sequence[type[Specification]]) 
     Raises
     ------
     FormulaError
-        A name is not known, or an argument is missing; the message points at the place.
+        A name is unknown, or an argument is missing; the message points to the position.
     DataError
         The specification refuses a value.
     """

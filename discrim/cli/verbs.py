@@ -1,4 +1,4 @@
-"""The verbs of the command line: what each takes, what it says of itself, and what runs it."""
+"""Verbs of the command line: their help, examples and the functions that run them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GROUPS = {
     "analyses": "choosing, comparing, testing",
     "tables": "tables and pages",
 }
-"""The groups of verbs, and how the help heads them."""
+"""Groups of verbs, and their headings in the help."""
 
 _DATA = (
     "DATA is the name of a table that comes with the package ({names}), a file, a folder with all files "
@@ -34,7 +34,7 @@ _DATA = (
     "may be larger than the memory; their files end in .csv, .tsv or .parquet. A folder named year=2024 adds "
     "the column year.",
 )
-"""What the help says of DATA, a paragraph each."""
+"""Paragraphs of the help on DATA."""
 
 
 class Verb(NamedTuple):
@@ -43,9 +43,8 @@ class Verb(NamedTuple):
     Attributes
     ----------
     name : str
-        The verb.
     text : str
-        What it does, in one line.
+        Description in one line.
     group : str
         Its group in the help.
     run : str
@@ -62,7 +61,7 @@ class Verb(NamedTuple):
 
 
 def _model(row: ModelEntry) -> Verb:
-    """The verb of a model."""
+    """Return the verb of a model."""
     name = row.verb.replace("_", "-")
     return Verb(
         name,
@@ -175,7 +174,7 @@ VERBS = {
 
 
 class _Version(argparse.Action):
-    """Print the version, which is only looked up when asked for."""
+    """Action that prints the version, which is looked up only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *args: object, **kwargs: object) -> NoReturn:
         import discrim
@@ -185,10 +184,10 @@ class _Version(argparse.Action):
 
 
 class _Front(Parser):
-    """The parser that takes a verb, whose help shows the verbs in their groups."""
+    """Parser of the verb, whose help lists the verbs by group."""
 
     def format_help(self) -> str:
-        """Usage, verbs by group, options and examples."""
+        """Format usage, verbs by group, options and examples."""
         formatter = self._get_formatter()
         formatter.add_usage("discrim VERB ...", [], [])
         formatter.add_text(self.description)
@@ -206,9 +205,9 @@ class _Front(Parser):
 
 
 def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Build the parser of the whole command line, or with the arguments of some verbs `only`.
+    """Build the parser of the whole command line, or with the options of some verbs `only`.
 
-    An option that is not given is not in the namespace, so that each default is stated once, by the verb.
+    Options that are not typed are absent from the namespace, because defaults are defined by the verbs.
 
     Examples
     --------
@@ -241,7 +240,8 @@ def parser_of(parser: argparse.ArgumentParser, verb: str) -> Parser:
 
 
 def _add_verb(verbs: Any, verb: Verb) -> None:
-    # Not at the top, because the help of the program has no options of verbs.
+    """Add the parser of a verb with its options, usage and examples."""
+    # Not at the top, because the general help needs no options of verbs.
     from discrim.cli.options import add_arguments, rewritten_option
 
     parser = verbs.add_parser(
@@ -270,7 +270,7 @@ _VALUES = (
 
 
 def _values(verb: str) -> str:
-    """Return how the values of options are written, and the specifications that they may be."""
+    """Return the help on values of options, with the specifications that they may be."""
     from discrim.cli.options import sources_of, specifications_help
 
     calls = specifications_help(verb)
@@ -284,13 +284,14 @@ def _values(verb: str) -> str:
 
 
 def _examples(commands: Sequence[str]) -> str:
+    """Format example commands with a heading."""
     heading = "example:" if len(commands) == 1 else "examples:"
     width = help_width() - 2
     return "\n".join([heading, *(command_lines(f"discrim {command}", width) for command in commands)])
 
 
 def show_datasets(verb: str, options: dict[str, Any]) -> None:
-    """List the tables, or write one of them."""
+    """List the data sets of the package, or write one as CSV."""
     name = options.get("name")
     target = options.get("out")
     if name is None:
@@ -310,7 +311,7 @@ def show_datasets(verb: str, options: dict[str, Any]) -> None:
 
 
 def _listed() -> str:
-    """A line for each table, and what it is of."""
+    """Format the list of data sets with their sizes, classes and descriptions."""
     about = {name: datasets.ABOUT[name] for name in datasets.names()}
     rows = [("name", "rows", "columns", "classes")]
     rows += [(name, str(one.rows), str(one.columns), one.classes) for name, one in about.items()]
