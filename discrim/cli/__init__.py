@@ -1,12 +1,9 @@
 """Command line: fits a formula to a table and prints the summary, or predicts labels by a saved fit.
 
 ``discrim lda "species ~ ." iris`` prints the same as ``discrim.lda("species ~ .", data=iris).summary()``.
-Errors of
-the user are one line on standard error with exit status 2, never a traceback. Warnings are lines there too,
-hence
-standard output contains only the summary. If argcomplete is installed, shells complete verbs, options, data
-sets and
-files.
+Errors of the user are one line on standard error with exit status 2, never a traceback. Warnings are lines
+there too, hence standard output contains only the summary. If argcomplete is installed, shells complete
+verbs, options, data sets and files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Verbs that show the summary of one fit: all models, stepwise, choose, plan, canonical, manova and assess.
 
 Each verb removes its own options from those that were typed, computes the fit, and writes the summary, if
-requested
-with error rates, an assessment on another table, a plot and the file of the fit.
+requested with error rates, an assessment on another table, a plot and the file of the fit.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Options of the command line.
 
 The options of a verb are derived from the signature and docstring of its function: name, default and kind of
-value of
-each parameter, and the first sentence of its description. This module adds the options that only the command
-line
-has: places for formulas and files, and how tables are read, displayed and written.
+value of each parameter, and the first sentence of its description. This module adds the options that only the
+command line has: places for formulas and files, and how tables are read, displayed and written.
 """
 
 from __future__ import annotations

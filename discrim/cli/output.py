@@ -1,10 +1,8 @@
 r"""Write the output of the command line to the standard streams or to files.
 
 Streams may be closed, full, or terminals. Text for a file or a pipe is written unchanged. In a terminal
-control
-characters, which labels may contain, are written as escapes such as ``\x1b``. Output files are checked before
-the
-computation starts, and are written completely or not at all.
+control characters, which labels may contain, are written as escapes such as ``\x1b``. Output files are
+checked before the computation starts, and are written completely or not at all.
 """
 
 from __future__ import annotations

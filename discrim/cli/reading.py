@@ -1,8 +1,8 @@
 """Read DATA of the command line: a data set of the package, or CSV or Parquet files.
 
 A file is read into memory, and decompressed here if pandas would not detect damage at its end. Folders,
-patterns and
-large files are read in chunks. Class labels and categories are read as they are spelled in the file.
+patterns and large files are read in chunks. Class labels and categories are read as they are spelled in the
+file.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ def readable(source: str) -> str | io.StringIO | io.BytesIO:
     """Return an object that can be read twice: the path itself, or the contents of a stream.
 
     Tar archives and zstd files are decompressed here, because pandas does not read the former to the end,
-    where
-    damage would show, and accepts truncated ones of the latter. A damaged file raises the error of the
+    where damage would show, and accepts truncated ones of the latter. A damaged file raises the error of the
     decompressor.
 
     Examples

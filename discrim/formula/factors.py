@@ -2,8 +2,7 @@
 
 An `Expression` is a syntax tree and is walked, never evaluated as text. Columns come from a `RowRange`,
 arithmetic is in float64 and elementwise on numbers, columns and the matrices that splines and powers make,
-and
-the only functions are those of the formula language and the user's own (`functions=`). Rows with missing
+and the only functions are those of the formula language and the user's own (`functions=`). Rows with missing
 values are dropped before. A value that is not finite afterwards was therefore produced by the factor, and
 raises an error with the row.
 
@@ -507,8 +506,7 @@ class _Evaluation:
         """Return the result of a user's function for the rows.
 
         The function is called once on the whole column. If an argument has a state that is still to be
-        learned, it is
-        learned from these rows, and the function is called on these rows only.
+        learned, it is learned from these rows, and the function is called on these rows only.
         """
         learns = sum(name in grammar.STATEFUL_FUNCTIONS for name in _calls(node))
         if learns and self.memory.learning:

@@ -2,16 +2,13 @@
 
 A formula is data, never code. The scanner accepts only certain characters, names, strings and brackets. Names
 that are not valid in Python (in backticks, dotted as in R, keywords) are replaced by placeholders, hence a
-parser
-of Python tokens can split the rest, and a hostile column name remains a name. `formula.py` splits the scanned
-text at ``+ - * / : ** ~``. Each factor is then parsed here as a Python syntax tree and converted to the few
-node types below. Attributes, subscripts, comparisons, lambdas, comprehensions, f-strings and assignments have
-no
-node type and cannot be written. No later step evaluates text.
+parser of Python tokens can split the rest, and a hostile column name remains a name. `formula.py` splits the
+scanned text at ``+ - * / : ** ~``. Each factor is then parsed here as a Python syntax tree and converted to
+the few node types below. Attributes, subscripts, comparisons, lambdas, comprehensions, f-strings and
+assignments have no node type and cannot be written. No later step evaluates text.
 
 Errors point to the formula as typed, and suggest the spelling that was probably meant. The limits keep a
-hostile
-or mistaken formula from costing more than an error message.
+hostile or mistaken formula from costing more than an error message.
 """
 
 from __future__ import annotations
@@ -184,8 +181,7 @@ def scan(text: str) -> ScannedFormula:
     ------
     FormulaError
         A character is not part of the language, brackets do not match, or a limit (`MAX_TEXT`,
-        `MAX_OPERATORS`,
-        `MAX_NESTING`) is exceeded. The error points to the position.
+        `MAX_OPERATORS`, `MAX_NESTING`) is exceeded. The error points to the position.
 
     Examples
     --------

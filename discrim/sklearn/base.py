@@ -1,11 +1,9 @@
 """Base classes and helpers of the scikit-learn estimators.
 
 An estimator converts an array or frame to a table for its verb, and the results of the fit back to arrays in
-the
-order of `classes_`: labels, scores, posteriors, prediction sets and, if the rule is linear, coefficients by
-feature. If the verb refuses the rows, an estimator may fit a simpler model with a warning, because a grid
-search
-should not stop at one combination of parameters.
+the order of `classes_`: labels, scores, posteriors, prediction sets and, if the rule is linear, coefficients
+by feature. If the verb refuses the rows, an estimator may fit a simpler model with a warning, because a grid
+search should not stop at one combination of parameters.
 """
 
 from __future__ import annotations
@@ -654,8 +652,7 @@ class VerbClassifier(FittedClassifier):
         """Return the function by which skl2onnx adds the nodes of the rule to a graph.
 
         With it, ``skl2onnx.to_onnx(pipeline, X[:1])`` supports pipelines with the estimator, if the rule has
-        a form in
-        ONNX (see `ClassifierResults.to_onnx`). Posteriors are an array, rows by classes.
+        a form in ONNX (see `ClassifierResults.to_onnx`). Posteriors are an array, rows by classes.
         """
         return partial(write_nodes, self)
 
@@ -838,8 +835,7 @@ def shrunk_options(options: Mapping[str, Any], covariance: Specification | None 
     """Replace the covariance in options by a shrunk one, with the shrinkage of `covariance` if it has one.
 
     The columns are standardized, unless the options have principal components, which are standardized by
-    their own
-    option.
+    their own option.
     """
     shrunk = covariance if isinstance(covariance, Shrunk) else Shrunk()
     if options.get("components") is None:
@@ -890,8 +886,7 @@ class LinearCoefficients:
     """Coefficients of a linear rule under scikit-learn's names, for `RFE`, `SelectFromModel` and the like.
 
     If the rule is not linear, or the formula computes several columns from one feature of a frame, the
-    attributes do
-    not exist, and `hasattr` returns False.
+    attributes do not exist, and `hasattr` returns False.
     """
 
     @property

@@ -510,8 +510,8 @@ class CSVSource(Source):
     """CSV files in UTF-8, comma-separated or (.tsv) tab-separated, each with a header, as one table.
 
     The columns are the union of the columns of all files; reading a column that a file lacks is an error.
-    Keys in
-    the names of folders (``year=2024``) are categorical columns, unless a file has a column of that name.
+    Keys in the names of folders (``year=2024``) are categorical columns, unless a file has a column of that
+    name.
 
     Parameters
     ----------
@@ -662,8 +662,7 @@ class WrittenLabels(Source):
     """CSV files whose labels are not measurements: some columns are read as text.
 
     Those that are `typed` become numbers or booleans if all labels can be converted without loss, which
-    requires
-    a pass over the column.
+    requires a pass over the column.
 
     Parameters
     ----------

@@ -60,8 +60,8 @@ class ParquetSource(Source):
     """Consecutive Parquet files as one table, with the columns that `pandas.read_parquet` returns.
 
     The index that pandas has written is not a column; keys in the names of folders (``year=2024``) are
-    categorical
-    columns. The columns are the union of the columns of all files; reading one that a file lacks is an error.
+    categorical columns. The columns are the union of the columns of all files; reading one that a file lacks
+    is an error.
     """
 
     def __init__(self, files: Files) -> None:
@@ -303,10 +303,8 @@ class DatasetSource(Source):
     """An Arrow dataset, with its filter if it has one.
 
     Local Parquet files without a filter, with the types of the dataset, are read in short chunks. Other
-    datasets are
-    scanned by Arrow, which keeps at least one row group in memory. It is limited to one thread: with more it
-    reads up
-    to a gigabyte ahead of the consumer.
+    datasets are scanned by Arrow, which keeps at least one row group in memory. It is limited to one thread:
+    with more it reads up to a gigabyte ahead of the consumer.
     """
 
     def __init__(self, dataset: Any) -> None:

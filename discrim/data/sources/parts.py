@@ -1,10 +1,8 @@
 """Base classes of the sources of rows: `Source` has named columns, and yields its rows in chunks (`Part`).
 
 Tables that do not fit in memory are read from a source, as often as an algorithm needs. The chunks of any
-source
-are tables of up to `ROWS` rows with the same columns, each of one kind. The subclasses are in the other files
-of
-this package and in `data/distributed.py`; `design/` reads them.
+source are tables of up to `ROWS` rows with the same columns, each of one kind. The subclasses are in the
+other files of this package and in `data/distributed.py`; `design/` reads them.
 """
 
 from __future__ import annotations
@@ -250,8 +248,7 @@ class OnceSource(Source):
     """Rows that can be read only once.
 
     A pass may be abandoned after the first chunk with rows, for example to inspect the columns. These chunks
-    are
-    stored, and the next pass starts with them.
+    are stored, and the next pass starts with them.
     """
 
     def __init__(self, what: str, names: Sequence[str]) -> None:

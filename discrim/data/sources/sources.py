@@ -2,8 +2,8 @@
 
 Python functions and iterators return frames one after another; each frame must have the columns of the first,
 and each column has one kind throughout. Streams of Arrow, LazyFrames of polars and relations of DuckDB are
-read
-by their own libraries, only in the required columns. No library is imported before an object of it is passed.
+read by their own libraries, only in the required columns. No library is imported before an object of it is
+passed.
 
 Files are read by `files.py` and `parquet.py`, Dask frames by `data/distributed.py`.
 """
@@ -193,8 +193,7 @@ class IteratorSource(OnceSource):
     """Frames of an iterator, which can be read once.
 
     The constructor reads up to the first frame that has rows, which sets the names and kinds of the columns
-    unless
-    these are passed; the pass over the source starts with these frames.
+    unless these are passed; the pass over the source starts with these frames.
 
     Parameters
     ----------
@@ -251,8 +250,7 @@ class FunctionSource(Source):
     """Frames that a function without arguments returns, from the beginning at each call.
 
     The function may return an iterator of frames, one frame, or anything that `source_of` accepts. It is
-    called
-    once by the constructor, and the first pass uses that result.
+    called once by the constructor, and the first pass uses that result.
     """
 
     def __init__(self, function: Callable[[], Any]) -> None:
@@ -417,8 +415,7 @@ def source_of(data: Any) -> Source | None:
     """Return the source that reads `data`, or None for a table in memory and for other objects.
 
     Sources are an Arrow dataset; a RecordBatchReader or another stream of Arrow; a LazyFrame of polars; a
-    relation of
-    DuckDB; a DataFrame of Dask; a path to CSV or Parquet files, to a folder, a pattern such as
+    relation of DuckDB; a DataFrame of Dask; a path to CSV or Parquet files, to a folder, a pattern such as
     "data/2024-*.parquet", or a list of paths; a function that returns an iterator of frames; or such an
     iterator.
 

@@ -1,12 +1,9 @@
 """Reports as HTML, Markdown or Word: `HtmlPage`, `MarkdownPage` and `WordPage` have the same methods.
 
 HTML is self-contained and runs no scripts, unless it has interactive plots. Its style supports screens of any
-width,
-light and dark mode, and print. Markdown, also for Quarto, stores its pictures in a folder next to the file. A
-Word
-document is a package of XML (ECMA-376), written directly: headings are in the outline, the first row of a
-table is
-repeated on each page, and pictures have alternative text. `models/report/` fills the pages.
+width, light and dark mode, and print. Markdown, also for Quarto, stores its pictures in a folder next to the
+file. A Word document is a package of XML (ECMA-376), written directly: headings are in the outline, the first
+row of a table is repeated on each page, and pictures have alternative text. `models/report/` fills the pages.
 """
 
 from __future__ import annotations

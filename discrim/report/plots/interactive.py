@@ -1,10 +1,8 @@
 """Interactive plots by plotly, with tooltips that show the name, classes and posteriors of each observation.
 
 The plots use the colours, markers and lines of the classes, and ink and paper of the current style of
-matplotlib. A
-click on a class in the legend hides it, a rectangle zooms, and a button dims all observations except
-misclassified
-ones. Of very many observations an evenly spaced subset of each class is drawn.
+matplotlib. A click on a class in the legend hides it, a rectangle zooms, and a button dims all observations
+except misclassified ones. Of very many observations an evenly spaced subset of each class is drawn.
 """
 
 from __future__ import annotations

@@ -44,12 +44,9 @@ def draw_confusion(
     """Draw a confusion matrix, coloured by the proportion of the actual class.
 
     Correct cells are blue and wrong ones orange, or all have the colours of a colormap. The depth of the
-    colour increases
-    with the square root of the proportion, which makes one observation in a hundred visible. Cells contain
-    the count and
-    the proportion below it, if these are legible; cells without observations are empty. A new figure grows
-    with the
-    number of classes.
+    colour increases with the square root of the proportion, which makes one observation in a hundred visible.
+    Cells contain the count and the proportion below it, if these are legible; cells without observations are
+    empty. A new figure grows with the number of classes.
 
     Parameters
     ----------
@@ -229,10 +226,8 @@ def draw_roc(
     """Draw ROC curves by class, with the areas under them in the legend and optionally confidence bands.
 
     Axes that contain curves of other fits keep them: curves of one class then differ in colour and line
-    style, and the
-    labels in the legend are made unique. If there are more than 12 classes, those of the smallest areas are
-    named, and the
-    others are faint.
+    style, and the labels in the legend are made unique. If there are more than 12 classes, those of the
+    smallest areas are named, and the others are faint.
 
     Parameters
     ----------
@@ -306,8 +301,8 @@ def _name_curves(axes: Axes) -> str:
     """Label all curves of the axes uniquely, and return the title of the axes.
 
     Curves of one fit have the names of their classes. Curves of several fits have the user's label or the
-    name of the
-    model, the class unless all are of the same, and how the observations were predicted if that differs.
+    name of the model, the class unless all are of the same, and how the observations were predicted if that
+    differs.
     """
     drawn = _drawn_curves(axes)
     sources = list(dict.fromkeys(curve.source for _, curve in drawn))

@@ -1,8 +1,7 @@
 """Plots of decision regions in a plane, on a line and in a triangle, and of planes that separate two classes.
 
 Regions are found on a coarse grid. If the classes at the ends of a side of a cell differ, a border crosses
-it, and
-bisection of the rule locates the crossing. The lines are therefore as smooth as the rule.
+it, and bisection of the rule locates the crossing. The lines are therefore as smooth as the rule.
 
 The lines of a perceptron follow figure 4.7 of Bishop (2006), Pattern Recognition and Machine Learning.
 """

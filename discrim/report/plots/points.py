@@ -72,10 +72,8 @@ def draw_points(
     """Draw observations in a plane, with the colour and marker of their class.
 
     The classes take turns, with the smallest drawn last in each turn. If there are more than `MOST_POINTS`
-    rows, cells
-    are shaded instead: the hue mixes the colours of the classes by their shares, and the opacity increases
-    with the
-    number of rows. Classes with at most `RARE` rows are still drawn as points.
+    rows, cells are shaded instead: the hue mixes the colours of the classes by their shares, and the opacity
+    increases with the number of rows. Classes with at most `RARE` rows are still drawn as points.
 
     Parameters
     ----------
@@ -371,8 +369,7 @@ def draw_labels(
     """Draw labels of classes, moved apart if they would overlap each other or other texts.
 
     Labels that still overlap become smaller. A label that had to move far gets a line to its place. The
-    limits and
-    the surroundings of the axes have to be final.
+    limits and the surroundings of the axes have to be final.
 
     Parameters
     ----------
@@ -480,8 +477,7 @@ def _separated(places: Floats, sizes: Floats, frame: Floats, still: int = 0) -> 
     """Move boxes apart.
 
     In turn, from the middle outwards, each movable box is placed at the free place nearest to its own, on
-    rings
-    around it.
+    rings around it.
 
     Parameters
     ----------
@@ -539,8 +535,7 @@ class Colours(NamedTuple):
     """Colours of a page as #rrggbb.
 
     Ink on paper has a contrast of at least 12:1, faint text of at least 7:1. `line` is for rules and frames,
-    `panel` is
-    the background of code. Paper is never pure white, because #ffffff stays white in dark mode.
+    `panel` is the background of code. Paper is never pure white, because #ffffff stays white in dark mode.
     """
 
     paper: str
@@ -577,8 +572,7 @@ def image_of(draw: Callable[[], Axes], name: str = "g0", told: Sequence[str] = (
     """Draw a picture for light and dark mode, and close its figure.
 
     The picture is drawn once if all of its colours are those of classes, ink, paper and their mixtures, and
-    otherwise
-    once for each mode. Warnings are issued once.
+    otherwise once for each mode. Warnings are issued once.
 
     Parameters
     ----------
@@ -918,8 +912,7 @@ def _shortened(text: str, place: Place, name: str) -> str:
     """Shorten an SVG of matplotlib, and crop it.
 
     Lengths are rounded to about a twentieth of a point. Each style is stored once, as a class. Ids become
-    short names
-    with a common prefix; ids without references are removed.
+    short names with a common prefix; ids without references are removed.
 
     Parameters
     ----------

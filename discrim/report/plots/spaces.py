@@ -1,10 +1,8 @@
 """Plots of discriminant scores, biplots, scree plots, and ellipses of covariances and of hypotheses.
 
 An ellipse of a class contains a given proportion of its normal distribution. In a hypothesis-error (HE) plot
-the
-ellipse of the hypothesis, that the means of classes or cells are equal, extends outside the ellipse of the
-error
-if the hypothesis is rejected.
+the ellipse of the hypothesis, that the means of classes or cells are equal, extends outside the ellipse of
+the error if the hypothesis is rejected.
 """
 
 from __future__ import annotations
@@ -235,11 +233,10 @@ def draw_scores(
     """Draw discriminant scores by class in a plane, or their distributions if there is only one discriminant.
 
     Each class gets an outline that contains a proportion `level` of a normal class, at the Mahalanobis
-    distance
-    sqrt(-2 ln(1 - level)), and a filled circle as 95 % confidence region of its mean, with the radius
-    sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for Biologists). One discriminant
-    is drawn as
-    histograms with common bins, or as a line for each class if there are more than 12.
+    distance sqrt(-2 ln(1 - level)), and a filled circle as 95 % confidence region of its mean, with the
+    radius sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for Biologists). One
+    discriminant is drawn as histograms with common bins, or as a line for each class if there are more than
+    12.
 
     Parameters
     ----------
@@ -507,8 +504,7 @@ def draw_biplot(
     """Draw canonical scores with the variables as arrows of their structure correlations.
 
     Filled circles are 95 % confidence regions of the class means, see `draw_scores`. Arrows have one common
-    scale that
-    fills the plot; if there is only one axis, they are drawn below the histograms.
+    scale that fills the plot; if there is only one axis, they are drawn below the histograms.
 
     Parameters
     ----------
@@ -611,8 +607,7 @@ def arrow_scale(points: Floats, tips: Floats) -> float:
     """Return the length of a unit arrow that brings the tips of arrows near the edge of a set of points.
 
     It is the geometric mean of the scales that fill the plot horizontally and vertically, because points may
-    vary
-    mostly along one axis.
+    vary mostly along one axis.
 
     Parameters
     ----------
@@ -741,8 +736,7 @@ def draw_scree(
     """Draw the eigenvalues of each class on a logarithmic scale.
 
     Eigenvalues of the signal are filled. At the chosen dimension a line drops to the noise level, which is
-    the variance
-    outside the signal.
+    the variance outside the signal.
 
     Parameters
     ----------

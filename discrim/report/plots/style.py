@@ -1,15 +1,11 @@
 """Shared elements of all plots: colours, markers, fonts, axes, legends and titles.
 
 The first colours are from Okabe and Ito, which colour-blind readers can distinguish; twelve more are as far
-from
-these and from each other as possible. Markers and line styles differ too, hence 160 classes have different
-combinations, and a greyscale copy is legible. A style sheet of greys, such as matplotlib's "grayscale",
-replaces the
-colours. Elements without a class have the text colour of the style sheet, which is visible on dark
-backgrounds. For
-scripts that the current fonts lack, an installed font is added to ``rcParams["font.family"]``. Files are
-drawn
-without a display.
+from these and from each other as possible. Markers and line styles differ too, hence 160 classes have
+different combinations, and a greyscale copy is legible. A style sheet of greys, such as matplotlib's
+"grayscale", replaces the colours. Elements without a class have the text colour of the style sheet, which is
+visible on dark backgrounds. For scripts that the current fonts lack, an installed font is added to
+``rcParams["font.family"]``. Files are drawn without a display.
 """
 
 from __future__ import annotations
@@ -511,8 +507,7 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
     """Add a legend of the classes: next to the axes if the figure is new, else where the plot leaves space.
 
     A legend of more than 12 classes has small text in several columns. It is left out if it would take more
-    than 40 %
-    of the width of a new figure, or 30 % of given axes.
+    than 40 % of the width of a new figure, or 30 % of given axes.
 
     Parameters
     ----------

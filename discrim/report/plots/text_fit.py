@@ -1,8 +1,7 @@
 """Fit the texts of a finished plot into their space: names, legend, labels and title.
 
 `fit_texts` wraps, cuts, rotates, shrinks or moves texts that are too long. Names without space are left out,
-with a
-note of how many are written.
+with a note of how many are written.
 """
 
 from __future__ import annotations
@@ -45,10 +44,8 @@ def fit_texts(axes: Axes, is_new: bool) -> None:
     """Make room for names, legend, labels and title of a finished plot.
 
     If the axes are alone in their figure, a legend that covers marks or leaves the axes too little space
-    moves below
-    them, and a new figure grows accordingly. Names of lines that take too much of the width are cut, names of
-    columns
-    that overlap are set upright, and titles and labels are wrapped between words.
+    moves below them, and a new figure grows accordingly. Names of lines that take too much of the width are
+    cut, names of columns that overlap are set upright, and titles and labels are wrapped between words.
 
     Parameters
     ----------
