@@ -1,7 +1,7 @@
-"""Specifications of the covariance: what `covariance=` of `lda`, `qda` and their estimators takes.
+"""Specifications of the covariance, for `covariance=` of `lda`, `qda` and their estimators.
 
 A word, such as ``"shrunk"``, stands for a specification with its defaults. An estimator with `fit(X)` and
-`covariance_`, such as those of `sklearn.covariance`, can be passed in place of a specification.
+`covariance_`, such as a class of `sklearn.covariance`, can be passed instead of a specification.
 
 =============  ====================  ========
 word           specification         verbs
@@ -68,10 +68,10 @@ FORMS: dict[str, str] = {form.lower(): form for form in get_args(Form)}
 LinearCovariance = Literal[
     "pooled", "diagonal", "shrunk", "nonlinear", "correlation", "spherical", "pinv", "t", "mcd"
 ]
-"""Words that `covariance=` of `lda` takes."""
+"""Words for `covariance=` of `lda`."""
 
 QuadraticCovariance = Literal["full", "diagonal", "shrunk", "nonlinear", "spherical", "t", "mcd", "factor"]
-"""Words that `covariance=` of `qda` takes."""
+"""Words for `covariance=` of `qda`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,10 +117,10 @@ class Full(CovarianceSpecification):
 class Diagonal(CovarianceSpecification):
     """Variances of the columns alone, or variances shrunk towards their median.
 
-    The columns are taken to be independent within classes, which often predicts well if there are many more
+    The columns are assumed to be independent within classes, which often predicts well if there are many more
     columns than observations (Dudoit, Fridlyand & Speed, 2002, Journal of the American Statistical
     Association 97, 77-87). `leave_one_out()` computes "strimmer" again without each observation and keeps a
-    shrinkage that was given or chosen.
+    shrinkage that the user specified or "loo" chose.
 
     Parameters
     ----------
@@ -170,8 +170,8 @@ class Shrunk(CovarianceSpecification):
 
     Use it if there are about as many columns as observations, or more, and for collinear columns.
     `leave_one_out()` computes a shrinkage by a rule again without each observation. It keeps a shrinkage that
-    was given, or chosen by "loo", whose error is then the smallest of the candidates and optimistic;
-    `error_rates(["cv"])` chooses it again without each fold. scikit-learn's
+    the user specified, or that "loo" chose, whose error is then the smallest of the candidates and
+    optimistic; `error_rates(["cv"])` chooses it again without each fold. scikit-learn's
     ``LinearDiscriminantAnalysis(shrinkage="auto")`` differs from ``Shrunk("ledoit-wolf", standardize=True)``:
     it applies the rule class by class.
 
@@ -188,9 +188,9 @@ class Shrunk(CovarianceSpecification):
         Candidates of shrinkage="loo", from 0 to 1; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
     standardize : bool
         Whether columns are divided by their standard deviations within classes first, so that their units do
-        not matter. By default they keep their units, as in scikit-learn, and a warning is given if their
-        standard deviations differ greatly. Refits, also in folds, estimate the standard deviations again;
-        `leave_one_out()` keeps those of the fit. With `components=` give it to
+        not matter. By default they keep their units, like in scikit-learn, with a warning if their standard
+        deviations differ greatly. Refits, also in folds, estimate the standard deviations again;
+        `leave_one_out()` keeps the standard deviations of the fit. With `components=` pass it to
         `discrim.subspace.PrincipalComponents` instead.
 
     Raises
@@ -230,8 +230,8 @@ class Shrunk(CovarianceSpecification):
 class NonlinearShrinkage(CovarianceSpecification):
     """The covariance with eigenvalues that are shrunk by analytical nonlinear shrinkage.
 
-    The estimator is that of Ledoit & Wolf (2020, Annals of Statistics 48, 3043-3065). The eigenvectors are
-    those of the full covariance, and each eigenvalue is replaced by an estimate of the variance along its
+    The estimator is due to Ledoit & Wolf (2020, Annals of Statistics 48, 3043-3065). The eigenvectors of the
+    full covariance are kept, and each eigenvalue is replaced by an estimate of the variance along its
     eigenvector, which depends on the eigenvalues near it. `Shrunk`, in contrast, moves all eigenvalues
     towards their mean by the same share. Nothing is chosen.
 
@@ -326,7 +326,7 @@ class ShrunkCorrelation(CovarianceSpecification):
 
 @dataclass(frozen=True, repr=False)
 class Spherical(CovarianceSpecification):
-    """One variance for all columns and no correlations, so that an observation goes to the nearest mean.
+    """One variance for all columns and no correlations: an observation belongs to the nearest mean.
 
     Parameters
     ----------
@@ -383,14 +383,14 @@ class PseudoInverse(CovarianceSpecification):
 class StudentT(CovarianceSpecification):
     """Means and covariances of multivariate t distributions by maximum likelihood, robust to outliers.
 
-    The estimator is that of Lange, Little & Taylor (1989, Journal of the American Statistical Association 84,
-    881-896). The rule is that of normal classes with these means and covariances, as in R's MASS.
+    The estimator is due to Lange, Little & Taylor (1989, Journal of the American Statistical Association 84,
+    881-896). The rule for normal classes is used with these means and covariances, like in R's MASS.
 
     Parameters
     ----------
     nu : float or None
-        Degrees of freedom, 1 or more; smaller ones give less weight to distant observations. None takes the
-        maximum likelihood estimate between 1 and 256, one for all classes.
+        Degrees of freedom, 1 or more; smaller ones reduce the weight of distant observations. None selects
+        the maximum likelihood estimate between 1 and 256, one for all classes.
     scatter : {"covariance", "scale"}
         Whether the covariance is nu / (nu - 2) times the scale matrix, as in R's `MASS::lda`, or the scale
         matrix itself, as in R's `MASS::qda`. A covariance exists for nu above 2.
@@ -438,15 +438,16 @@ class StudentT(CovarianceSpecification):
 class MCD(CovarianceSpecification):
     """The minimum covariance determinant of the deviations from the class means, robust to outliers.
 
-    Means and covariances are those of the observations whose distance by the minimum covariance determinant
-    (Rousseeuw & Van Driessen, 1999, Technometrics 41, 212-223) is below its .975 quantile, as in R's rrcov
-    (Linda, "mcd", and QdaCov). Weights have to be integers. There is no likelihood and no leave-one-out.
+    Means and covariances are computed from the observations whose distance by the minimum covariance
+    determinant (Rousseeuw & Van Driessen, 1999, Technometrics 41, 212-223) is below its .975 quantile, like
+    in R's rrcov (Linda, "mcd", and QdaCov). Weights have to be integers. A likelihood and leave-one-out are
+    not available.
 
     Parameters
     ----------
     support_fraction : float
         Share of the observations, from 0.5 to 1, from which the determinant is computed. A smaller share
-        tolerates more outliers, and a larger one gives more precise estimates.
+        tolerates more outliers, and a larger one yields more precise estimates.
 
     Raises
     ------
@@ -484,8 +485,8 @@ class Separable(CovarianceSpecification):
     """The Kronecker product of a covariance of rows and one of columns, for observations that are matrices.
 
     The columns of the formula are the entries of a matrix, row by row, such as the channels by times of a
-    recording. The covariance of the entries (j, l) and (k, m) is U_jk V_lm. The estimate is that of maximum
-    likelihood (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123; R's
+    recording. The covariance of the entries (j, l) and (k, m) is U_jk V_lm. The estimate is the maximum
+    likelihood estimate (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123; R's
     MixMatrix), times N (or n_k) over the divisor. It follows from the moments, also for more columns than
     observations. `row_cov` of the fit is U, whose trace is the number of rows, and `column_cov` is V times
     that factor; `separability_test()` compares with the full covariance. `leave_one_out()` fits it again
@@ -533,7 +534,7 @@ class FactorAnalytic(CovarianceSpecification):
 
     With it `qda` is the high-dimensional discriminant analysis of Bouveyron, Girard & Schmid (2007,
     Communications in Statistics: Theory and Methods 36, 2607-2623), R's HDclassif. It also works for few
-    observations. The divisors are those of `method`, and `df_model` counts the numbers of dimensions if the
+    observations. The divisors are set by `method`, and `df_model` counts the numbers of dimensions if the
     observations chose them.
 
     Parameters
@@ -541,11 +542,12 @@ class FactorAnalytic(CovarianceSpecification):
     dimensions : int, dict of class to int, "cattell" or "bic"
         Number of large variances. "cattell" (the default) and "bic" choose it for each class. "cattell" is
         the scree test: the last dimension after which the eigenvalues fall by at least `threshold` times the
-        largest fall. "bic" takes the dimension of smallest BIC. Refits choose again.
+        largest fall. "bic" selects the dimension of smallest BIC. Refits choose again.
     form : str, optional
-        What the classes do not share, in the names of HDclassif; by default "AkjBkQkDk". A stands for the
-        variances of the signal, by class (k) and dimension (j), B for the variance of the noise, Q for the
-        axes and D for the number of dimensions. A part without its letter k or j is common.
+        Which parameters differ between the classes, in the names of HDclassif; by default "AkjBkQkDk". A
+        stands for the variances of the signal, by class (k) and dimension (j), B for the variance of the
+        noise, Q for the axes and D for the number of dimensions. A parameter without its letter k or j is
+        common to all classes or dimensions.
     threshold : float, optional
         Share of the largest fall for dimensions="cattell", between 0 and 1; by default 0.2.
     standardize : bool
@@ -604,7 +606,7 @@ class FactorAnalytic(CovarianceSpecification):
 
 @dataclass(frozen=True, repr=False)
 class Regularized(Specification):
-    """The mixture of covariances of `rda`: what its `parametrization=` takes.
+    """The mixture of covariances of `rda`, for its `parametrization=`.
 
     Parameters
     ----------
@@ -652,7 +654,7 @@ COVARIANCES: tuple[type[CovarianceSpecification], ...] = (
 
 
 def covariance_words(verb: str) -> dict[str, type[CovarianceSpecification]]:
-    """Return the words that `covariance=` of a verb takes, and the specification that each stands for.
+    """Return the words for `covariance=` of a verb, with the specification of each.
 
     Examples
     --------

@@ -82,7 +82,7 @@ class DiscrimError(ValueError):
     options : dict of str to object
         Arguments that the hint suggests, and their values. The command line shows them as options.
     columns, classes, rows : tuple
-        Columns, classes and rows at fault; empty if there are none, or if they are not known.
+        Columns, classes and rows at fault; empty if there are none, or if they are unknown.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class DamagedFileError(DataError):
     Attributes
     ----------
     reason : str
-        What is wrong with the file.
+        Why the file cannot be read.
     """
 
     def __init__(self, message: str, *, reason: str = "", **data: Any) -> None:

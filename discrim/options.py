@@ -1,7 +1,7 @@
 """Validation of the values of options: words, numbers, flags and grids.
 
-Verbs and specifications use these functions, so that the same mistake gets the same message everywhere. Every
-function raises a `DataError` that names the option, the value and the values that are allowed.
+Verbs and specifications use these functions, because the same mistake should cause the same message
+everywhere. Every function raises a `DataError` that names the option, the value and the allowed values.
 """
 
 from __future__ import annotations
@@ -18,16 +18,24 @@ from discrim.errors import MOST, DataError, told
 
 
 def listed(labels: Any, most: int = 6) -> str:
-    """Labels as text for a message, the first few of them."""
+    """Return labels as text for a message, and only the count of those after the first `most`."""
     listed = list(labels)
     said = ", ".join(shown(label) for label in listed[:most])
     return said if len(listed) <= most else f"{said} and {len(listed) - most} more"
 
 
 def check_word(name: str, value: Any, words: Any, *, optional: bool = False) -> None:
-    """Raise a DataError where an option is not one of some words, nor None where it is optional.
+    """Raise a DataError if an option is not one of some words.
 
-    The words are a tuple, or the Literal by which type checkers know the option.
+    Parameters
+    ----------
+    name : str
+        Name of the option.
+    value : object
+    words : tuple of str, or Literal
+        The allowed words.
+    optional : bool
+        Whether None is allowed.
     """
     if optional and value is None:
         return
@@ -43,25 +51,25 @@ def check_word(name: str, value: Any, words: Any, *, optional: bool = False) -> 
 
 
 def is_number(value: Any) -> bool:
-    """Whether an option is a number, which a truth value and what no double can hold are not."""
+    """Return whether a value is a number in the range of float64; booleans are not."""
     number = (int, float, np.integer, np.floating)
     large = isinstance(value, int) and abs(value) > MOST
     return isinstance(value, number) and not (isinstance(value, bool) or large)
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise a DataError where an option is neither True nor False."""
+    """Raise a DataError if an option is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
         raise DataError(f"{name}={told(value)} is not valid.", hint="Give True or False.")
 
 
 def is_share(value: Any) -> bool:
-    """Whether an option is a number between 0 and 1, as a level is."""
+    """Return whether a value is a number strictly between 0 and 1, such as a confidence level."""
     return is_number(value) and 0 < value < 1
 
 
 def is_whole(value: Any) -> bool:
-    """Whether an option is a whole number, which a truth value is not."""
+    """Return whether a value is an integer; booleans are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
@@ -75,10 +83,25 @@ def check_number(
     what: str = "a number",
     also: str = "",
 ) -> float:
-    """The number that an option is; a DataError names the option, its value and the range it has to be in.
+    """Return an option as a float, or raise a DataError if it is not a number in a range.
 
-    The ends say whether low and high themselves are in the range: "[]", "()", "(]" or "[)". In the message
-    the number is `what`, and `also` says what else the option may be.
+    Parameters
+    ----------
+    name : str
+        Name of the option.
+    value : object
+    low, high : float
+        Ends of the range.
+    ends : {"[]", "()", "(]", "[)"}
+        Whether low and high themselves are in the range.
+    what : str
+        Description of the number in the message.
+    also : str
+        Other values that the option may have, for the message.
+
+    Returns
+    -------
+    float
     """
     if not (is_number(value) and in_range(value, low, high, ends)):
         raise DataError(
@@ -90,7 +113,23 @@ def check_number(
 def check_whole(
     name: str, value: Any, low: int, high: int | None = None, *, what: str = "a whole number", also: str = ""
 ) -> int:
-    """The whole number from low to high that an option is; as of `check_number`."""
+    """Return an option as an integer, or raise a DataError if it is not one from low to high.
+
+    Parameters
+    ----------
+    name : str
+        Name of the option.
+    value : object
+    low : int
+    high : int or None
+        None for no upper limit.
+    what, also : str
+        See `check_number`.
+
+    Returns
+    -------
+    int
+    """
     if not (is_whole(value) and low <= value and (high is None or value <= high)):
         words = range_words(low, np.inf if high is None else high)
         raise DataError(f"{name}={told(value)} is not valid.", hint=f"Give {what} {words}{also}.")
@@ -108,9 +147,32 @@ def check_grid(
     what: str = "numbers",
     also: str = "",
 ) -> list[Any]:
-    """The numbers to choose from, in increasing order, each once; in messages each is `one`, all are `what`.
+    """Return the candidates of a grid in increasing order, each once.
 
-    A DataError says that there is no list of them, or none in it, or one that is out of the range.
+    Parameters
+    ----------
+    grid : iterable of numbers
+    one : str
+        Description of one candidate in messages.
+    low, high : float
+        Ends of the range of candidates.
+    ends : {"[]", "()", "(]", "[)"}
+        Whether low and high themselves are in the range.
+    whole : bool
+        Whether candidates have to be integers.
+    what : str
+        Description of all candidates in messages.
+    also : str
+        Other values that the option may have, for messages.
+
+    Returns
+    -------
+    list of int or float
+
+    Raises
+    ------
+    DataError
+        The grid is not iterable, is empty, or has a candidate outside the range.
     """
     way_out = f"{what} {range_words(low, high, ends)}{also}."
     if isinstance(grid, str) or not isinstance(grid, Iterable):
@@ -133,13 +195,24 @@ def check_grid(
 
 
 def in_range(value: float, low: float, high: float, ends: str = "[]") -> bool:
-    """Whether a number is finite and in a range, as of `check_number`."""
+    """Return whether a number is finite and in a range; see `check_number` for `ends`."""
     above = low <= value if ends[0] == "[" else low < value
     return above and value <= sys.float_info.max and (value <= high if ends[1] == "]" else value < high)
 
 
 def range_words(low: float, high: float, ends: str = "[]") -> str:
-    """A range in words, such as "from 0 to 1", "above 0", or "between 0 and 1"."""
+    """Describe a range, such as "from 0 to 1", "above 0" or "between 0 and 1".
+
+    Parameters
+    ----------
+    low, high : float
+    ends : {"[]", "()", "(]", "[)"}
+        See `check_number`.
+
+    Returns
+    -------
+    str
+    """
     first, last = (f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in (low, high))
     if high == np.inf:
         return f"from {first} on" if ends[0] == "[" else f"above {first}"

@@ -1,4 +1,4 @@
-"""Specifications of a penalty: what `penalty=` of `logistic` takes.
+"""Specifications of a penalty, for `penalty=` of `logistic`.
 
 The penalized fit minimizes the mean negative log-likelihood plus ``strength * ((1 - l1_ratio) / 2 |b|^2 +
 l1_ratio |b|_1)``, as glmnet does (Friedman, Hastie & Tibshirani, 2010, Journal of Statistical Software
@@ -31,12 +31,12 @@ class PenaltySpecification(Specification):
     grid : sequence of float, optional
         Strengths of the path, from which one is chosen.
     n_strengths : int
-        Number of strengths if there is no grid. Their logarithms are evenly spaced, as in glmnet.
+        Number of strengths if `grid` is None. Their logarithms are evenly spaced, like in glmnet.
     folds : int, or iterable of (train, test)
         Number of folds of the cross-validation; or splits as in scikit-learn, positions of rows of the table.
     select : {"min", "1se"}
-        "min" takes the strength of smallest deviance on the observations left out, "1se" the largest strength
-        whose deviance is within one standard error of the smallest.
+        "min" selects the strength of smallest deviance on the observations left out, "1se" the largest
+        strength whose deviance is within one standard error of the smallest.
     seed : int, optional
         Seed of the random assignment of rows to folds. Without it each fit assigns them differently.
     """
@@ -181,7 +181,7 @@ class ElasticNet(PenaltySpecification):
 
 
 def _as_tuples(value: Any) -> Any:
-    """Return nested sequences and arrays as tuples, so that splits are equal by value."""
+    """Convert nested sequences and arrays to tuples, which are equal by value."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     return (

@@ -1,9 +1,10 @@
-"""What people type who come from R, SAS, SPSS, Stata, scikit-learn or statsmodels, and what does that here.
+"""Suggestions for names of R, SAS, SPSS, Stata, scikit-learn or statsmodels, and for misspelled ones.
 
-Nothing is imported from here before a keyword or an attribute turns out to be unknown. In a table what does
-the job stands first, the names that it has elsewhere follow. Names are compared without regard to case, dots
-and underscores. What does the job is a name, which is given where it is there, or a clause, which has blanks;
-a clause behind a name and a colon is given only where that name is there.
+This module is imported only when a keyword or an attribute turns out to be unknown. Each line of a table has
+the equivalents in this package on the left of ``<-``, separated by ``|``, and foreign names on the right. An
+equivalent is a name, which is suggested if it exists in the context, or a clause, which contains blanks; a
+clause after a name and a colon is suggested only if that name exists. Names are compared without case, dots
+and underscores.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import Any, NamedTuple, NoReturn
 from discrim.errors import sentence
 
 NEAR = 0.7
-"""How alike two names are, as of difflib, for one to be taken for the other."""
+"""Smallest similarity (of difflib) of a misspelled name to the suggested one."""
 
 NEAR_OF_KNOWN = 0.92
-"""The same of a name that is in a table, so of which is known what it means: another ending of one word."""
+"""Smallest similarity for a name that is in a table: its meaning is known, only the ending may differ."""
 
 KEYWORDS = """
 formula | data <- x variables var exog features
@@ -93,7 +94,7 @@ ax: pass ax= of plt.subplots(figsize=...) | plot(ax=) of a fit takes axes of any
 colors <- colour color palette cmap
 path | out <- file filename filepath
 """
-"""Of keywords."""
+"""Foreign names of keywords."""
 
 ATTRIBUTES = """
 predict_proba() <- posterior posteriors proba probabilities
@@ -172,7 +173,7 @@ summary().as_text() | as_text() <- tostring totext text
 fit <- predict predictproba posterior
 augment() <- data df
 """
-"""Of attributes of results."""
+"""Foreign names of attributes of results."""
 
 NAMES = """
 lda <- lineardiscriminantanalysis fisher linda discriminant
@@ -221,7 +222,7 @@ df.sample(frac=0.7) of pandas draws rows <- traintestsplit sample
 a verb takes the path of a file as data= <- readcsv
 write import discrim.sklearn, which needs scikit-learn <- sklearn
 """
-"""Of functions and classes."""
+"""Foreign names of functions and classes."""
 
 ESTIMATORS = """
 LDAClassifier <- lineardiscriminantanalysis lda discriminantanalysis
@@ -234,7 +235,7 @@ MixtureClassifier <- gaussianmixture mda
 HyperplaneClassifier <- svc linearsvc
 IndicatorClassifier <- ridgeclassifier
 """
-"""Of estimators."""
+"""Foreign names of estimators."""
 
 TABLES = """
 load_iris() <- iris
@@ -244,7 +245,7 @@ load_breast_cancer() <- breastcancer breast
 the tables here are iris, penguins, wine and breast_cancer <- loaddigits loaddiabetes fetchopenml digits
 load("iris") | load() <- loaddata getdata read readcsv
 """
-"""Of the tables that come with the package."""
+"""Foreign names of the data sets."""
 
 
 REWRITTEN: dict[str, dict[str, str]] = {
@@ -276,7 +277,7 @@ REWRITTEN: dict[str, dict[str, str]] = {
         "options": 'verb=functools.partial(discrim.qda, prior="equal"), for example',
     },
 }
-"""Keywords that are parts of another option here, by verb, and what to write with their value."""
+"""Keywords that belong to another option here, by verb, with the text to write for their value."""
 
 
 PENALTY_PARAMETERS = {
@@ -313,14 +314,14 @@ LIMITS = {
 
 
 class Rewriting(NamedTuple):
-    """How a keyword that is a parameter of another option is written.
+    """The correct spelling of a keyword that is a parameter of another option.
 
     Attributes
     ----------
     name : str
         The keyword; empty if there is none.
     hint : str
-        A sentence that says what to write.
+        A sentence with the correct spelling.
     options : mapping of str to str
         Options that replace the keyword, and their values as they are typed on the command line.
     """
@@ -331,7 +332,7 @@ class Rewriting(NamedTuple):
 
 
 def penalty_hint(given: Mapping[str, Any]) -> Rewriting:
-    """Return the first keyword that is a parameter of a penalty of `logistic`, and what to write.
+    """Return the first keyword that is a parameter of a penalty of `logistic`, with the correct spelling.
 
     Examples
     --------
@@ -368,7 +369,7 @@ def penalty_hint(given: Mapping[str, Any]) -> Rewriting:
 
 
 def limits_hint(given: Mapping[str, Any]) -> Rewriting:
-    """Return the first keyword that is a limit of `stepwise` elsewhere, and what to write for all of them.
+    """Return the first keyword that is a limit of `stepwise` in other packages, with the correct spelling.
 
     Examples
     --------
@@ -394,17 +395,30 @@ def limits_hint(given: Mapping[str, Any]) -> Rewriting:
 
 
 def plain(name: str) -> str:
-    """A name without what is written in more than one way: case, dots and underscores."""
+    """Normalize a name: lower case, without dots and underscores."""
     return name.casefold().replace("_", "").replace(".", "")
 
 
 def _first(way: str) -> str:
-    """The name with which what does a job begins, such as "coef" or "subspace.loadings"."""
+    """Return the name with which an equivalent begins, such as "coef" or "subspace.loadings"."""
     return way.partition("(")[0]
 
 
 def nearest(name: str, there: Iterable[str], table: str) -> str:
-    """What does the job of a name that is not there: a name that is, or a clause; empty where nothing does.
+    """Suggest an existing name or a clause for an unknown name; return "" if nothing fits.
+
+    Parameters
+    ----------
+    name : str
+        The unknown name.
+    there : iterable of str
+        Existing names.
+    table : str
+        Foreign names, such as `KEYWORDS`.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -471,11 +485,11 @@ _OWN_KEYWORDS = (
 
 
 _WITH_SPECIFICATIONS = ("covariance", "method", "components")
-"""Options that say which specification is meant."""
+"""Options that determine the specification."""
 
 
 def specification_hint(given: Mapping[str, Any]) -> Rewriting:
-    """Return what to write in place of keywords that are parameters of a specification.
+    """Return the correct spelling of keywords that are parameters of a specification.
 
     Parameters
     ----------
@@ -601,7 +615,7 @@ def _called(function: Callable[..., Any]) -> str:
 
 
 def refuse_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
-    """Raise the TypeError of a keyword that a function does not take, if there is one, with the way out."""
+    """Raise a TypeError with a suggestion if a keyword is unknown to a function."""
     parameters = inspect.signature(function).parameters
     taken = [name for name in parameters if name not in ("self", "cls")]
     unknown = [name for name in given if name not in parameters]
@@ -637,7 +651,7 @@ def attribute_hint(name: str, names: Iterable[Iterable[str]], table: str) -> str
     names : iterable of iterables of str
         Existing attributes. Those of the first iterable are suggested first.
     table : str
-        Names from elsewhere, as in `ATTRIBUTES`.
+        Foreign names, such as `ATTRIBUTES`.
     """
     found = next(filter(None, (nearest(name, each, table) for each in names)), "see dir() for all attributes")
     # A name, or calls of names; else a sentence.

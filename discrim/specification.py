@@ -1,8 +1,8 @@
 """Base class of the specifications in `discrim.covariance`, `discrim.subspace` and `discrim.penalty`.
 
-A specification is a frozen dataclass that says which estimator an option of a verb asks for, with the
-parameters of that estimator alone. It is validated when it is built, equal by value, and has a `repr` that
-evaluates. It holds no data and no estimates, and it does no computation.
+A specification is a frozen dataclass that selects an estimator for an option of a verb, with the parameters
+of this estimator only. It is validated when it is built, equal by value, and has a `repr` that evaluates. It
+contains neither data nor estimates, and computes nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Specification:
     """A frozen dataclass of the parameters of one estimator.
 
     Subclasses are decorated with ``@dataclass(frozen=True, repr=False)``, define `word`, and validate their
-    other fields in `__post_init__`, where `_set` stores a validated value.
+    other fields in `__post_init__`, in which `_set` stores a validated value.
     """
 
     word: ClassVar[str]
@@ -80,11 +80,11 @@ def read_specification(
     value : str or Specification
         A word, which stands for a specification with its defaults, or a specification.
     words : dict of str to callable
-        The words that the option takes, and what builds the specification of each.
+        The words for the option, with a function that builds the specification of each.
     classes : iterable of type
-        The classes of the specifications that the option takes.
+        The classes of the specifications that the option accepts.
     also : str
-        Further values that the option takes, for messages; it ends with a comma and a space.
+        Further values that the option accepts, for messages; it ends with a comma and a space.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def read_specification(
     Raises
     ------
     DataError
-        The word is not known, or the value is a specification of another option, or of another verb.
+        The word is unknown, or the value is a specification of another option, or of another verb.
     """
     if isinstance(value, str):
         check_word(option, value, tuple(words))

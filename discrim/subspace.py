@@ -1,4 +1,4 @@
-"""Specifications of the subspace in which classes are compared: what `components=` takes.
+"""Specifications of the subspace in which classes are compared, for `components=`.
 
 In `lda` and `qda` a number, a share, "cv" or "loo" stands for `PrincipalComponents` of that number. In
 `kernel_lda` a number stands for `Landmarks`.
@@ -45,16 +45,16 @@ class PrincipalComponents(SubspaceSpecification):
     """Leading principal components of all observations, without regard to the classes.
 
     With it `lda` is the discriminant analysis of principal components (Jombart, Devillard & Balloux, 2010,
-    BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of the columns, and its coefficients
-    are those of the columns: axes times coefficients. Directions outside the axes are ignored. Folds and
-    refits compute the components again.
+    BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of the columns, and the coefficients of
+    the columns are axes times coefficients. Directions outside the axes are ignored. Folds and refits compute
+    the components again.
 
     If the number of axes separates axes of equal eigenvalues, the axes that are kept are arbitrary, and a
     `TiedAxesWarning` names the tied axes. `leave_one_out()` computes the axes again without each of up to a
     thousand observations if that takes seconds, with the standard deviations and the shares of levels on
     which they depend; otherwise it keeps all of these, or raises an error if there are more columns than
-    observations. There is no likelihood that could be compared with another number of axes, and tests and
-    standard errors are not available.
+    observations. Likelihoods for different numbers of axes are not comparable, and tests and standard errors
+    are not available.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class MultipleCorrespondence(SubspaceSpecification):
     divided by their standard deviations, as in factor analysis of mixed data. With it `lda` is DISQUAL
     (Saporta, 1977, Une methode et un programme d'analyse discriminante sur variables qualitatives).
 
-    The coefficients are those of the levels: the score of a class is the constant and the sum of the
+    The coefficients refer to the levels: the score of a class is the constant and the sum of the
     coefficients of the levels of an observation. Their mean over the observations is zero for each
     categorical column. With one categorical column all eigenvalues are one, and with two, of J and K levels,
     abs(J - K) of them are 1/2: keep such axes together, or leave all of them out.
@@ -203,21 +203,21 @@ FEATURES: tuple[type[KernelFeatures], ...] = (Landmarks, RandomFeatures)
 
 @dataclass(frozen=True, repr=False)
 class PLSSpecification(Specification):
-    """Base class of the kinds of partial least squares that `algorithm=` of `pls` takes."""
+    """Base class of the kinds of partial least squares for `algorithm=` of `pls`."""
 
 
 @dataclass(frozen=True, repr=False)
 class OrthogonalPLS(PLSSpecification):
     """Partial least squares with orthogonal components (OPLS-DA).
 
-    Orthogonal components vary with the predictive scores and not with the classes; predictive ones are what
-    is left (Trygg & Wold, 2002, Journal of Chemometrics 16, 119-128). There are as many predictive components
-    as the class means differ in directions, one for two classes.
+    Orthogonal components vary with the predictive scores and not with the classes; the remaining components
+    are predictive (Trygg & Wold, 2002, Journal of Chemometrics 16, 119-128). The number of predictive
+    components is the number of directions in which the class means differ, one for two classes.
 
     Parameters
     ----------
     n : int or "1se", optional
-        Number of orthogonal components. If it is not given, it is chosen by cross-validation: the fewest of
+        Number of orthogonal components. By default it is chosen by cross-validation: the fewest of
         least error, or with "1se" the fewest whose error is within one standard error of it.
 
     Examples
@@ -243,14 +243,14 @@ class OrthogonalPLS(PLSSpecification):
 class SparsePLS(PLSSpecification):
     """Partial least squares with components of few columns (sparse PLS-DA).
 
-    Each direction is found by iteration, and a soft threshold sets all but the given number of its entries to
+    Each direction is found by iteration, and a soft threshold sets all except this number of its entries to
     zero (Le Cao, Boitard & Besse, 2011, BMC Bioinformatics 12, 253; mixOmics' splsda).
 
     Parameters
     ----------
     nonzero : int or sequence of int
         How many columns each component may use, mixOmics' `keepX`; a sequence has a number for each
-        component, and says how many components there are.
+        component, and determines how many components there are.
 
     Examples
     --------
