@@ -1,8 +1,8 @@
-"""Calls with literal arguments, such as ``shrunk(shrinkage=0.1)``, read from text as data.
+"""Read calls with literal arguments, such as ``shrunk(shrinkage=0.1)``, from text.
 
 The command line writes specifications and models so. The text is parsed into a Python syntax tree and walked,
 as a factor of a formula is: a name, and arguments that are numbers, strings, None, True, False, or lists,
-tuples and dicts of these. Everything else is an error that points at its place. Nothing is evaluated.
+tuples and dicts of these. Everything else is an error that points to its position. Nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LiteralCall:
     Attributes
     ----------
     name : str
-        Name of what is called.
+        Name of the function.
     args : tuple
         Positional arguments. An argument of a call that may be nested can be a `LiteralCall` itself.
     kwargs : dict of str to object
@@ -75,7 +75,7 @@ def read_call(text: str, example: str = "shrunk(shrinkage=0.1)") -> LiteralCall:
     Raises
     ------
     FormulaError
-        The text is not such a call, or is beyond a limit. The message points at the place.
+        The text is not such a call, or exceeds a limit. The message points to the position.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def read_call(text: str, example: str = "shrunk(shrinkage=0.1)") -> LiteralCall:
 
 
 def read_calls(text: str) -> list[LiteralCall]:
-    """Read names and calls set apart by commas, whose arguments may be calls too.
+    """Read names and calls that are separated by commas, whose arguments may be calls too.
 
     Examples
     --------
@@ -103,7 +103,20 @@ def read_calls(text: str) -> list[LiteralCall]:
 
 
 def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.expr]:
-    """Parse a text within the limits; `example` is what an error says to write."""
+    """Parse a text within the limits; return a reader and the syntax tree.
+
+    Parameters
+    ----------
+    text : str
+    example : str
+        A valid call, for messages.
+    nested : bool
+        Whether arguments may be calls.
+
+    Returns
+    -------
+    tuple of _CallReader and ast.expr
+    """
     if len(text) > MAX_CALL_TEXT:
         raise FormulaError(
             f"The value has {len(text):,} characters.", hint=f"Write {MAX_CALL_TEXT:,} or fewer."
@@ -116,11 +129,11 @@ def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.
     code = text[start:].rstrip()
     try:
         with warnings.catch_warnings():
-            # An escape that Python does not know is an error here.
+            # Python only warns of unknown escapes, which are errors here.
             warnings.simplefilter("error")
             tree = ast.parse(code, mode="eval").body
     except SyntaxError as error:
-        # Python counts characters of the text from 1, and gives 0 if it knows no place.
+        # Python counts characters from 1, and 0 stands for an unknown position.
         place = start + min(max((error.offset or 1) - 1, 0), max(len(code) - 1, 0))
         message = f"This cannot be read: {error.msg}."
         hint = f"Write a word or a call, such as {example}."
@@ -132,7 +145,19 @@ def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.
 
 
 class _CallReader:
-    """Turns a syntax tree into a `LiteralCall`; any node that it does not know is an error."""
+    """Converter from a syntax tree to a `LiteralCall`; other types of syntax raise a FormulaError.
+
+    Parameters
+    ----------
+    text : str
+    start : int
+        Position of the code in the text.
+    code : str
+    example : str
+        A valid call, for messages.
+    nested : bool
+        Whether arguments may be calls.
+    """
 
     def __init__(self, text: str, start: int, code: str, example: str, *, nested: bool) -> None:
         self.text = text
@@ -147,6 +172,7 @@ class _CallReader:
         return self.start + first, self.start + last
 
     def refuse(self, message: str, tree: ast.expr | ast.keyword, *, hint: str) -> NoReturn:
+        """Raise an error that points to a subtree."""
         place = self.place(tree.col_offset, tree.end_col_offset)
         raise pointing_error(message, self.text, *place, hint=hint)
 
@@ -177,9 +203,9 @@ class _CallReader:
         )
 
     def name_place(self, name: str, tree: ast.expr | ast.keyword) -> tuple[int, int]:
-        """Return where a name stands; other letters than ASCII, and names of Python's own, are refused."""
+        """Return the position of a name; raise an error if it is not ASCII or begins with two underscores."""
         first, last = self.place(tree.col_offset, tree.col_offset + len(name.encode()))
-        # Python's parser normalises a name, so that what is written may be another text.
+        # Python's parser normalizes names, which may then differ from the text.
         if not _NAME.fullmatch(name) or name.startswith("__") or self.text[first:last] != name:
             self.refuse("This name is not allowed.", tree, hint="Write letters, digits and underscores.")
         return first, last
@@ -231,6 +257,18 @@ class _CallReader:
     def dictionary(
         self, tree: ast.expr, keys: list[ast.expr | None], values: list[ast.expr], depth: int
     ) -> dict[Any, Any]:
+        """Read a dictionary of literals.
+
+        Parameters
+        ----------
+        tree : ast.expr
+        keys, values : list of ast.expr
+        depth : int
+
+        Returns
+        -------
+        dict
+        """
         found: dict[Any, Any] = {}
         for key, value in zip(keys, values, strict=True):
             if not isinstance(key, ast.Constant | ast.UnaryOp):

@@ -1,12 +1,12 @@
-"""Transformations that remember the rows they were fitted on: center, standardize, poly, bs, cr.
+"""Stateful transformations: center, standardize, poly, bs, cr.
 
-What is remembered is plain data. `learn` turns a call whose result depends on all rows, such as ``bs(x,
-df=4)``, into a `State`: the same call with everything that depends on the rows written out, so that `apply`
-gives a row the same values whatever rows come with it. patsy has no orthogonal polynomial, and its states are
-objects that cannot be saved; its B-spline and cubic regression bases are used as they are, given every knot.
+`learn` computes the `State` of a call that depends on all rows, such as ``bs(x, df=4)``: the same call with
+all values that depend on the rows written out. `apply` then computes a row independently of the other rows
+passed with it. States are plain data that can be saved. patsy lacks orthogonal polynomials, and its states
+cannot be saved; its B-spline and cubic regression bases are used with all knots specified.
 
-A state that is read from a file is refused where `learn` never writes it: splines are computed by native code
-that trusts its arguments, and the other states divide by what they hold.
+A state from a file is rejected unless `learn` could have written it: splines are computed by native code that
+trusts its arguments, and the other states contain divisors.
 """
 
 from __future__ import annotations
@@ -24,24 +24,42 @@ from discrim.errors import FormulaError, PrecisionWarning, warn_user
 from discrim.formula.grammar import MAX_BASIS, MAX_COLUMNS, Value
 
 MAX_DEGREE = 19
-"""Of B-splines: FITPACK's splev has room for twenty numbers a place, and writes beyond it without a word."""
+"""Largest degree of a B-spline: FITPACK's splev has a buffer of 20 numbers, and would overrun it silently."""
 
 
 ORTHOGONAL = 1e-10
 LOST = 1e-3
-"""How far from orthogonal the columns of poly() may be without a word, and at all."""
+"""Deviations from orthogonality of the columns of poly() that cause a warning and an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A call with what it learnt from the rows: arguments of what applies it, by name, in order of name."""
+    """A call with the values learned from the rows.
+
+    Attributes
+    ----------
+    function : str
+    values : tuple of (str, value)
+        Arguments of the function that applies the call, sorted by name.
+    """
 
     function: str
     values: tuple[tuple[str, Any], ...]
 
 
 def learn(function: str, x: Floats, options: Mapping[str, Value]) -> State:
-    """Write out what a call learns from the complete rows, x (n,) or (n, k).
+    """Learn the state of a call from complete rows.
+
+    Parameters
+    ----------
+    function : str
+    x : (n,) or (n, k) float array
+    options : mapping of str to value
+        Literal options of the call.
+
+    Returns
+    -------
+    State
 
     Examples
     --------
@@ -53,16 +71,17 @@ def learn(function: str, x: Floats, options: Mapping[str, Value]) -> State:
 
 
 def apply(state: State, x: Floats) -> Floats:
-    """Rows (m,) or (m, q) with what was learnt from others; NaN beyond the boundary knots of a B-spline."""
+    """Apply a learned call to rows x, (m,) or (m, k); NaN outside the boundary knots of a B-spline."""
     return _TRANSFORMS[state.function].apply(x, dict(state.values))
 
 
 def bounds_of(state: State) -> dict[str, Value]:
-    """The ends of a spline, as options that a call learns with; none of other calls."""
+    """Return the boundary knots of a spline as options of its call; empty for other calls."""
     return {name: value for name, value in state.values if name in ("lower_bound", "upper_bound")}
 
 
 def _plain(value: Any) -> Any:
+    """Convert a value to numbers and nested tuples."""
     array = np.asarray(value)
     if array.ndim == 0:
         return array.item()
@@ -70,6 +89,7 @@ def _plain(value: Any) -> Any:
 
 
 def _flag(function: str, options: Mapping[str, Value], name: str, default: bool) -> bool:
+    """Return an option that is True or False; raise a FormulaError for any other value."""
     value = options.get(name, default)
     if not isinstance(value, bool):
         raise FormulaError(
@@ -86,6 +106,28 @@ def _whole(
     least: int,
     most: int = MAX_BASIS,
 ) -> int:
+    """Return an integer option.
+
+    Parameters
+    ----------
+    function : str
+        Name of the function, for messages.
+    options : mapping of str to value
+    name : str
+        Name of the option.
+    default : int or None
+    least, most : int
+        Range.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    FormulaError
+        The value is not an integer in the range.
+    """
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise FormulaError(
@@ -96,6 +138,7 @@ def _whole(
 
 
 def _number(function: str, options: Mapping[str, Value], name: str, default: float) -> float:
+    """Return a numeric option as a float, or the default if it is None."""
     value = options.get(name)
     if value is None:
         return default
@@ -105,6 +148,7 @@ def _number(function: str, options: Mapping[str, Value], name: str, default: flo
 
 
 def _vector(function: str, x: Floats) -> Floats:
+    """Return x as a vector (n,); raise a FormulaError if it has several columns."""
     if x.ndim == 2 and x.shape[1] == 1:
         x = x[:, 0]
     if x.ndim != 1:
@@ -124,7 +168,7 @@ def _apply_center(x: Floats, values: dict[str, Any]) -> Floats:
 
 
 def _learnt_means(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
-    """The means (k,) of the columns; those of other columns are refused."""
+    """Return the learned means (k,); raise a FormulaError if x has another number of columns."""
     mean = np.asarray(values["mean"], dtype=np.float64)
     columns = x.shape[1] if x.ndim == 2 else 1
     if len(mean) != columns:
@@ -136,7 +180,8 @@ def _learnt_means(function: str, x: Floats, values: Mapping[str, Any]) -> Floats
 
 
 def _mean(x: Floats) -> Floats:
-    # The mean of what the first mean leaves takes away its rounding error.
+    """Return the mean of x over its rows."""
+    # Adding the mean of the residuals corrects the rounding error of the first mean.
     first = x.mean(axis=0)
     return np.asarray(first + (x - first).mean(axis=0))
 
@@ -150,7 +195,7 @@ def _learn_standardize(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
         )
     mean = np.atleast_1d(_mean(x))
     gaps = x.reshape(len(x), -1) - mean
-    # A power of two as unit, so that no square overflows or sinks.
+    # Scaled by a power of two, otherwise squares could overflow or underflow.
     unit = np.exp2(np.floor(np.log2(np.maximum(np.abs(gaps).max(axis=0), np.finfo(np.float64).tiny))))
     deviation = unit * np.sqrt(((gaps / unit) ** 2).sum(axis=0) / (len(x) - ddof))
     centred = _flag("standardize", options, "center", True)
@@ -172,10 +217,10 @@ def _apply_standardize(x: Floats, values: dict[str, Any]) -> Floats:
 
 
 def _learn_poly(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
-    """Centres and squared norms of the orthogonal polynomials' three-term recurrence.
+    """Compute centres and squared norms of the three-term recurrence of orthogonal polynomials.
 
-    The coefficients are those of the Stieltjes procedure (Gautschi, Orthogonal Polynomials, 2004,
-    section 2.2): a_j = <x p_j, p_j> / <p_j, p_j>, b_j = <p_j, p_j> / <p_(j-1), p_(j-1)>.
+    The coefficients follow the Stieltjes procedure (Gautschi, Orthogonal Polynomials, 2004, section 2.2):
+    a_j = <x p_j, p_j> / <p_j, p_j>, b_j = <p_j, p_j> / <p_(j-1), p_(j-1)>.
     """
     x = _vector("poly", x)
     degree = _whole("poly", options, "degree", 1, 1)
@@ -193,7 +238,7 @@ def _learn_poly(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     now = np.ones_like(scaled)
     centres = []
     norms = [np.float64(1.0), np.float64(len(x))]
-    # Norms that sink to zero give no numbers, which is judged at the end.
+    # Norms that underflow lead to NaN, which is checked at the end.
     with np.errstate(all="ignore"):
         for _ in range(degree):
             centres.append(scaled @ now**2 / norms[-1])
@@ -205,9 +250,10 @@ def _learn_poly(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 
 def _judge_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
-    """Warn, or raise a FormulaError, where rounding has left little of the orthogonality of the columns.
+    """Warn, or raise a FormulaError, if rounding has destroyed the orthogonality of the columns.
 
-    The recurrence multiplies its rounding where a few values lie far from the others, as of a skewed column.
+    The recurrence amplifies rounding errors if a few values are far from the others, for example in a skewed
+    column.
     """
     columns = np.column_stack([np.full(len(x), 1 / np.sqrt(len(x))), _apply_poly(x, learnt)])
     lack = np.abs(columns.T @ columns - np.eye(columns.shape[1]))
@@ -228,6 +274,7 @@ def _judge_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
 
 
 def _apply_poly(x: Floats, values: dict[str, Any]) -> Floats:
+    """Evaluate the polynomials at x (m,), as columns (m, degree)."""
     x = _vector("poly", x)
     if "raw_degree" in values:
         return np.column_stack([x**power for power in range(1, values["raw_degree"] + 1)])
@@ -243,6 +290,23 @@ def _apply_poly(x: Floats, values: dict[str, Any]) -> Floats:
 
 
 def _bounds(function: str, x: Floats, options: Mapping[str, Value]) -> tuple[float, float]:
+    """Return the boundary knots of a spline, which are by default the extremes of x.
+
+    Parameters
+    ----------
+    function : {"bs", "cr"}
+    x : (n,) float array
+    options : mapping of str to value
+
+    Returns
+    -------
+    tuple of float
+
+    Raises
+    ------
+    FormulaError
+        The bounds are not increasing, or ``bs`` has values outside.
+    """
     lower = _number(function, options, "lower_bound", float(x.min()))
     upper = _number(function, options, "upper_bound", float(x.max()))
     if not lower < upper:
@@ -258,7 +322,27 @@ def _bounds(function: str, x: Floats, options: Mapping[str, Value]) -> tuple[flo
 def _knots(
     function: str, x: Floats, options: Mapping[str, Value], bounds: tuple[float, float], beside: int
 ) -> Floats:
-    """Inner knots: those given, else quantiles; `beside` is what df counts besides inner knots."""
+    """Return the inner knots of a spline: those in the options, or quantiles.
+
+    Parameters
+    ----------
+    function : {"bs", "cr"}
+    x : (n,) float array
+    options : mapping of str to value
+    bounds : tuple of float
+        Boundary knots.
+    beside : int
+        Degrees of freedom in addition to the inner knots.
+
+    Returns
+    -------
+    (q,) float array, increasing
+
+    Raises
+    ------
+    FormulaError
+        The options are missing or contradict each other, or knots are outside the bounds.
+    """
     given = options.get("knots")
     if given is None and options.get("df") is None:
         raise FormulaError(
@@ -301,6 +385,7 @@ def _learn_bs(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 
 def _apply_bs(x: Floats, values: dict[str, Any]) -> Floats:
+    """Evaluate a B-spline basis at x (m,); rows outside the bounds are NaN."""
     x = _vector("bs", x)
     inside = (values["lower_bound"] <= x) & (x <= values["upper_bound"])
     width = len(values["knots"]) + values["degree"] + values["include_intercept"]
@@ -335,13 +420,14 @@ def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 
 def _apply_cr(x: Floats, values: dict[str, Any]) -> Floats:
+    """Evaluate a cubic regression spline basis at x (m,)."""
     x = _vector("cr", x)
     centre = values.pop("centre", None)
     basis = _basis("cr", x, values)
     if centre is None:
         return basis
-    # Combinations of the basis that have mean zero on the rows learnt from. Summed column by column, for a
-    # matrix product rounds a row differently with the number of rows beside it.
+    # Combinations of the basis with mean zero on the training rows. Summed column by column, because a matrix
+    # product rounds a row differently depending on the number of rows.
     free = np.linalg.qr(np.array(centre)[:, None], mode="complete").Q[:, 1:]
     out = np.zeros((len(x), free.shape[1]))
     for j, row in enumerate(free):
@@ -350,7 +436,7 @@ def _apply_cr(x: Floats, values: dict[str, Any]) -> Floats:
 
 
 def _basis(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
-    """A basis of patsy's, with every knot given."""
+    """Evaluate a basis of patsy at x (m,) with all knots specified."""
     import patsy
 
     given = {name: np.asarray(each) if isinstance(each, tuple) else each for name, each in values.items()}
@@ -360,11 +446,11 @@ def _basis(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
 LARGEST = sys.float_info.max
 
 _OPTIONS = frozenset({"degree", "raw_degree", "include_intercept"})
-"""Parts of a state that are whole numbers, or True or False."""
+"""Values of a state that are integers or booleans."""
 
 
 def check_state(function: str, values: Sequence[Any]) -> State:
-    """A state of (name, value) pairs from a file; a FormulaError where `learn` never writes it.
+    """Return a state of (name, value) pairs from a file; raise a FormulaError if it is not valid.
 
     Examples
     --------
@@ -382,7 +468,7 @@ def check_state(function: str, values: Sequence[Any]) -> State:
 
 
 def width_of(state: State) -> int:
-    """Columns that a state makes.
+    """Return the number of columns that a state produces.
 
     Examples
     --------
@@ -401,7 +487,7 @@ def width_of(state: State) -> int:
 
 
 def _plain_state(name: str, value: Any) -> Any:
-    """A number or a tuple of numbers: doubles, but for what a function counts or is told."""
+    """Return a value of a state as a float or a tuple of floats, or as an integer if it is an option."""
     if name in _OPTIONS:
         if isinstance(value, int):
             return value
@@ -411,7 +497,8 @@ def _plain_state(name: str, value: Any) -> Any:
 
 
 def _double(value: Any) -> float:
-    # An integer of JSON has any number of digits: NumPy makes an object of a long one, not a number.
+    """Return a value as a float; raise a FormulaError if it is not a finite number."""
+    # A JSON integer may have any number of digits; NumPy would convert a long one to an object.
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
         return float(value)
     raise FormulaError(
@@ -420,10 +507,12 @@ def _double(value: Any) -> float:
 
 
 def _whole_state(value: Any, least: int, most: int) -> bool:
+    """Return whether a value is an integer in a range."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def _list(value: Any, least: int, most: int = MAX_BASIS + 2) -> bool:
+    """Return whether a value is a tuple with a length in a range."""
     return isinstance(value, tuple) and least <= len(value) <= most
 
 
@@ -453,6 +542,7 @@ def _fits_poly(learnt: Mapping[str, Any]) -> bool:
 
 
 def _has_knots(learnt: Mapping[str, Any]) -> bool:
+    """Return whether a state has increasing knots within its bounds."""
     ends = (learnt["lower_bound"], learnt["upper_bound"])
     if any(isinstance(end, tuple) for end in ends) or not _list(learnt["knots"], 0, MAX_BASIS):
         return False
@@ -470,7 +560,7 @@ def _fits_cr(learnt: Mapping[str, Any]) -> bool:
     if not _has_knots(learnt):
         return False
     knots = (learnt["lower_bound"], *learnt["knots"], learnt["upper_bound"])
-    # Between two knots patsy has no basis.
+    # patsy's basis requires at least three knots.
     if not 3 <= len(set(knots)) == len(knots):
         return False
     return "centre" not in learnt or (
@@ -479,7 +569,19 @@ def _fits_cr(learnt: Mapping[str, Any]) -> bool:
 
 
 class _Transform(NamedTuple):
-    """How a function learns from rows and is applied, and which parts a state of it has, and of what form."""
+    """A stateful function: how it learns and is applied, and which states are valid.
+
+    Attributes
+    ----------
+    learn : callable
+        Function from x and options to the values of a state.
+    apply : callable
+        Function from x and the values of a state to columns.
+    parts : tuple of set of str
+        Possible names of the values of a state.
+    fits : callable
+        Function that returns whether the values of a state are valid.
+    """
 
     learn: Callable[[Floats, dict[str, Value]], dict[str, Any]]
     apply: Callable[[Floats, dict[str, Any]], Floats]
