@@ -1,13 +1,13 @@
-"""The verbs as scikit-learn's estimators, and fitted formulas where it wants an estimator.
+"""Estimators of scikit-learn for the verbs, and for fitted formulas.
 
-The `fit` of an estimator passes the array or frame to its verb, and `results_` is what the verb returns, with
-`summary()` and all else. Columns of an array are called x0, x1, ...; those of a frame keep their names, and
-may be categories. Constructor arguments are the verb's. `as_estimator` wraps a fit that was made from a
-formula; `FormulaClassifier` is one that is not fitted yet.
+`fit` passes the array or frame to the verb, and `results_` contains its results, with `summary()` and all
+other methods. Columns of an array are called x0, x1, ...; columns of a frame keep their names, and may be
+categories. Constructor arguments are the keywords of the verb. `as_estimator` wraps the fit of a formula;
+`FormulaClassifier` is a formula that is to be fitted.
 
-A search over models has to go on if a verb refuses the data. By default the estimators then fit the nearest
-model that can be fitted, with a warning that says which and why; each class documents it and how to get an
-error.
+If a verb refuses the data, the estimators by default fit the nearest model that can be fitted, with a warning
+that names it and the reason, because a search over models should continue. Each class documents this, and the
+option to get an error instead.
 
 Needs scikit-learn: ``pip install discrim[sklearn]``.
 
@@ -83,7 +83,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names: the estimators, and not the files in which they stand."""
+    """List the estimators. The modules that define them are not public."""
     return __all__
 
 

@@ -104,13 +104,13 @@ class SetMethods:
             another rule. They need the rows of the fit, which only estimators made by `as_estimator` keep.
         calibration : tuple of X (m, p) and y (m,), optional
             Rows that the estimator has not seen, with their classes, for which the level is then promised.
-            They are needed because estimators keep no rows, except those of `as_estimator`.
+            They are needed because estimators keep no rows, except if made by `as_estimator`.
         score : {"lac", "aps", "margin"}, optional
-            How strange a row is in a class. "lac", the default, is one less its posterior; it gives the
-            smallest sets on average, and is ranked by log odds, so that posteriors that are 0 or 1 to the
-            last digit do not tie. "aps" is the sum of the posteriors of the class and of all more probable
-            ones; its sets are larger, and as often right for hard rows as for easy ones. "margin" is the best
-            score of the other classes less that of the class, and is what models without posteriors have.
+            Nonconformity of a row with a class. "lac", the default, is one minus its posterior; its sets are
+            the smallest on average. It is ranked by log odds, otherwise posteriors that round to 0 or 1 would
+            tie. "aps" is the sum of the posteriors of the class and of all more probable ones; its sets are
+            larger, and as often right for hard rows as for easy ones. "margin" is the best score of the other
+            classes minus the score of the class; it is the only one for models without posteriors.
         smoothed : bool
             Whether ties are broken at random, and "aps" includes a random share of the class's own
             posterior. The coverage is then exactly the level, and not just at least.
@@ -433,7 +433,7 @@ class VerbClassifier(FittedClassifier):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of specifications and of estimators.
+        """Set parameters, including parameters of specifications and of estimators.
 
         A specification is replaced by one with the new values, which is validated.
 
@@ -611,7 +611,7 @@ class VerbClassifier(FittedClassifier):
         """Raise a DataError for classes that the verb does not accept."""
 
     def _names(self) -> Sequence[str]:
-        """Return the names of the columns: those of the frame, or x0, x1, ..."""
+        """Return the names of the columns of the frame, or x0, x1, ..."""
         named: Any = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.n_features_in_)] if named is None else named.tolist()
 

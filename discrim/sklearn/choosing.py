@@ -17,7 +17,7 @@ from discrim.sklearn.signatures import estimator
 class ChooseClassifier(PosteriorMethods, VerbClassifier):
     """A model of the family, chosen by its loss on rows left out; see `discrim.choose`.
 
-    Labels are those of the largest posteriors, which are calibrated if the choice was for calibrated ones.
+    Labels have the largest posteriors, which are calibrated if the choice was for calibrated ones.
     There is no `decision_function`, because scores of different models are on different scales.
 
     Parameters
@@ -31,7 +31,7 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
     chosen_ : str
         Name of the chosen candidate.
     table_, refused_ : DataFrame by candidate
-        The losses of the candidates, and why others have none.
+        The losses of the candidates, and the reasons why others were refused.
 
     Notes
     -----
@@ -48,7 +48,7 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
         self.table_ = found.table
         self.refused_ = found.refused
         self._method = found.method
-        # What calibrates its posteriors is made of the rows, which an estimator does not keep.
+        # The calibration is computed now, because the estimator does not keep the rows.
         self._rule_of(found.fit, found.fit._fit.design_rows)
         return found.fit
 

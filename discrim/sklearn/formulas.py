@@ -1,4 +1,4 @@
-"""A formula, or a fit made from one, as an estimator."""
+"""Estimator for a formula, or for a fit of one."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ WITHOUT_POSTERIORS = tuple(model.verb for model in MODELS if not model.posterior
 WITHOUT_WEIGHTS = tuple(model.verb for model in MODELS if not model.weights)
 
 _LEFT = re.compile(r"(?P<left>(?:[^`~]|`(?:[^`]|``)*`)*)~(?P<right>.*)", re.DOTALL)
-"""A formula's two sides; a name between backticks may hold a ~."""
+"""The two sides of a formula; a name in backticks may contain a ~."""
 
 _NAME = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^\W\d]\w*)\b(?!\s*\()")
-"""A column in the left side; a name before a bracket is a function's."""
+"""A column in the left side; a name before a bracket is a function."""
 
 
 class FormulaClassifier(PosteriorMethods, FittedClassifier):
@@ -49,9 +49,9 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
     columns : sequence of str, optional
         The columns of X that the estimator reads, and that ``.`` stands for; by default all.
     unseen : {"raise", "missing"}
-        What to do with rows that have a level which the fit has not seen. "raise" gives an error. "missing"
-        treats them as rows of which nothing is known: their posteriors are the prior and their label is its
-        likeliest class, with a warning that counts them, so that a search over models goes on.
+        Treatment of rows with a level that the fit has not seen. "raise" raises an error. "missing" predicts
+        them without their values: the posteriors are the prior and the label is the class of largest prior,
+        with a warning that counts the rows. A search over models then continues.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
             Classes of the rows.
         sample_weight : (n,) array, optional
             Frequency weights: a weight of 3 stands for three identical rows. The perceptron and the
-            hyperplane take none.
+            hyperplane do not accept weights.
 
         Returns
         -------
@@ -131,11 +131,13 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         return self
 
     def _take(self, results: ClassifierResults, classes: Any) -> None:
+        """Store the results of a fit, its classes (K,) and the columns that it reads."""
         self._keep(results, classes)
         self.feature_names_in_ = np.array(results._fit.design_rows.design.columns, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
 
     def _columns(self, X: Any) -> list[str]:
+        """Return the columns of X that the formula may read; raise a DataError if X is not a frame."""
         if not hasattr(X, "columns"):
             raise DataError(
                 f"The formula {self.formula!r} reads named columns, and X is a {type(X).__name__}.",
@@ -149,7 +151,22 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         return list(self.columns)
 
     def _asked_of(self, names: Sequence[str]) -> tuple[str, list[str], str]:
-        """Column for the classes, columns that ``.`` stands for, and the formula that reads them."""
+        """Return a name for the response, the columns that ``.`` stands for, and the formula.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Columns of X.
+
+        Returns
+        -------
+        response : str
+            A name that differs from all columns.
+        names : list of str
+            The columns without those of the left side.
+        formula : str
+            The formula with the new response.
+        """
         sides = _LEFT.fullmatch(self.formula)
         if sides is None:
             raise FormulaError(
@@ -189,13 +206,13 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         return self.verb != "knn"
 
     def _has_posteriors(self) -> bool:
-        # By rules other than "lda" components give labels alone.
+        # Partial least squares has posteriors only with rule="lda".
         by_rule = (self.options or {}).get("rule", "lda") == "lda"
         return self.verb not in WITHOUT_POSTERIORS and by_rule
 
 
 def as_estimator(fit: Any) -> FormulaClassifier:
-    """A fit as a fitted estimator, which predicts as the fit does.
+    """Return a fitted estimator that predicts like a fit.
 
     Parameters
     ----------
@@ -207,9 +224,10 @@ def as_estimator(fit: Any) -> FormulaClassifier:
     FormulaClassifier
         A fitted estimator, for displays, calibration (in `sklearn.frozen.FrozenEstimator`) and permutation
         importance. A clone of it is not fitted. The `fit` of a clone refits the formula with the options of
-        the fit: a chosen alpha and gamma, or threshold, are held, a shrinkage by "loo" is chosen anew, and
-        weights are those that are passed to it. The fit may have been loaded; but files hold no estimator of
-        a covariance, no engine and no functions, so that a fit with one of these cannot be refitted.
+        the fit: a chosen alpha and gamma, or threshold, are kept, a shrinkage by "loo" is chosen again, and
+        weights have to be passed to it. The fit may have been loaded from a file. Files contain neither
+        estimators of a covariance nor engines nor functions; a loaded fit with one of these cannot be
+        refitted.
 
     Raises
     ------

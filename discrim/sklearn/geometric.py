@@ -1,4 +1,4 @@
-"""Estimators over rules of distances: to rows, to the means of classes, and to planes between classes."""
+"""Estimators over distance-based rules: nearest neighbours, centroids, hyperplanes and kernel densities."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     Parameters
     ----------
     singular : {"euclidean", "raise"}
-        What to do if the covariance of metric="mahalanobis" is singular. "euclidean" takes that metric,
-        with the columns divided by their standard deviations over all rows and a warning, so that a search
-        over models goes on. "raise" refuses, as the verb does.
+        What to do if the covariance of metric="mahalanobis" is singular. "euclidean" uses that metric, with
+        the columns divided by their standard deviations over all rows and a warning, and a search over models
+        continues. "raise" raises the error of the verb.
     """
 
     verb = staticmethod(discrim.knn)
@@ -81,7 +81,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     single : {"warn", "raise"}
         What to do if a class has one row, which leaves some fold without the class. "warn" chooses the
         threshold from the rows of the other classes (no threshold if there are fewer than two), with a
-        warning. "raise" refuses, as the verb does.
+        warning. "raise" raises the error of the verb.
     """
 
     verb = staticmethod(discrim.shrunken_centroids)
@@ -107,7 +107,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
             weights = options.get("weights")
             own = options | {"weights": None if weights is None else weights[some], "prior": None}
             with warnings.catch_warnings():
-                # The call warns of the small classes, which have no row.
+                # The small classes have no rows in this call, which would cause warnings.
                 warnings.simplefilter("ignore", DiscrimWarning)
                 threshold = float(discrim.shrunken_centroids(formula, data[some], **own).threshold)
         words = f"with threshold={threshold:.4g}, by the classes of more rows,"
@@ -131,9 +131,8 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     Parameters
     ----------
     overlap : {"warn", "raise"}
-        What to do if no plane separates the classes. "warn" goes on with the perceptron's plane of few
-        errors, with a warning, so that `results_` is what `discrim.perceptron` returns. "raise" refuses, as
-        the verb does.
+        What to do if no plane separates the classes. "warn" fits the perceptron's plane of few errors, with a
+        warning; `results_` are then results of `discrim.perceptron`. "raise" raises the error of the verb.
     """
 
     verb = staticmethod(discrim.hyperplane)
@@ -146,7 +145,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
         if not isinstance(error, SeparationError):
             return None
         with warnings.catch_warnings():
-            # The error says that no plane separates the classes.
+            # The fallback warning reports that the classes are not separated.
             warnings.simplefilter("ignore", NoSeparationWarning)
             return base.fit_with_warning(
                 error, "the perceptron's plane", discrim.perceptron, formula, data, **options
@@ -163,7 +162,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
             )
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes only."""
+        """Return the tags of a binary classifier."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
@@ -178,8 +177,8 @@ class KernelDensityClassifier(WeightedClassifier):
     singular : {"euclidean", "raise"}
         What to do if the covariance of the metric is singular, or no bandwidth has a likelihood of rows left
         out, for example because a class has one row. "euclidean" measures in the units of the columns in the
-        first case, and chooses the bandwidth by the error in the second. It gives a warning, and a search
-        over models goes on. "raise" refuses, as the verb does.
+        first case, and chooses the bandwidth by the error in the second. A warning is issued, and a search
+        over models continues. "raise" raises the error of the verb.
     """
 
     verb = staticmethod(discrim.kernel_density)

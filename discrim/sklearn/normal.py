@@ -283,7 +283,25 @@ class PartialClassifier(WeightedClassifier):
 
 
 def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
-    """Return the position (n,) of each label among the classes; raise a DataError for an unknown label."""
+    """Return the position of each label among the classes.
+
+    Parameters
+    ----------
+    y : (n,) array
+        Labels.
+    rows : array or table of n rows
+        Compared in length with `y`.
+    classes : (K,) array
+
+    Returns
+    -------
+    (n,) int array
+
+    Raises
+    ------
+    DataError
+        A label is not among the classes.
+    """
     labels = base.given_labels(y)
     check_consistent_length(rows, labels)
     position = {label: k for k, label in enumerate(classes.tolist())}
@@ -310,7 +328,8 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     collinear : {"drop", "raise"}
         "drop" leaves out columns that others determine within classes; if there are then still too few rows
         for a covariance, or none by a robust method, it fits with `covariance=Shrunk(standardize=True)`. Each
-        gives a warning, and a search over models goes on. "raise" refuses, as the verb does by default.
+        issues a warning, and a search over models continues. "raise" raises the error of the verb, which is
+        the verb's default.
 
     Examples
     --------
@@ -461,8 +480,8 @@ class LocationClassifier(WeightedClassifier):
     ----------
     singular : {"shrink", "raise"}
         What to do if the covariance within cells is singular. "shrink" fits
-        `lda(covariance=Shrunk(standardize=True))` with a warning, so that a search over models goes on.
-        "raise" refuses, as the verb does.
+        `lda(covariance=Shrunk(standardize=True))` with a warning, and a search over models continues. "raise"
+        raises the error of the verb.
     """
 
     verb = staticmethod(discrim.location)
@@ -483,11 +502,11 @@ class NaiveBayesClassifier(PartialClassifier):
     Parameters
     ----------
     singular : {"smooth", "raise"}
-        What to do if a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`,
-        like scikit-learn, and without kernels, which then have no bandwidth. If a class has one row, it
-        also sets `method="mle"`, or fits `lda(covariance="diagonal")` with variances common to all
-        classes if all columns are normal and complete. Each gives a warning, and a search over models
-        continues. "raise" raises the error of the verb.
+        What to do if a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, like
+        scikit-learn, and without kernels, which then have no bandwidth. If a class has one row, it also sets
+        `method="mle"`, or fits `lda(covariance="diagonal")` with variances common to all classes if all
+        columns are normal and complete. Each issues a warning, and a search over models continues. "raise"
+        raises the error of the verb.
     missing : {"raise", "integrate", "available"}
         "raise" raises an error if values are missing. "integrate" predicts a row from the values that it
         has, like the verb, and fits the complete rows, with a warning that counts the others. "available"
@@ -572,8 +591,8 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
     singular : {"shrink", "raise"}
         What to do if a covariance is singular, or a class has too few rows for one, or too few to leave some
         out for a choice. "shrink" fits `lda(covariance=Shrunk(standardize=True))`, or `qda()` with these
-        options if alpha=1 asks for a covariance of each class. It gives a warning, and a search over models
-        goes on. "raise" refuses, as the verb does.
+        options if alpha=1, which means a covariance of each class. A warning is issued, and a search over
+        models continues. "raise" raises the error of the verb.
     """
 
     verb = staticmethod(discrim.rda)
@@ -612,8 +631,8 @@ class PLDAClassifier(PartialClassifier):
     ----------
     singular : {"shrink", "raise"}
         What to do if the covariance within classes is singular. "shrink" fits
-        `lda(covariance=Shrunk(standardize=True))` with a warning, so that a search over models goes on.
-        "raise" refuses, as the verb does.
+        `lda(covariance=Shrunk(standardize=True))` with a warning, and a search over models continues. "raise"
+        raises the error of the verb.
     """
 
     verb = staticmethod(discrim.plda)
@@ -647,8 +666,8 @@ class MixtureClassifier(WeightedClassifier):
     ----------
     singular : {"simpler", "raise"}
         What to do if a component becomes singular, or there are fewer rows than components. "simpler" fits
-        one component for each class, with a pooled or a spherical covariance and a warning, so that a search
-        over models goes on. "raise" refuses, as the verb does.
+        one component for each class, with a pooled or a spherical covariance and a warning, and a search over
+        models continues. "raise" raises the error of the verb.
     """
 
     verb = staticmethod(discrim.mixture)

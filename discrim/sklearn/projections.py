@@ -1,4 +1,4 @@
-"""Estimators over rules on few directions."""
+"""Estimators over rules on few directions: partial least squares and sparse discriminant analysis."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PLSClassifier(WeightedClassifier):
     Parameters
     ----------
     few : {"fewer", "raise"}
-        What to do if the rows have fewer components than asked for, or scores that do not vary within
-        classes. "fewer" fits as many as there are, and one if there are too few rows to choose by folds, with
-        a warning, so that a search over models goes on. "raise" refuses, as the verb does.
+        What to do if fewer components exist than requested, or scores do not vary within classes. "fewer"
+        fits as many as possible, and one if there are too few rows for folds, with a warning, and a search
+        over models continues. "raise" raises the error of the verb.
     """
 
     verb = staticmethod(discrim.pls)
@@ -44,7 +44,7 @@ class PLSClassifier(WeightedClassifier):
         if not (given in (None, "1se") or is_whole(given)):
             return None
         if isinstance(algorithm, SparsePLS) and not isinstance(algorithm.nonzero, int):
-            # One number for all components, however few they are.
+            # The largest number for all components, because their number decreases.
             given = len(algorithm.nonzero)
             options = options | {"algorithm": SparsePLS(max(algorithm.nonzero))}
         most = min(int(given) - 1, self.n_features_in_) if is_whole(given) else 1
@@ -72,8 +72,8 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     ----------
     singular : {"shrink", "raise"}
         What to do if a class has too few rows to leave some out for a choice, or a direction does not vary
-        within classes. "shrink" fits `lda(covariance=Shrunk(standardize=True))` with a warning, so that a
-        search over models goes on. "raise" refuses, as the verb does.
+        within classes. "shrink" fits `lda(covariance=Shrunk(standardize=True))` with a warning, and a search
+        over models continues. "raise" raises the error of the verb.
     """
 
     verb = staticmethod(discrim.sparse_lda)

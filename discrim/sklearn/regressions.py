@@ -1,6 +1,6 @@
-"""Estimators over regressions on the classes: logistic, of indicators, and any regression as an engine.
+"""Estimators over regressions: logistic, of class indicators, and any regression of scikit-learn as engine.
 
-The command line names an engine in a text, which is read as data and never run as code.
+On the command line an engine is a text, which is parsed and never evaluated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from discrim.sklearn.signatures import estimator
 from discrim.subspace import read_features
 
 MOST_REDUCED = 400
-"""Coefficients up to which separated classes are fitted with bias reduction: its steps take their square."""
+"""Largest number of coefficients for bias reduction of separated classes; its cost is quadratic in them."""
 
 
 @estimator
@@ -35,15 +35,15 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     separation : {"reduce", "warn", "raise"}
         What to do if a hyperplane separates classes; with a penalty it is not used. "reduce" fits with
         `bias_reduction=True`, whose estimates are finite, or stops as "warn" does if there are too many
-        coefficients for bias reduction to be quick. "warn" takes the point at which the search stops: its
-        labels are right for the rows of the fit, but its posteriors of new rows are close to 0 or 1. Both
-        give a warning, and a search over models goes on. "raise" refuses.
+        coefficients for bias reduction to be quick. "warn" returns the estimates at which the search stops:
+        their labels are right for the rows of the fit, but posteriors of new rows are close to 0 or 1. Both
+        issue a warning, and a search over models continues. "raise" raises an error.
     collinear : {"drop", "raise"}
         Whether columns that others determine are dropped with a warning, or refused. With a penalty it is not
         used.
     penalty : {"ridge", "lasso", "elastic_net"} or specification of `discrim.penalty`, optional
         Penalty on the coefficients; see `discrim.logistic`. A choice of the strength without a seed has the
-        seed 0, so that each fit assigns the rows to the same folds.
+        seed 0: each fit assigns the rows to the same folds.
     """
 
     verb = staticmethod(discrim.logistic)
@@ -68,7 +68,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if self.separation != "reduce" or not isinstance(error, SeparationError):
             return None
-        # An empty cell is found before any program, and has no certificate.
+        # An empty cell is detected without a linear program, and has no certificate.
         direction = getattr(error.certificate, "direction", None)
         if direction is not None and len(direction) * (direction.shape[1] - 1) > MOST_REDUCED:
             unpenalized: ClassifierResults = discrim.logistic(
@@ -89,8 +89,8 @@ class IndicatorClassifier(LinearCoefficients, FrequencyClassifier):
     ----------
     collinear : {"drop", "raise"}
         Whether columns that others determine over all rows are refused, or the later ones dropped with a
-        warning, as R's lm does. With more columns than rows, the columns that are left fit every row. They
-        are dropped by default, so that a search over models goes on.
+        warning, like in R's lm. With more columns than rows, the remaining columns fit every row. They are
+        dropped by default, and a search over models continues.
     """
 
     verb = staticmethod(discrim.indicator)
@@ -135,7 +135,7 @@ class KernelLDAClassifier(WeightedClassifier):
 def engine_of(text: str) -> Any:
     """Return the regression of scikit-learn that a text names, such as ``Ridge(alpha=2.0)``.
 
-    One that takes a single response is wrapped in `MultiOutputRegressor`.
+    A regression with a single response is wrapped in `MultiOutputRegressor`.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def engine_of(text: str) -> Any:
     Raises
     ------
     FormulaError
-        The text is not such a call; the message points at the place.
+        The text is not such a call; the message points to the position.
     DataError
         The class refuses an option.
 

@@ -1,7 +1,7 @@
 """Constructors and documented parameters of the estimators, derived from their verbs.
 
 An option that is added to a verb becomes a parameter of its estimator, with its annotation, default and
-description. A class states only what its verb does not have, or has with another default.
+description. A class defines only parameters that its verb does not have, or has with another default.
 """
 
 from __future__ import annotations
