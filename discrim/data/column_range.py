@@ -1,7 +1,7 @@
 """The range of values that each column may have in the rows of a table that a fit reads.
 
 The range is made by `discrim.models.base.data_range` from the class means and the standard deviations of a
-fit, and is wide: squares of distances from the class means stay within double precision, so that no rule
+fit, and is wide: squares of distances from the class means stay within the range of float64, hence no rule
 has to consider overflow. `Blocks` checks the rows of new tables against it while they are read.
 """
 
@@ -32,14 +32,22 @@ class ColumnRange:
     def contains(self, x: Floats) -> bool:
         """Return whether all of x, of any shape, is finite and within the range that all columns share.
 
-        This takes no memory. If it is false, single columns may still be within their own range.
+        Nothing is allocated. If it is false, single columns may still be within their own range.
         """
         return bool(x.min(initial=0.0) >= self.low.max() and x.max(initial=0.0) <= self.high.min())
 
     def check(self, x: Floats, first: int, terms: Sequence[str], table: Table) -> None:
-        """Raise an OutOfRangeError for a value of rows x (m, p), of which `first` is the first in the table.
+        """Raise an OutOfRangeError if a value of x is out of range; NaN is within any range.
 
-        Missing values (NaN) are within any range.
+        Parameters
+        ----------
+        x : (m, p) float array
+        first : int
+            Position of the first row in the table.
+        terms : sequence of str
+            Names of the columns.
+        table : Table
+            Table that labels the rows.
         """
         outside = (x < self.low) | (x > self.high)
         if outside.any():
@@ -86,7 +94,17 @@ WITHIN_CLASSES = "within-class standard deviations from the class means"
 
 
 def refuse_far(column: str, value: float, row: object, measure: str = WITHIN_CLASSES) -> NoReturn:
-    """Raise the OutOfRangeError of a value, with the label of its row and the measure of its distance."""
+    """Raise the OutOfRangeError of a value.
+
+    Parameters
+    ----------
+    column : str
+    value : float
+    row : object
+        Label of its row.
+    measure : str
+        Unit and centre of its distance.
+    """
     raise OutOfRangeError(
         f"Column {column!r} has the value {value:.6g} at row {row!r}, more than {MAX_DEVIATIONS:g} "
         f"{measure}.",

@@ -1,8 +1,8 @@
-"""Columns of which most values are the same, held as what differs: pandas' Sparse dtypes, scipy's matrices.
+"""Sparse columns, most of whose values are equal: pandas' Sparse dtypes and SciPy's sparse matrices.
 
-A table finds its sparse columns once and holds them side by side, row by row. They are written out block by
-block where a model works on blocks; `rows.stored_rows` gives them as
-they are to what works on stored numbers.
+A table finds its sparse columns once, and stores them together as a matrix in CSR format. They become dense
+block by block for models that work on blocks; `discrim.design.rows.stored_rows` passes the stored values to
+algorithms that work on them.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.data.values import Kind
 
 WHOLE = 2.0**53
-"""Whole numbers up to which doubles round none."""
+"""float64 represents every integer up to this one exactly."""
 
 
 def is_sparse_number(dtype: Any) -> TypeGuard[pd.SparseDtype]:
-    """Whether a dtype is a sparse one of numbers or truth values."""
+    """Return whether a dtype is a sparse dtype of numbers or booleans."""
     return isinstance(dtype, pd.SparseDtype) and getattr(dtype.subtype, "kind", "O") in "biuf"
 
 
 class SparseFrame:
-    """A scipy matrix seen as a table, with columns of a pandas frame after those of the matrix.
+    """A SciPy matrix as a table, with additional columns of a pandas frame.
 
     Parameters
     ----------
     matrix : (n, p) sparse array or matrix
-        Of numbers or truth values; entries that are stored twice are added up.
+        Numbers or booleans; duplicate entries are summed.
     names : sequence of str
-        Of its columns.
+        Names of its columns.
     beside : DataFrame, optional
-        Further columns, of n rows.
+        Additional columns, of n rows.
     """
 
     __slots__ = ("_place", "beside", "columns", "dtypes", "index", "matrix")
@@ -44,7 +44,7 @@ class SparseFrame:
     def __init__(self, matrix: Any, names: Sequence[str], beside: pd.DataFrame | None = None) -> None:
         stored = scipy.sparse.csr_array(matrix)
         if not stored.has_canonical_format:
-            # The caller's own stays as it is.
+            # Do not modify the caller's matrix.
             stored = stored.copy()
             stored.sum_duplicates()
         self.matrix = stored
@@ -60,7 +60,7 @@ class SparseFrame:
 
     def __getitem__(self, name: Any) -> Any:
         if isinstance(name, np.ndarray):
-            # Rows, as of a frame.
+            # A mask or positions select rows, like in pandas.
             return SparseFrame(self.matrix[name], self.columns[: len(self._place)], self.beside[name])
         place = self._place.get(name)
         if place is None:
@@ -69,27 +69,27 @@ class SparseFrame:
         return sparse.from_spmatrix(self.matrix[:, [place]], index=self.index).iloc[:, 0].rename(name)
 
     def with_column(self, name: str, values: Any) -> SparseFrame:
-        """The same with a column more."""
+        """Return a copy with an additional column."""
         beside = self.beside.copy(deep=False)
         beside[name] = values
         return SparseFrame(self.matrix, self.columns[: len(self._place)], beside)
 
 
 class SparseColumns:
-    """The sparse columns of a table.
+    """Sparse columns of a table.
 
     Attributes
     ----------
     place : dict of int to int
-        From the position of a column in the table to that in the matrix.
+        Position in the matrix of each column, by its position in the table.
     matrix : (n, q) csr_array of float
-        Stored values; without duplicates, and of its own memory.
+        Stored values, without duplicates; a copy of the caller's.
     kinds : dict of str to str
-        Names of the columns, and whether these are numeric or boolean.
-    fill : (q,) float
-        What stands where nothing is stored; NaN where that is missing.
+        Kind of each column, numeric or boolean, by name.
+    fill : (q,) float array
+        Value of entries that are not stored; NaN if they are missing.
     rows : dict
-        What `discrim.design.rows` made of some of them, by their names.
+        Cache of `discrim.design.rows`, by the names of columns.
     """
 
     __slots__ = ("_by_column", "fill", "kinds", "matrix", "place", "rows")
@@ -105,7 +105,7 @@ class SparseColumns:
         self._by_column: scipy.sparse.csc_array | None = None
 
     def column(self, position: int, start: int, stop: int) -> Floats:
-        """Rows start to stop of a column of the table."""
+        """Return rows start to stop of a column of the table, as a dense array."""
         if self._by_column is None:
             self._by_column = self.matrix.tocsc()
         columns = self._by_column
@@ -116,15 +116,25 @@ class SparseColumns:
         return values[start:stop]
 
     def has_beyond(self, low: float, high: float) -> bool:
-        """Whether some value is less than low or more than high."""
+        """Return whether some value is below `low` or above `high`."""
         return any(bool(((each < low) | (each > high)).any()) for each in (self.matrix.data, self.fill))
 
     def misses(self) -> bool:
-        """Whether some value is missing."""
+        """Return whether some value is missing."""
         return bool(np.isnan(self.matrix.data).any() or np.isnan(self.fill).any())
 
     def write(self, places: Codes, at: Codes, start: int, stop: int, out: Floats) -> None:
-        """Write rows start to stop of some columns of the matrix into columns of out (stop - start, p)."""
+        """Write rows start to stop of some columns into a dense array.
+
+        Parameters
+        ----------
+        places : (m,) int array
+            Columns of the matrix.
+        at : (m,) int array
+            Columns of `out`.
+        start, stop : int
+        out : (stop - start, p) float array
+        """
         part = self.matrix[start:stop]
         out[:, at] = self.fill[places]
         target = np.full(len(self.fill), -1, dtype=np.intp)
@@ -136,7 +146,20 @@ class SparseColumns:
 
 
 def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> SparseColumns | None:
-    """The sparse columns of a frame, by dtypes and names of all its columns; None where it has none."""
+    """Return the sparse columns of a frame, or None if it has none.
+
+    Parameters
+    ----------
+    data : DataFrame or SparseFrame
+    dtypes : sequence of dtype
+        Dtypes of all columns.
+    names : sequence of str
+        Names of all columns.
+
+    Returns
+    -------
+    SparseColumns or None
+    """
     if isinstance(data, SparseFrame):
         width = data.matrix.shape[1]
         if data.matrix.dtype.kind not in "biuf":
@@ -150,11 +173,11 @@ def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> Spa
     arrays = list(_arrays(data, positions))
     fill = np.array([array.fill_value for array in arrays], dtype=np.float64)
     stored = [array.sp_values for array in arrays]
-    # Together they become doubles at once, and row by row without a look at their order.
+    # One conversion to float64 for all columns; the conversion from CSC to CSR sorts the rows.
     values = np.concatenate(stored).astype(np.float64, copy=False)
     rows = np.concatenate([array.sp_index.indices for array in arrays])
     starts = np.concatenate([[0], np.cumsum(list(map(len, stored)))])
-    # Of one dtype with the rows, which would else be copied, where this counts so far.
+    # The same index dtype as the rows, if large enough, otherwise SciPy would copy the rows.
     starts = starts.astype(np.result_type(rows, np.min_scalar_type(starts[-1])))
     matrix = scipy.sparse.csc_array((values, rows, starts), shape=(len(data), len(positions)))
     kinds = {names[j]: _kind(dtypes[j].subtype) for j in positions}
@@ -166,8 +189,8 @@ def _kind(dtype: Any) -> Kind:
 
 
 def _arrays(data: pd.DataFrame, positions: Sequence[int]) -> Iterator[Any]:
-    """The arrays of columns, by position."""
-    # A Series for each of 50,000 columns takes longer than a fit to them: pandas has no public way past it.
+    """Return the pandas arrays of the columns at some positions."""
+    # Creating a Series for each of 50,000 columns takes longer than a fit; pandas has no public alternative.
     quick = getattr(data, "_iter_column_arrays", None)
     every = (series.array for _, series in data.items()) if quick is None else quick()
     wanted = set(positions)

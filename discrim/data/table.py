@@ -1,13 +1,13 @@
 """Any table, as named columns of equal length.
 
-pandas is read directly; every other library (polars, pyarrow, ...) through narwhals, so that none of them is
+pandas is read directly; every other library (polars, pyarrow, ...) through narwhals, hence none of them is
 imported here. A column is returned in one of two ways: as numbers in a buffer of the caller (`Table.fill`,
 the fast path), or as a pandas Series whose missing values are NaN or None (`Table.column`). Arrays become
 tables without a copy of their numbers.
 
 A fit stores its table by reference. Changes of the caller's table by its own library do not affect the fit,
 but values that are written into shared memory do, such as into the array from which a frame was made.
-Therefore a fit remembers a sample of the values, and detects when they change (`Fingerprint`).
+Therefore a fit stores a sample of the values, and detects when they change (`Fingerprint`).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _differing(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
     try:
         return np.asarray((before != after) & ~(pd.isna(before) & pd.isna(after)), dtype=bool)
     except (TypeError, ValueError):
-        # pd.NA, and arrays in the place of values, have no comparison that is true or false.
+        # Comparisons with pd.NA, or of arrays as values, are neither true nor false.
         pairs = zip(before.ravel(), after.ravel(), strict=True)
         return np.array([not _same(one, other) for one, other in pairs], dtype=bool).reshape(before.shape)
 
@@ -249,10 +249,10 @@ class Table:
         Whether a model is fitted to the table. It is then an error, and not only a warning, if float64 rounds
         too much of a column.
     held : bool
-        Whether it is stored after the call, so that the caller may change the table later; see
+        Whether it is stored after the call; the caller may then change the table later, see
         `take_fingerprint`.
     before : int
-        Number of rows before those of a part, for the labels of rows without an index.
+        Number of rows before the part, for the labels of rows without an index.
     coded : sequence of str
         Text columns that the data store as codes of a dictionary, although their dtype does not show it.
 
@@ -263,7 +263,7 @@ class Table:
     index : pandas.Index
         The index of the table, or 0, 1, ... if it has none.
     made : dict
-        Results of the user's functions of its columns, so that each is called once.
+        Cached results of the user's functions of its columns.
 
     Raises
     ------
@@ -366,7 +366,7 @@ class Table:
         return self._index
 
     def take_fingerprint(self, names: Sequence[str]) -> None:
-        """Remember the values of columns, so that `refuse_changes` detects changes."""
+        """Store the values of columns, with which `refuse_changes` detects changes."""
         if self.nrows and not self._fingerprinted.issuperset(names):
             count = self.nrows * max(len(names), 1)
             step = 1 if count <= WHOLE_UP_TO else -(-count // SAMPLED)
@@ -396,10 +396,10 @@ class Table:
         """Copy every `step`-th value of the columns that may share memory with the caller."""
         values: dict[tuple[str, ...], NDArray[Any]] = {}
         for group, view in self._views.items():
-            # Columns side by side in memory are looked at at once.
+            # Adjacent columns in memory are copied together.
             if view is not None and not values and set(names).issuperset(group):
                 values[group] = view[:, ::step].copy()
-        # Of sparse columns the table has a copy.
+        # The table has a copy of sparse columns.
         together = set().union(*values, () if self.sparse is None else self.sparse.kinds)
         for name in names:
             dtype = self._dtypes[self.position(name)] if self._dtypes else None
@@ -433,7 +433,7 @@ class Table:
             return self._kinds[name]
         position = self._columns[name] if name in self._columns else self.position(name)
         if not self._dtypes:
-            # All at once: narwhals takes long to make a Series.
+            # All columns at once, because narwhals is slow to create a Series.
             kinds = map(narwhals_kind, self._schema.values())
             self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(self._coded, "text")
             return self._kinds[name]
@@ -456,7 +456,7 @@ class Table:
         return self.sparse is not None and name in self.sparse.kinds
 
     def sparse_places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
-        """Return the positions of sparse columns in `sparse` and among the names, and those of the others."""
+        """Return the positions of sparse columns in `sparse` and among the names, and of other columns."""
         key = tuple(names)
         if key not in self._places:
             place = {} if self.sparse is None else self.sparse.place
@@ -467,11 +467,22 @@ class Table:
         return self._places[key]
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
-        """Rows start to stop of a column as a pandas Series on the table's index.
+        """Return rows start to stop of a column as a pandas Series on the table's index.
 
-        Numbers and booleans without missing values keep their NumPy dtype; nullable and Arrow
-        numbers become float64 with NaN (integers that doubles would round stay integers where none is
-        missing), categories stay categorical, text is object.
+        Numbers and booleans without missing values keep their NumPy dtype. Nullable and Arrow numbers become
+        float64 with NaN, except integers without missing values that float64 would round. Categories stay
+        categorical, and text is object.
+
+        Parameters
+        ----------
+        name : str
+        start : int
+        stop : int, optional
+            Number of rows by default.
+
+        Returns
+        -------
+        Series
         """
         stop = self.nrows if stop is None else min(stop, self.nrows)
         values: Any
@@ -512,7 +523,7 @@ class Table:
         return self.column(name, start, stop)
 
     def present(self, name: str, start: int, stop: int) -> NDArray[np.bool_] | None:
-        """Return the mask of rows start to stop with a value; None if this takes the values themselves."""
+        """Return the mask of rows start to stop with a value; None if the values have to be read for it."""
         text = self.kind(name) == "text"
         array = None if text else self._array(name)
         if array is not None:
@@ -565,7 +576,14 @@ class Table:
         return pd.DataFrame({name: self.column(name, start, stop) for name in names}, index=index)
 
     def fill(self, names: Sequence[str], start: int, stop: int, out: NDArray[np.float64]) -> None:
-        """Write rows start to stop of numeric or boolean columns into out (stop - start, p)."""
+        """Write rows start to stop of numeric or boolean columns into an array.
+
+        Parameters
+        ----------
+        names : sequence of str
+        start, stop : int
+        out : (stop - start, p) float array
+        """
         if not len(out):
             return
         view = self._views.get(tuple(names))
@@ -620,7 +638,7 @@ class Table:
         A frame that was made from one array is read in place, without a copy of rows of float64.
         """
         key = tuple(names)
-        if key in self._views:  # Of a small table the search costs as much as a pass over its rows.
+        if key in self._views:  # For a small table the search costs as much as a pass over its rows.
             return self._views[key]
         self._views[key] = None
         if not key or not self.nrows or not isinstance(self.data, pd.DataFrame):
@@ -631,7 +649,7 @@ class Table:
         last = len(names) - 1
         ends = list(map(self._array, (names[0], names[min(1, last)], names[-1])))
         low, second, high = map(_place, ends)
-        # Columns read one by one, of a file, lie anywhere: three of them tell, before a frame is sliced.
+        # Columns that were read one by one are scattered; three columns show that before a frame is sliced.
         if high != low + (second - low) * last:
             return None
         step = None if len(names) <= FEW_COLUMNS else _step_within_block(self.data, positions, low, high)
@@ -653,8 +671,8 @@ class Table:
         even = all(here == places[0] + j * step for j, here in enumerate(places))
         strides = {array.strides for array in arrays}
         owners = {id(_owner(array)) for array in arrays}
-        # Two columns always lie evenly. Where each has memory of its own, other arrays lie between them:
-        # NumPy, which compares bounds, then takes every copy for one that overlaps, and copies without end.
+        # Two columns are always equidistant. If they do not share memory, other arrays may lie between them.
+        # NumPy, which compares bounds, would then consider every copy as overlapping, and copy repeatedly.
         return step if even and len(strides) == len(owners) == 1 else None
 
     def _array(self, name: str) -> NDArray[Any] | None:
@@ -669,7 +687,7 @@ class Table:
             if _is_plain(series.dtype):
                 array = series.to_numpy()
         elif self.part:
-            # Of a whole table this might be a copy of it.
+            # For a whole table this might copy it.
             label = self._labels[self.position(name)]
             array = plain_numbers(self.data.to_native()[label], self._schema[label])
         self._arrays[name] = array
@@ -691,7 +709,7 @@ class Table:
             return None
         found = codes.astype(np.min_scalar_type(-1 - len(labels)), copy=False), labels
         if self.part or (isinstance(series, pd.Series) and isinstance(series.dtype, NEVER_WRITTEN)):
-            # A part is looked at and left: what its columns say is the same while it is there.
+            # A part is not modified while it exists, hence its result can be cached.
             self._texts[name] = found
         return found
 
@@ -700,7 +718,7 @@ class Table:
         series: Any = self._series.get(name)
         if series is None:
             label = self._labels[self._columns[name] if name in self._columns else self.position(name)]
-            # By brackets narwhals takes ten times as long, at each column of each part.
+            # narwhals' __getitem__ is ten times as slow, for each column of each part.
             series = self.data[label] if self._dtypes else self.data.get_column(label)
         return as_text(series) if name in self._coded and not as_codes else series
 
@@ -765,16 +783,30 @@ def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
 
 @lru_cache(maxsize=8)
 def _index_of(names: tuple[str, ...]) -> pd.Index:
-    # An estimator is asked of one row after another, and pandas takes longer to make this than the row.
+    # Cached for predictions of single rows, in which creating the index would dominate.
     return pd.Index(names, dtype=object)
 
 
 def with_column(
     data: Any, names: Sequence[str], name: str, codes: NDArray[np.intp], levels: Sequence[Any]
 ) -> Any:
-    """Return columns of a table and one more, a categorical of codes (n,) and levels.
+    """Return columns of a table with an additional categorical column.
 
     Columns of pandas are not copied. A column with the name of the new one is replaced.
+
+    Parameters
+    ----------
+    data : table
+    names : sequence of str
+        Columns to keep.
+    name : str
+        Name of the new column.
+    codes : (n,) int array
+    levels : sequence
+
+    Returns
+    -------
+    DataFrame or SparseFrame
     """
     values = pd.Categorical.from_codes(codes, categories=pd.Index(levels))
     kept = [each for each in names if each != name]
@@ -787,7 +819,7 @@ def with_column(
     else:
         frame = data[kept].copy(deep=False)
     with warnings.catch_warnings():
-        # One column more is no reason to mend how the caller's table lies in memory.
+        # The warning about the fragmented memory of the caller's table is not helpful here.
         warnings.simplefilter("ignore", pd.errors.PerformanceWarning)
         frame[name] = values
     return frame
@@ -797,7 +829,7 @@ def refuse_missing(data: Any, names: Sequence[str]) -> None:
     """Raise a DataError that names the first missing value in these columns of a table, if there is one."""
     table = data if isinstance(data, Table) else Table(data)
     columns = table.view(names)
-    # One sum finds whether there is anything to look for.
+    # A finite sum proves that no value is missing.
     with np.errstate(over="ignore", invalid="ignore"):
         if columns is not None and np.isfinite(columns.sum()):
             return

@@ -1,1 +1,1 @@
-"""Tables that are read part by part, and what is written so."""
+"""Sources of tables that are read in chunks, and writers of such tables."""

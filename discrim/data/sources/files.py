@@ -110,7 +110,7 @@ def files_of(data: Any) -> Files:
     Parameters
     ----------
     data : str, path or list of these
-        Patterns are those of `glob.glob`, in which ``**`` matches any folders. The files of a folder or a
+        Patterns follow `glob.glob`, in which ``**`` matches any folders. The files of a folder or a
         pattern are sorted by name; a list keeps its order.
 
     Returns
@@ -122,7 +122,7 @@ def files_of(data: Any) -> Files:
     DataError
         A file is neither CSV nor Parquet, the files are of both formats, or a file occurs twice.
     MissingFileError
-        There is no such file.
+        A file does not exist.
     """
     many = not isinstance(data, str | os.PathLike)
     given = [os.fspath(each) for each in (data if many else [data])]
@@ -405,7 +405,7 @@ def refuse_other_separator(path: str, file: Any, written: Sequence[str], dialect
     path : str
         The name of the file.
     file : str or file object
-        What is read; the position of a file object may change.
+        The content; the position of a file object may change.
     written : sequence of str
         Fields of the first line.
     dialect : Dialect
@@ -469,7 +469,17 @@ def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) ->
 
 
 def with_decimal_sign(texts: pd.Series, before: str, after: str) -> pd.Series:
-    """Return a column of text in which the decimal sign of each text that is a number is replaced.
+    """Replace the decimal sign of each text that is a number.
+
+    Parameters
+    ----------
+    texts : Series of str
+    before, after : str
+        Old and new decimal sign.
+
+    Returns
+    -------
+    Series
 
     Examples
     --------

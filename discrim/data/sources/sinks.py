@@ -1,7 +1,7 @@
-"""Frames that follow one another, written to a file of Parquet or CSV, or to a folder of Parquet files.
+"""Write a sequence of frames to a Parquet or CSV file, or to a folder of Parquet files.
 
-What is written is there at the end, whole, or not at all: a file takes the place of another in one step, and
-so does a folder.
+The output appears completely or not at all: a file or folder replaces the old one in a single step when all
+frames are written.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from discrim.errors import DataError, MissingFolderError
 
 FILE_ROWS = 2**20
 GROUP_ROWS = 2**16
-"""Rows of a file in a folder, and fewest rows of a group in a file, where there are as many."""
+"""Number of rows of a file in a folder, and smallest number of rows of a row group."""
 
 
 def csv_text(frame: pd.DataFrame, separator: str, decimal: str, *, header: bool, index: bool = False) -> str:
@@ -81,12 +81,25 @@ def write_frames(
     source: Source | None = None,
     dialect: Dialect | None = None,
 ) -> Path:
-    """Write frames with the same columns one after another, and give the path.
+    """Write frames with the same columns one after another.
 
-    No frame is made before it is known that `out` can be written: a file .parquet, .csv or .tsv (each of the
-    latter also .gz, .bz2 or .xz), which is replaced if it is there; or a folder, new or empty, for files
-    ``part-00000.parquet`` and so on. It may be no part of the source that the frames are made of. An index is
-    written where it is no range. The dialect says how CSV is written.
+    The output path is validated before the first frame is computed.
+
+    Parameters
+    ----------
+    frames : iterable of DataFrame
+        The index is written unless it is a range.
+    out : path
+        A file .parquet, .csv or .tsv (the latter two also with .gz, .bz2 or .xz), which is replaced if it
+        exists; or a folder, new or empty, for files ``part-00000.parquet`` and so on.
+    source : Source, optional
+        Source from which the frames are computed, which must not contain `out`.
+    dialect : Dialect, optional
+        How CSV is written.
+
+    Returns
+    -------
+    Path
 
     Examples
     --------
@@ -127,9 +140,21 @@ Opener = Callable[[Path], AbstractContextManager[Write]]
 
 
 def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
-    """What writes to a path, when it is known that this can be."""
+    """Validate an output path, and return the context manager that opens it for writing.
+
+    Parameters
+    ----------
+    path : Path
+    given : str
+        The path as the user wrote it.
+    dialect : Dialect
+
+    Returns
+    -------
+    callable
+    """
     form = format_of(str(path))
-    # Of a name that is too long pathlib raises an error of the system.
+    # os.path, because pathlib raises an OSError for names that are too long.
     if os.path.isdir(path) or is_folder_path(given) or (form is None and not path.suffix):
         if not path.parent.is_dir():
             raise MissingFolderError(
@@ -161,6 +186,7 @@ def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
 
 
 def _need_pyarrow(path: Path) -> None:
+    """Raise a DataError if pyarrow is not installed."""
     try:
         import_module("pyarrow.parquet")
     except ImportError:
@@ -172,6 +198,7 @@ def _need_pyarrow(path: Path) -> None:
 
 @contextmanager
 def _csv_file(path: Path, dialect: Dialect) -> Iterator[Write]:
+    """Open a CSV file, and yield a function that appends a frame."""
     separator = dialect.separator_of(str(path))
     with atomic_write(path) as file, _packed(file, path.suffix.lower()) as packed:
         text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
@@ -185,12 +212,12 @@ def _csv_file(path: Path, dialect: Dialect) -> Iterator[Write]:
         try:
             yield write
         finally:
-            # Who opened the file closes it.
+            # The outer context manager closes the file.
             text.detach()
 
 
 def _packed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
-    """A file that compresses into another, by the end of its name."""
+    """Return a file that compresses into another, by the extension."""
     if suffix == ".gz":
         import gzip
 
@@ -208,6 +235,7 @@ def _packed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
 
 @contextmanager
 def _parquet_file(path: Path) -> Iterator[Write]:
+    """Open a Parquet file, and yield a function that appends a frame."""
     with atomic_write(path) as file:
         parquet = _Parquet(path)
         parquet.begin(file)
@@ -217,6 +245,7 @@ def _parquet_file(path: Path) -> Iterator[Write]:
 
 @contextmanager
 def _folder(path: Path) -> Iterator[Write]:
+    """Create a folder of Parquet files, and yield a function that appends a frame."""
     target = Path(os.path.realpath(path))
     with temporary_folder(target, path) as temporary:
         parts = temporary / "parts"
@@ -243,9 +272,19 @@ def _folder(path: Path) -> Iterator[Write]:
 
 
 class _Parquet:
-    """Frames as groups of rows of a file, and of others after it, whose path is for messages.
+    """Writer of frames as row groups of one Parquet file after another.
 
-    Whether it is begun, and the rows in it, are of the present file.
+    Parameters
+    ----------
+    path : Path
+        Output path, for messages.
+
+    Attributes
+    ----------
+    begun : bool
+        Whether a file is open.
+    rows : int
+        Number of rows in the current file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -259,14 +298,14 @@ class _Parquet:
         self.rows = 0
 
     def begin(self, file: IO[bytes]) -> None:
-        """Write what comes into this file."""
+        """Write the following frames to this file."""
         self._file = file
         self._writer = None
         self.begun = True
         self.rows = 0
 
     def write(self, frame: pd.DataFrame) -> None:
-        """Write rows, when they are enough for a group."""
+        """Append rows, which are written when there are enough for a row group."""
         table = self._table(frame)
         self._waiting.append(table)
         self.rows += len(table)
@@ -274,7 +313,7 @@ class _Parquet:
             self._flush()
 
     def end(self) -> None:
-        """Write all of the file."""
+        """Write the remaining rows, and finish the file."""
         if self.begun:
             self._flush()
             self._writer.close()
@@ -282,6 +321,7 @@ class _Parquet:
             self.rows = 0
 
     def _flush(self) -> None:
+        """Write the waiting rows as a row group."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -293,17 +333,18 @@ class _Parquet:
             self._writer.write_table(table, row_group_size=max(len(table), 1))
 
     def _table(self, frame: pd.DataFrame) -> Any:
+        """Convert a frame to an Arrow table with the schema of the first frame."""
         import pyarrow as pa
 
         if self._schema is None:
             self._index = _labelled(frame)
         try:
             if self._schema is not None:
-                # A schema looks for its names, which are text, and columns may be named by classes.
+                # The names in a schema are text, but columns may be named by classes of other types.
                 frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
             table = pa.Table.from_pandas(frame, self._schema, preserve_index=self._index)
             if self._schema is None:
-                # What is all missing so far are labels, or anything else that is no number.
+                # Columns whose values are all missing so far are labels or other text, not numbers.
                 fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in table.schema]
                 self._schema = pa.schema(fields, table.schema.metadata)
                 table = table.cast(self._schema)
@@ -318,5 +359,5 @@ class _Parquet:
 
 
 def _labelled(frame: pd.DataFrame) -> bool:
-    """Whether the index says more than the place of a row."""
+    """Return whether the index of a frame contains more than row numbers."""
     return not isinstance(frame.index, pd.RangeIndex) or frame.index.name is not None

@@ -73,7 +73,7 @@ class ColumnKinds:
         self._known: dict[str, _ColumnKind] = {}
 
     def fitted(self, frame: Any, what: str, columns: Sequence[str]) -> Any:
-        """Return a frame of its own library whose columns are of the known kinds.
+        """Return a frame of its own library whose columns have their determined kinds.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class ColumnKinds:
         Returns
         -------
         DataFrame
-            Columns without values are converted to the known kind.
+            Columns without values are converted to the determined kind.
 
         Raises
         ------
