@@ -3,7 +3,7 @@
 `Blocks` combines a `Design` with `Rows`, and iterating over it computes the design matrix block by block.
 Rows of a table in memory are `TableRows`; `discrim.design.source_rows` has the rows of other sources, which
 are read in parts. The matrix x (m, p) of a block is the transposed view of a buffer (p, m), because tables
-are stored and products computed by column. The buffer is reused for the next block, so that a pass needs the
+are stored and products computed by column. The buffer is reused for the next block, hence a pass needs the
 memory of one block.
 """
 
@@ -113,7 +113,7 @@ class Rows(ABC):
 
     @abstractmethod
     def class_counts(self) -> Codes | None:
-        """Count the rows of each class, up to the last with any; None if that takes a pass over a source."""
+        """Count the rows of each class, up to the last with any; None if that needs a pass over a source."""
 
     @abstractmethod
     def has_whole_weights(self) -> bool:
@@ -175,7 +175,7 @@ class Rows(ABC):
     def map_reduce_stored(
         self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]
     ) -> StoredValue[T]:
-        """Return the result of `map_reduce`, stored where it was computed."""
+        """Return the result of `map_reduce`, stored on the worker that computed it."""
         return StoredValue(task(blocks))
 
     def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
@@ -656,7 +656,7 @@ def _rows_a_block(p: int, n: int, most: int, *, in_place: bool, sparse: bool) ->
     if in_place:
         m = max(m, min(LONG_ROWS, LONG_NUMBERS // p, n // 4))
     elif sparse:
-        # Sparse tables are wide, so that even the minimum number of rows would have many values.
+        # Sparse tables are wide, hence even the minimum number of rows would have many values.
         m = min(m, max(SPARSE_NUMBERS // max(p, 1), EVEN_ROWS))
     # An odd multiple: columns a power of two apart share cache lines and are transposed slowly.
     return (m - m % EVEN_ROWS) | EVEN_ROWS if m > EVEN_ROWS else m

@@ -1,9 +1,9 @@
 """Levels of categories: as positions or indicators instead of contrasts, in new rows, and in some rows.
 
-Models that count levels take a column of 0, 1, ..., L - 1 for each categorical term, which is written,
-dropped if missing, saved and read as any other column of the design. Levels of new rows that are not in the
-fit are detected and reported. Cross-validation refits each fold with the transforms and levels of the rows
-outside the fold.
+Models that count levels use a column of 0, 1, ..., L - 1 for each categorical term, which is written, dropped
+if missing, saved and read like any other column of the design. Levels of new rows that are not in the fit are
+detected and reported. Cross-validation refits each fold with the transforms and levels of the rows outside
+the fold.
 """
 
 from __future__ import annotations
@@ -55,7 +55,20 @@ def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
 def _recoded(
     design: Design, coded: Callable[[str, Sequence[Scalar]], tuple[Coding, list[str]]], why: str
 ) -> Design:
-    """Return the design with another coding of each categorical term, from its name and levels."""
+    """Replace the coding of each categorical term.
+
+    Parameters
+    ----------
+    design : Design
+    coded : callable
+        Function from the name and the levels of a term to its coding and the names of its columns.
+    why : str
+        Reason that products of categories are not supported, for the error.
+
+    Returns
+    -------
+    Design
+    """
     spec = design.spec
     if spec is None:
         return design
@@ -150,7 +163,7 @@ def with_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, 
     known = len(design.spec.codings)
     products = tuple(p for p in coded.spec.products if len(p) == 1 and p[0][1] >= known)
     added = tuple(name for name in names if name not in truths)
-    # No term of a formula has such a name, whatever the columns of the table are called.
+    # The null character makes the name different from all terms of a formula.
     terms = (*design.terms, *(f"levels of {name}\0" for name in added))
     spec = replace(coded.spec, products=(*design.spec.products, *products))
     places = {name: len(design.terms) + i for i, name in enumerate(added)}
@@ -196,9 +209,15 @@ def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]
 
 
 def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
-    """Raise a DataError if a column has a value that is not a boolean or, with `counts`, not a count.
+    """Raise a DataError if a column has a value that is not a boolean or not a count.
 
-    Columns that the table does not have and columns that are not numeric are ignored.
+    Parameters
+    ----------
+    table : Table
+    names : sequence of str
+        Columns; those that do not exist or are not numeric are ignored.
+    counts : bool
+        Whether values have to be counts instead of booleans.
     """
     if not names:
         return
@@ -222,11 +241,11 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
 
 
 Unseen = Literal["raise", "missing"]
-"""What a level of new rows is that the fit has not seen: an error, or missing."""
+"""Treatment of levels that the fit has not seen: an error, or missing values."""
 
 
 class _Category(NamedTuple):
-    """A category of a design: its name, its levels, its values, and their rows."""
+    """A categorical factor of a design: its name, its levels, its values, and the positions of their rows."""
 
     label: str
     levels: tuple[Scalar, ...]
@@ -237,9 +256,19 @@ class _Category(NamedTuple):
 def unseen_rows(
     design: Design, table: Table, functions: Functions | None = None, *, partial: bool = False
 ) -> Mask | None:
-    """Return the mask (n,) of rows with a level that is not in the fit and warn; None if there is none.
+    """Return the mask of rows with a level that is not in the fit, with a warning.
 
-    With `partial`, such rows are used by their other columns.
+    Parameters
+    ----------
+    design : Design
+    table : Table
+    functions : mapping of str to callable, optional
+    partial : bool
+        Whether such rows are predicted from their other columns, for the warning.
+
+    Returns
+    -------
+    (n,) bool array, or None if all levels are in the fit
     """
     unseen = np.zeros(table.nrows, dtype=bool)
     said: list[str] = []
@@ -264,13 +293,13 @@ def unseen_rows(
 
 
 def absent_levels(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> bool:
-    """Return whether some level of a category has no row in the mask `keep` (n,)."""
+    """Return whether some level of a category does not occur in the rows of a mask (n,)."""
     categories = _categories(design, table, functions)
     return any(values[keep[at]].nunique() < len(levels) for _, levels, values, at in categories)
 
 
 def unique_level_mask(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:
-    """Return which rows (n,) have a level that no other of the rows to keep (n,) has."""
+    """Return the mask (n,) of rows with a level that no other row of the mask `keep` (n,) has."""
     lone = np.zeros(table.nrows, dtype=bool)
     for _, _, values, at in _categories(design, table, functions):
         lone[at[keep[at]]] |= ~values[keep[at]].duplicated(keep=False).to_numpy()
@@ -278,6 +307,7 @@ def unique_level_mask(design: Design, table: Table, keep: Mask, functions: Funct
 
 
 def _categories(design: Design, table: Table, functions: Functions | None) -> Iterator[_Category]:
+    """Yield the categorical factors of a design with their values in a table."""
     if design.spec is None:
         return
     functions = recall_functions(design.functions, functions)
@@ -299,7 +329,22 @@ def learns(design: Design) -> bool:
 def loses_levels(
     design: Design, table: Table, dealt: NDArray[np.intp], folds: int, functions: Functions | None = None
 ) -> bool:
-    """Return whether a level has all its rows in one fold; `dealt` (n,) are the folds, -1 if not used."""
+    """Return whether all rows of a level are in one fold.
+
+    Parameters
+    ----------
+    design : Design
+    table : Table
+    dealt : (n,) int array
+        Fold of each row, -1 if it is not used.
+    folds : int
+        Number of folds.
+    functions : mapping of str to callable, optional
+
+    Returns
+    -------
+    bool
+    """
     if design.spec is None or all(factor.levels is None for factor in design.spec.factors):
         return False
     parts = ((dealt >= 0) & (dealt != fold) for fold in range(folds))
@@ -311,13 +356,14 @@ def strange_rows(
 ) -> NDArray[np.bool_] | None:
     """Return the mask (n,) of rows with a level that a relearnt design lacks; None if there is none."""
     with warnings.catch_warnings():
-        # They have no label, which is said of all folds at once.
+        # The warning for all folds together is issued by the caller.
         warnings.simplefilter("ignore", DiscrimWarning)
         return unseen_rows(design, table, functions)
 
 
 def _learns(factor: Factor) -> bool:
-    # Categories made of learnt numbers, C(center(x)), are no categories of other rows.
+    """Return whether the numeric values of a factor depend on the rows from which it is learnt."""
+    # Categories of learnt numbers, such as C(center(x)), would be others if they were learnt again.
     return bool(factor.states) and factor.levels is None
 
 
@@ -418,7 +464,21 @@ def levels_of_factors(design: Design) -> dict[str, tuple[Scalar, ...] | None]:
 def _relearnt(
     design: Design, spec: Spec, table: Table, keep: NDArray[np.bool_], functions: Functions | None
 ) -> Design:
-    """Return the design with transforms that are learnt from some rows."""
+    """Return the design with transforms that are learnt from some rows.
+
+    Parameters
+    ----------
+    design : Design
+    spec : Spec
+    table : Table
+    keep : (n,) bool array
+        Rows to learn from.
+    functions : mapping of str to callable or None
+
+    Returns
+    -------
+    Design
+    """
     functions = recall_functions(design.functions, functions)
     rows = RowRange(table, 0, table.nrows, keep, design.kinds)
     factors = []

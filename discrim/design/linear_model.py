@@ -1,8 +1,8 @@
-"""The left side of a formula as a linear model of factors and covariates, the right side being its responses.
+"""Linear models of factors and covariates on the left side of a formula, with responses on the right.
 
-The class of a discriminant analysis stands on the left. A model of several factors stands there in its place:
-"sex * island ~ bill_length_mm + bill_depth_mm". Whoever writes the responses as R does, in `cbind()`, may
-have them on either side. Hypotheses on coefficients are written as equations: "a = b, c = 0".
+In a discriminant analysis the class is on the left. A model of several factors takes its place: "sex * island
+~ bill_length_mm + bill_depth_mm". Responses in `cbind()`, as in R, may be on either side. Hypotheses on
+coefficients are written as equations: "a = b, c = 0". `models/linear_model/` uses this module.
 """
 
 from __future__ import annotations
@@ -34,9 +34,18 @@ _CBIND = re.compile(r"\s*cbind\s*\(")
 
 @dataclass(frozen=True, slots=True)
 class ModelTerm:
-    """One term of the model, as the formula writes it, and its columns of the design.
+    """A term of a linear model.
 
-    Factors that it multiplies are named by their codes, as are those of them that are categories, in order.
+    Attributes
+    ----------
+    label : str
+        The term as the formula writes it.
+    factors : frozenset of str
+        Codes of the factors that it multiplies.
+    columns : tuple of int
+        Its columns of the design.
+    categories : tuple of str
+        Codes of the categorical factors among them, in order.
     """
 
     label: str
@@ -47,9 +56,16 @@ class ModelTerm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """The combinations of levels of some factors, and in each the (cells, columns) values of the design.
+    """Combinations of levels of some factors, and the values of the design in them.
 
-    The columns are those of the design that are functions of these factors.
+    Attributes
+    ----------
+    labels : list of tuple
+        Levels of each cell.
+    columns : tuple of int
+        Columns of the design that are functions of these factors only.
+    values : (cells, columns) float array
+        Values of these columns.
     """
 
     labels: list[tuple[Scalar, ...]]
@@ -58,7 +74,7 @@ class Cells:
 
 
 def responses_right(formula: str) -> str:
-    """The formula with the responses on the right, and without `cbind()`.
+    """Rewrite a formula with the responses on the right and without `cbind()`.
 
     Examples
     --------
@@ -77,7 +93,7 @@ def responses_right(formula: str) -> str:
 
 
 def _bound(side: str) -> str | None:
-    """What stands in `cbind()`, added; None where a side is no such call."""
+    """Return the arguments of `cbind()` as a sum, or None if a side of a formula is not such a call."""
     opened = _CBIND.match(side)
     if opened is None or not side.rstrip().endswith(")"):
         return None
@@ -101,7 +117,7 @@ _DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
 
 
 def dot_without(formula: str, columns: Sequence[Any]) -> str:
-    """The formula with a ``.`` that leaves out the columns which are named.
+    """Rewrite a formula such that ``.`` excludes some columns.
 
     Examples
     --------
@@ -117,7 +133,7 @@ def dot_without(formula: str, columns: Sequence[Any]) -> str:
 
 
 def one_class(formula: str) -> str | None:
-    """The left side where it is one factor, as for `lda`; None where it is a model of more."""
+    """Return the left side of a formula if it is a single factor, as for `lda`, or None."""
     source = scan(responses_right(formula))
     left, _ = parse(source)
     return source.restore(str(left.token.extra)) if left.type == "PYTHON_EXPR" else None
@@ -132,10 +148,25 @@ def model_rows(
     responses: bool = True,
     in_memory: str | None = None,
 ) -> tuple[Blocks, list[ModelTerm]]:
-    """Rows whose columns are those of the model's terms and then the responses, and the terms.
+    """Read the rows of a linear model.
 
-    A model without responses has 1 on the right side. Where rows have
-    to be in memory, for a reason that is a sentence, a source of tables is refused.
+    Parameters
+    ----------
+    formula : str
+    data : table or source
+    weights : (n,) array or str, optional
+    functions : mapping of str to callable, optional
+        Functions of the user.
+    responses : bool
+        Whether the model has responses; otherwise the right side is 1.
+    in_memory : str, optional
+        Reason that rows have to be in memory, a sentence. A source is then refused.
+
+    Returns
+    -------
+    blocks : Blocks
+        The columns are those of the terms, followed by the responses.
+    terms : list of ModelTerm
     """
     text = responses_right(formula)
     called = check_functions(functions)
@@ -194,7 +225,7 @@ def model_rows(
 
 
 def _some_rows(data: Any) -> Table:
-    """A table that tells what the columns hold: all rows, or the first part of a source."""
+    """Return a table from which the kinds of columns are read: all rows, or the first chunk of a source."""
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
         return data if isinstance(data, Table) else Table(data, held=True)
@@ -206,7 +237,26 @@ def _some_rows(data: Any) -> Table:
 def _left_side(
     source: ScannedFormula, node: Node, table: Table, functions: Functions
 ) -> tuple[list[tuple[str, ...]], dict[str, Expression], dict[str, str]]:
-    """Terms of the left side, their factors by code, and what each factor is called."""
+    """Parse the left side of a formula.
+
+    Parameters
+    ----------
+    source : ScannedFormula
+    node : Node
+        The left side.
+    table : Table
+        Table from which the kinds of columns are read.
+    functions : mapping of str to callable
+
+    Returns
+    -------
+    terms : list of tuple of str
+        Codes of the factors of each term, lower orders first.
+    factors : dict of str to Expression
+        The factors by code.
+    labels : dict of str to str
+        Names of the factors, by code.
+    """
     known: dict[str, Expression] = {}
     labels: dict[str, str] = {}
     alone = node.type == "PYTHON_EXPR"
@@ -226,7 +276,7 @@ def _left_side(
             if alone or table.kind(root.name) != "numeric":
                 found = expression(f"C({found.code})", frozenset(functions))
         elif found.category is not None:
-            # A contrast of the user's would change what type III tests.
+            # A contrast of the user would change the hypotheses of type III tests.
             found = expression(f"C({quote(found.columns[0])})", frozenset(functions))
         known[found.code] = found
         labels[found.code] = label
@@ -247,7 +297,22 @@ def _left_side(
 def _summed(
     blocks: Blocks, terms: Sequence[tuple[str, ...]], labels: Mapping[str, str], first: Table
 ) -> tuple[Blocks, list[ModelTerm]]:
-    """The rows with factors coded by contrasts that sum to zero, and the terms with their columns."""
+    """Code the factors by sum-to-zero contrasts, and find the columns of each term.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    terms : sequence of tuple of str
+        Codes of the factors of each term.
+    labels : mapping of str to str
+        Names of the factors, by code.
+    first : Table
+
+    Returns
+    -------
+    blocks : Blocks
+    terms : list of ModelTerm
+    """
     spec = blocks.design.spec
     if spec is None:
         raise FormulaError(
@@ -296,6 +361,20 @@ def _summed(
 
 
 def _names(spec: Spec, each: Sequence[tuple[int, int]], labels: Mapping[str, str]) -> list[str]:
+    """Return the names of the columns of a product of factors.
+
+    Parameters
+    ----------
+    spec : Spec
+    each : sequence of (int, int)
+        Factors and codings of the product.
+    labels : mapping of str to str
+        Names of the factors, by code.
+
+    Returns
+    -------
+    list of str
+    """
     parts = []
     for factor, coding in each:
         label = labels[spec.factors[factor].code]
@@ -311,7 +390,18 @@ def _names(spec: Spec, each: Sequence[tuple[int, int]], labels: Mapping[str, str
 
 
 def cells_of(design: Design, codes: Sequence[str]) -> Cells:
-    """All combinations of the levels of some factors, and what the terms made of these alone are there."""
+    """Return all combinations of levels of some factors, with the values of the design in them.
+
+    Parameters
+    ----------
+    design : Design
+    codes : sequence of str
+        Codes of the factors.
+
+    Returns
+    -------
+    Cells
+    """
     spec = design.spec or Spec((), (), (), ())
     position = {factor.code: j for j, factor in enumerate(spec.factors)}
     levels = [spec.factors[position[code]].levels or () for code in codes]
@@ -336,13 +426,14 @@ def cells_of(design: Design, codes: Sequence[str]) -> Cells:
 
 
 def _matrix(coding: Coding, levels: int) -> Floats:
+    """Return the contrast matrix (levels, width) of a coding."""
     if coding.picks is not None:
         return np.eye(levels)[:, list(coding.picks)]
     return np.asarray(coding.matrix, dtype=np.float64)
 
 
 def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
-    """Terms of a design within rows by the names of their columns, in a formula without a left side.
+    """Parse the terms of a within-subject design, as tuples of column names.
 
     Examples
     --------
@@ -380,15 +471,30 @@ def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
 
 
 UNREADABLE = (AssertionError, AttributeError, IndexError, RecursionError, ValueError, ZeroDivisionError)
-"""What patsy raises of equations that it cannot read, beside its own error."""
+"""Errors of patsy for equations that it cannot parse, in addition to PatsyError."""
 
 
 def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """The matrix (r, k) and the right side (r,) of equations in coefficients.
+    """Parse equations in coefficients.
 
-    The language is patsy's, which statsmodels takes: names, numbers, `+ - * / ( )`, `=` and commas. A part
-    without `=` is zero under the hypothesis. Names stand as they are, whatever is in them. The message of a
-    text that cannot be read points at the place.
+    The language is patsy's, like in statsmodels: names, numbers, `+ - * / ( )`, `=` and commas. An expression
+    without `=` is zero under the hypothesis. Names may contain any characters.
+
+    Parameters
+    ----------
+    text : str
+    names : sequence of str
+        Names of the k coefficients.
+
+    Returns
+    -------
+    matrix : (r, k) float array
+    right_side : (r,) float array
+
+    Raises
+    ------
+    FormulaError
+        The text cannot be parsed; the message points to the position.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Rows of a design matrix, block by block, and the classes of a table.
 
 Terms that are numeric or categorical columns, or products of these, are written for all rows of a block, and
-rows that are not finite are checked afterwards. Functions of columns are computed from complete rows only, so
-that values that are not finite result from the computation.
+rows that are not finite are checked afterwards. Functions of columns are computed from complete rows only;
+values that are not finite then result from the computation.
 """
 
 from __future__ import annotations
@@ -90,9 +90,20 @@ def write_complete(
     unseen: bool = False,
     partial: bool = False,
 ) -> None:
-    """Write the rows that are complete in the columns of the design as `write` does, and NaN for the others.
+    """Write the rows that are complete in the columns of the design like `write`, and NaN for the others.
 
-    With `partial`, only the columns whose own factors have a missing value are NaN.
+    Parameters
+    ----------
+    design : Design
+    spec : Spec
+    rows : RowRange
+    functions : mapping of str to callable
+        Functions of the user that the formula calls.
+    out : (m, p) float array
+    unseen : bool
+        Whether the columns of an unseen level become NaN.
+    partial : bool
+        Whether only the columns whose own factors have a missing value become NaN.
     """
     complete, keep = complete_rows(rows, design.columns, spec, functions)
     if keep.all():
@@ -121,7 +132,22 @@ def _columns_of(design: Design, spec: Spec, products: list[Product]) -> set[str]
 def _of_some(
     design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...], read: Collection[str]
 ) -> tuple[Design, Spec]:
-    """Return the design of some products, whose rows are complete if the columns `read` are."""
+    """Return the design and spec of some products of factors.
+
+    Parameters
+    ----------
+    design : Design
+    spec : Spec
+    products : list of Product
+    terms : tuple of str
+        Names of their columns.
+    read : collection of str
+        Columns in which rows have to be complete.
+
+    Returns
+    -------
+    tuple of Design and Spec
+    """
     used = sorted({factor for parts in products for factor, _ in parts})
     position = {factor: place for place, factor in enumerate(used)}
     kind_of = design.kinds
@@ -133,13 +159,27 @@ def _of_some(
 
 
 UNSEEN = 'pass unseen="missing", or fit with this level'
-"""What may be done about a level of new rows that the fit has not seen, but for a change of the rows."""
+"""Hint for an unseen level, in addition to changing the rows."""
 
 
 def factor_values(
     factor: Factor, rows: RowRange, functions: Functions, *, unseen: bool = False
 ) -> Floats | Codes:
-    """Return the numbers of a factor (m, width), or its codes (m,), -1 for unseen levels if allowed."""
+    """Return the values of a factor on rows.
+
+    Parameters
+    ----------
+    factor : Factor
+    rows : RowRange
+    functions : mapping of str to callable
+        Functions of the user.
+    unseen : bool
+        Whether unseen levels are allowed, with the code -1.
+
+    Returns
+    -------
+    (m, width) float array, or (m,) int array of codes of levels
+    """
     each = expression(factor.code, frozenset(functions))
     value = evaluate(each, rows, Memory(factor.states), functions)
     if isinstance(value, Categories) != (factor.levels is not None):
@@ -169,7 +209,17 @@ def factor_values(
 
 
 def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> None:
-    """Write the columns of a product of factors; they are NaN if a factor has no level."""
+    """Write the columns of a product of factors.
+
+    Parameters
+    ----------
+    spec : Spec
+    parts : Product
+        Factors and their codings.
+    values : mapping of int to array
+        Numbers (m, width) or codes (m,) by factor. Code -1 makes all columns NaN.
+    out : (m, columns) float array
+    """
     matrices = [
         np.array(spec.codings[coding].matrix) if coding >= 0 and spec.codings[coding].matrix else None
         for _, coding in parts
@@ -195,10 +245,26 @@ def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> 
 def response_codes(
     design: Design, table: Table, functions: Functions | None = None, used: Mask | None = None
 ) -> Codes:
-    """Return the positions (n,) of the response in ``design.levels``, -1 if it is missing.
+    """Return the position of the response of each row in ``design.levels``.
 
-    Rows outside the mask `used` (n,) count as rows without a label. Raises DataError for a column that is not
-    in the table, and for a label that is not a level.
+    Parameters
+    ----------
+    design : Design
+    table : Table
+    functions : mapping of str to callable, optional
+        Functions of the user.
+    used : (n,) bool array, optional
+        Rows outside this mask count as rows without a label.
+
+    Returns
+    -------
+    (n,) int array
+        -1 if the label is missing.
+
+    Raises
+    ------
+    DataError
+        A column is not in the table, or a label is not a level.
     """
     functions = recall_functions(design.functions, functions)
     response = expression(design.response_code, frozenset(functions))
@@ -207,18 +273,35 @@ def response_codes(
 
 _MISSING = -1
 _STRANGE = -2
-"""Codes of rows without a category, and of categories that were not there at the fit."""
+"""Codes of missing categories, and of categories that the fit has not seen."""
 
 
 class DesignMatrix:
-    """The design matrix of the rows of a table, which is written block by block.
+    """Design matrix of the rows of a table, written block by block.
 
     How the columns of the table are stored is determined once for all blocks. The table need not have the
-    response. If the design is plain and its columns are adjacent in memory, `view` (p, n) is a view of them.
+    response.
 
-    Rows `excluded` (n,) are NaN. With `partial`, a missing value makes only the columns that depend on it
-    NaN, and with `unseen` the same applies to unseen levels. In `unused` rows (n,), unseen levels and values
-    outside the domain of a factor, such as the ends of a spline, are missing values.
+    Parameters
+    ----------
+    design : Design
+    table : Table
+    functions : mapping of str to callable, optional
+        Functions of the user.
+    partial : bool
+        Whether a missing value makes only the columns that depend on it NaN, and not the row.
+    unseen : bool
+        Whether an unseen level counts as a missing value.
+    excluded : (n,) bool array, optional
+        Rows that become NaN.
+    unused : (n,) bool array, optional
+        Rows in which unseen levels, and values outside the domain of a factor such as the ends of a
+        spline, are missing values.
+
+    Attributes
+    ----------
+    view : (p, n) float array or None
+        View of the columns, if the design is plain and they are adjacent in memory.
     """
 
     def __init__(
@@ -248,6 +331,7 @@ class DesignMatrix:
             table.compare_to_doubles(design.columns)
 
     def _find_columns(self, spec: Spec, functions: Functions) -> None:
+        """Determine how each factor is read: as a column of numbers, as codes of a column, or computed."""
         design = self._design
         table = self._table
         self._kinds = design.label_kinds
@@ -296,10 +380,17 @@ class DesignMatrix:
         return self.missing(start, out)
 
     def write(self, start: int, stop: int, out: Floats) -> None:
-        """Write rows start to stop into out (stop - start, p), of any strides; `missing` completes them.
+        """Write rows start to stop, which `missing` completes.
 
-        Raises DataError for a column that is missing or of another kind, and for a complete row for which a
-        transform is NaN or infinite.
+        Parameters
+        ----------
+        start, stop : int
+        out : (stop - start, p) float array, of any strides
+
+        Raises
+        ------
+        DataError
+            A column does not exist or is of another kind, or a transform of a complete row is not finite.
         """
         for places, names in self._runs:
             self._table.fill(names, start, stop, out[:, places])
@@ -329,7 +420,21 @@ class DesignMatrix:
         return numbers
 
     def _general(self, design: Design, spec: Spec, start: int, keep: Mask) -> Floats:
-        """Compute the rows to keep (m,) of any design, with all checks."""
+        """Compute rows of any design, with all checks.
+
+        Parameters
+        ----------
+        design : Design
+        spec : Spec
+        start : int
+            Position of the first row in the table.
+        keep : (m,) bool array
+            Rows to compute.
+
+        Returns
+        -------
+        (kept rows, p) float array
+        """
         part = np.empty((int(keep.sum()), len(design.terms)), order="F")
         if self._unused is None:
             self._write_complete(design, spec, start, keep, part, unseen=self._unseen)
@@ -356,7 +461,22 @@ class DesignMatrix:
         unseen: bool,
         lenient: bool = False,
     ) -> None:
-        """Write the rows to keep (m,) of a design into out, as `write_complete` does."""
+        """Write rows of a design; see the function `write_complete`.
+
+        Parameters
+        ----------
+        design : Design
+        spec : Spec
+        start : int
+            Position of the first row in the table.
+        keep : (m,) bool array
+            Rows to write.
+        out : (kept rows, p) float array
+        unseen : bool
+            Whether the columns of an unseen level become NaN.
+        lenient : bool
+            Whether values outside the domain of a factor are missing values.
+        """
         if len(out):
             kept = None if keep.all() else keep
             rows = RowRange(self._table, start, start + len(keep), kept, self._kinds, lenient=lenient)
@@ -379,7 +499,20 @@ class DesignMatrix:
         return missing
 
     def _settle(self, spec: Spec, start: int, at: Codes, found: Floats, x: Floats) -> None:
-        """Check rows that are not finite: raise an error unless a value is missing."""
+        """Check rows that are not finite: raise an error unless a value is missing.
+
+        Parameters
+        ----------
+        spec : Spec
+        start : int
+            Position of the first row of the block in the table.
+        at : (r,) int array
+            Rows of the block that are not finite.
+        found : (r, p) float array
+            Their values.
+        x : (m, p) float array
+            The block, in which incomplete rows become NaN.
+        """
         codes = [positions[every[start + at]] for every, positions in self._codes.values()]
         lost = np.zeros(len(at), dtype=bool) if self._excluded is None else self._excluded[start + at]
         for places, _ in self._runs:
@@ -402,9 +535,25 @@ class DesignMatrix:
 
 
 def missing_rows(terms: Sequence[str], table: Table, start: int, x: Floats) -> Mask | None:
-    """Return the mask (m,) of rows of x (m, p) with a missing value; None if there is none.
+    """Return the mask of rows with a missing value.
 
-    Raises DataError for an infinite value; `start` is the position of the first row in the table.
+    Parameters
+    ----------
+    terms : sequence of str
+        Names of the columns.
+    table : Table
+    start : int
+        Position of the first row in the table.
+    x : (m, p) float array
+
+    Returns
+    -------
+    (m,) bool array, or None if no value is missing
+
+    Raises
+    ------
+    DataError
+        A value is infinite.
     """
     at, found = _not_finite(x)
     if not len(at):
@@ -420,13 +569,24 @@ def _not_finite(x: Floats) -> tuple[Codes, Floats]:
     with np.errstate(over="ignore", invalid="ignore"):
         at = np.flatnonzero(~np.isfinite(np.ones(x.shape[1]) @ x.T))
     found = x[at]
-    # The sum of a row overflows where none of its numbers does.
+    # The sum of a row may overflow although its values are finite.
     strange = ~np.isfinite(found).all(axis=1)
     return (at, found) if strange.all() else (at[strange], found[strange])
 
 
 def refuse_infinite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) -> None:
-    """Raise a DataError if a value of x (m, p) is infinite; rows (m,) are its positions in the table."""
+    """Raise a DataError if a value is infinite.
+
+    Parameters
+    ----------
+    terms : sequence of str
+        Names of the columns.
+    table : Table
+        Table that labels the rows.
+    x : (m, p) float array
+    rows : (m,) int array
+        Positions of the rows in the table.
+    """
     infinite = np.isinf(x)
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
@@ -468,7 +628,20 @@ def _with_covariates(design: Design) -> Design:
 
 
 def _of_products(design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]) -> Design:
-    """Return the design of some products, without columns that only other products read."""
+    """Return the design of some products, without columns that only other products read.
+
+    Parameters
+    ----------
+    design : Design
+    spec : Spec
+    products : list of Product
+    terms : tuple of str
+        Names of their columns.
+
+    Returns
+    -------
+    Design
+    """
     codes = [spec.factors[factor].code for parts in products for factor, _ in parts]
     some, own = _of_some(design, spec, products, terms, _columns_of(design, spec, products))
     numbers = [

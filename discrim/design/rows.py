@@ -49,13 +49,13 @@ def read_rows(
     formula, data, weights, levels, functions
         Arguments of a verb.
     part : bool
-        Whether the table is a part of a larger one, so that it need not have all classes.
+        Whether the table is a part of a larger one, which need not have all classes.
     in_memory : str, optional
         Reason that the rows have to be in memory, a sentence. A source of tables is then refused.
     parser : FormulaParser
         By default `parse_formula`; `parse_adjusted_formula` also accepts covariates.
     incomplete : bool
-        Whether the fit also uses rows with missing values, so that levels are learnt from them, too.
+        Whether the fit also uses rows with missing values; levels are then learnt from them, too.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def read_rows(
     FormulaError
         The formula cannot be read.
     DataError
-        The table has no rows, or its columns are not those of the formula.
+        The table has no rows, or lacks a column of the formula.
     NotSupportedError
         The data are a source of tables, but have to be in memory or be read repeatedly.
     """
@@ -114,6 +114,28 @@ def _read_source(
     *,
     incomplete: bool,
 ) -> Blocks:
+    """Read the rows of a source; see `read_rows` for the arguments.
+
+    Parameters
+    ----------
+    formula : str
+    data : object
+        The argument of the user.
+    source : Source
+        The source of its rows.
+    weights : str or None
+        Column of weights.
+    levels : sequence or None
+        The classes.
+    functions : dict of str to callable
+    in_memory : str or None
+    parser : FormulaParser
+    incomplete : bool
+
+    Returns
+    -------
+    Blocks
+    """
     if in_memory is not None:
         refuse_parts(in_memory, source)
     if source.once:
@@ -158,7 +180,22 @@ def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
 def used_of_block(
     blocks: Blocks, place: slice, x: Floats, missing: NDArray[np.bool_] | None
 ) -> UsedRows | None:
-    """Return the rows of one block of `every_row` that a fit uses, or None if there are none."""
+    """Return the rows of one block of `every_row` that a fit uses.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    place : slice
+        Rows of the block in the table.
+    x : (m, p) float array
+    missing : (m,) bool array or None
+        Rows with a missing value.
+
+    Returns
+    -------
+    UsedRows or None
+        None if no row is used.
+    """
     codes = blocks.codes[place]
     weights = None if blocks.weights is None else blocks.weights[place]
     used = codes >= 0
@@ -242,17 +279,24 @@ def strata(blocks: Blocks) -> Codes:
 
 
 SPARSE = 0.1
-"""Share of the numbers that are stored up to which working on these is faster than on blocks of all."""
+"""Largest proportion of stored values for which sparse algorithms are faster than dense blocks."""
 
 FAR = 8.0
-"""Standard deviations beyond which a column that is stored in most rows is held about its mean."""
+"""Ratio of mean to standard deviation above which a mostly stored column is centred at its mean."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRows:
-    """All rows of a table, as steps (n, p) from a base (p,): what columns hold where nothing is stored.
+    """All rows of a table as a base row plus sparse differences.
 
-    The steps of a row with a missing value mean nothing.
+    Attributes
+    ----------
+    base : (p,) float array
+        Values of the entries that are not stored.
+    steps : (n, p) csr_array
+        Differences from the base; meaningless in rows with a missing value.
+    missing : (n,) bool array
+        Rows with a missing value.
     """
 
     base: Floats
@@ -261,9 +305,10 @@ class StoredRows:
 
 
 def stored_rows(blocks: Blocks) -> StoredRows | None:
-    """What is stored of rows of numbers, most of which are the same; None where there are no such columns.
+    """Return the rows of a plain design with sparse columns as `StoredRows`.
 
-    None also where a value is infinite, which blocks refuse.
+    None if the design has no such columns, too many values are stored, or a value is infinite, which dense
+    blocks report as an error.
     """
     design = blocks.design
     sparse = blocks.table.sparse
@@ -301,6 +346,7 @@ def _as_read(found: StoredRows, blocks: Blocks) -> StoredRows:
 
 
 def _stored(blocks: Blocks, sparse: SparseColumns) -> StoredRows | None:
+    """Compute the `StoredRows` of a plain design; None if dense blocks are faster or a value is infinite."""
     design = blocks.design
     table = blocks.table
     refuse_values(table, design.boolean_columns, counts=False)
@@ -346,7 +392,18 @@ def _stored(blocks: Blocks, sparse: SparseColumns) -> StoredRows | None:
 
 
 def _missing_rows(part: scipy.sparse.csr_array, fill: Floats) -> NDArray[np.bool_]:
-    """Rows (n,) that store a missing value, or do not store one where what stands instead is missing."""
+    """Return the mask (n,) of rows with a missing value, stored or implied by the fill value.
+
+    Parameters
+    ----------
+    part : (n, q) csr_array
+    fill : (q,) float array
+        Value of entries that are not stored.
+
+    Returns
+    -------
+    (n,) bool array
+    """
     missing = np.zeros(part.shape[0], dtype=bool)
     lost = np.isnan(part.data)
     if lost.any():
@@ -360,7 +417,7 @@ def _missing_rows(part: scipy.sparse.csr_array, fill: Floats) -> NDArray[np.bool
 
 
 def _without(part: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> scipy.sparse.csr_array:
-    """The same with nothing stored of some rows."""
+    """Return a copy of a matrix (n, q) without the stored values of the rows in a mask (n,)."""
     lengths = np.diff(part.indptr)
     kept = np.repeat(~missing, lengths)
     starts = np.concatenate([[0], np.cumsum(np.where(missing, 0, lengths))])
@@ -368,7 +425,20 @@ def _without(part: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> scipy.
 
 
 def _far_from_base(steps: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> Codes:
-    """Columns stored in most rows whose values lie far from what is not stored, beside how they vary."""
+    """Return the mostly stored columns whose mean is far from the base relative to their spread.
+
+    Parameters
+    ----------
+    steps : (n, q) csr_array
+        Differences from the base.
+    missing : (n,) bool array
+        Rows to ignore.
+
+    Returns
+    -------
+    int array
+        Positions of the columns.
+    """
     steps = steps[~missing] if missing.any() else steps
     n, q = steps.shape
     stored = np.bincount(steps.indices, minlength=q)

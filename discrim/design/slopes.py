@@ -1,10 +1,9 @@
-"""How the columns of a design change where a column of the table does: by one unit more, or to another value.
+"""Change of the columns of a design with a column of the table: derivatives, and values with columns fixed.
 
-The derivative of each factor is taken by the rules of the calculus along its expression, and that of a
-product of factors by the product rule; a spline is a polynomial between its knots, whose values at a few
-places there give its derivative. Nothing is differenced, so that no digits are lost, whatever the units of
-the column. A category has no slope: how often each of its levels meets each class is counted without the
-columns of the design.
+Factors are differentiated symbolically along their expressions, and products of factors by the product rule.
+A spline is a polynomial between its knots, whose values at a few points determine its derivative. No finite
+differences are used, hence no digits are lost for any unit of the column. Categories have no derivative;
+`class_cells` counts rows by level and class without the columns of the design.
 """
 
 from __future__ import annotations
@@ -40,14 +39,27 @@ from discrim.formula.grammar import Call, Column, Expression, Negative, Node, Nu
 from discrim.formula.transforms import State, apply
 
 _Dual = tuple[Floats, Floats | None]
-"""A value, and what it changes by for one unit of a column; None where it does not."""
+"""A value and its derivative with respect to a column; None if it does not depend on the column."""
 
 OUTWARDS = 0.5
-"""How far beyond its ends a spline is looked at for the polynomial there, in units of its length."""
+"""Distance outside the boundary knots, in lengths of the spline, up to which its outer pieces are sampled."""
 
 
 def category_of(design: Design, functions: Functions, name: str) -> tuple[Any, ...] | None:
-    """The levels of the first factor that reads a column as categories; None where no factor does."""
+    """Return the levels of the first categorical factor that reads a column, or None.
+
+    Parameters
+    ----------
+    design : Design
+    functions : mapping of str to callable
+        Functions of the user.
+    name : str
+        The column.
+
+    Returns
+    -------
+    tuple or None
+    """
     names = frozenset(functions)
     factors = () if design.spec is None else design.spec.factors
     categories = (factor for factor in factors if factor.levels is not None)
@@ -55,10 +67,20 @@ def category_of(design: Design, functions: Functions, name: str) -> tuple[Any, .
 
 
 class Changing:
-    """Complete rows of a design with a spec, some of whose columns of the table are fixed at other values.
+    """Complete rows of a design, with some columns of the table fixed at other values.
 
-    With `means`, by column, one row stands for all: numbers of the table at their means, categories in the
-    proportions (levels,) of the rows that `shares` has by factor.
+    Parameters
+    ----------
+    design : Design
+        With a spec.
+    rows : RowRange
+    functions : mapping of str to callable
+        Functions of the user.
+    means : mapping of str to float, optional
+        If passed, one row represents all: numbers at these means, and categories in the proportions in
+        `shares`.
+    shares : mapping of int to (levels,) float array, optional
+        Proportions of the levels of each categorical factor.
     """
 
     def __init__(
@@ -82,15 +104,15 @@ class Changing:
         self.count = 1 if means is not None else len(rows.index)
 
     def at(self, fixed: Mapping[str, Any]) -> Floats:
-        """The design (m, p) with columns of the table fixed at values."""
+        """Return the design matrix (m, p) with columns of the table fixed at values."""
         return self._written(fixed, None)[0]
 
     def slope(self, name: str) -> Floats:
-        """What the design (m, p) changes by for one unit of a column of numbers."""
+        """Return the derivative of the design matrix (m, p) with respect to a numeric column."""
         return self._written({}, name)[1]
 
     def category_shares(self, weights: Floats) -> dict[int, Floats]:
-        """Sums (levels,) of the weights (m,) of the rows in each level of each factor of categories."""
+        """Sum the weights (m,) of the rows in each level of each categorical factor, by factor."""
         return {
             i: np.bincount(self._codes(factor, read, {}), weights, len(factor.levels)).astype(np.float64)
             for i, (factor, read) in enumerate(zip(self._spec.factors, self._read, strict=True))
@@ -98,6 +120,19 @@ class Changing:
         }
 
     def _written(self, fixed: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats]:
+        """Return the design matrix and its derivative.
+
+        Parameters
+        ----------
+        fixed : mapping of str to value
+            Columns of the table fixed at values.
+        name : str or None
+            Column of the derivative.
+
+        Returns
+        -------
+        tuple of (m, p) float arrays
+        """
         spec = self._spec
         factors = [self._factor(i, fixed, name) for i in range(len(spec.factors))]
         columns = []
@@ -118,6 +153,7 @@ class Changing:
         return np.column_stack(columns), np.column_stack(slopes)
 
     def _coded(self, factor: _Dual, coding: int) -> _Dual:
+        """Return the columns of a factor in a coding, with their derivative."""
         if coding < 0:
             return factor
         shares = factor[0]
@@ -127,7 +163,21 @@ class Changing:
         return shares @ np.array(code.matrix), None
 
     def _factor(self, i: int, fixed: Mapping[str, Any], name: str | None) -> _Dual:
-        """Numbers (m, width) of a factor and what they change by, or shares (m, levels) of its categories."""
+        """Return the values (m, width) of a factor, or indicators or shares (m, levels), and the derivative.
+
+        Parameters
+        ----------
+        i : int
+            Position of the factor.
+        fixed : mapping of str to value
+            Columns of the table fixed at values.
+        name : str or None
+            Column of the derivative.
+
+        Returns
+        -------
+        tuple of array and array or None
+        """
         factor = self._spec.factors[i]
         read = self._read[i]
         touched = name in read.columns or any(column in fixed for column in read.columns)
@@ -148,6 +198,20 @@ class Changing:
         return dual
 
     def _codes(self, factor: Factor, read: Expression, fixed: Mapping[str, Any]) -> NDArray[np.intp]:
+        """Return the codes (m,) of a categorical factor.
+
+        Parameters
+        ----------
+        factor : Factor
+        read : Expression
+            The parsed factor.
+        fixed : mapping of str to value
+            Columns of the table fixed at values.
+
+        Returns
+        -------
+        (m,) int array
+        """
         levels = factor.levels or ()
         if not any(column in fixed for column in read.columns):
             return np.asarray(factor_values(factor, self._rows, self._functions))
@@ -162,11 +226,12 @@ class Changing:
 
 
 def _matrix(value: Floats, rows: int) -> Floats:
+    """Return a value as a matrix with a number of rows."""
     return np.broadcast_to(value, rows)[:, None] if value.ndim < 2 else value
 
 
 class _Walk:
-    """One walk over one factor of numbers, in the order in which its calls have learnt."""
+    """Evaluator of a numeric factor with its derivative; stateful calls are met in the order of learning."""
 
     def __init__(self, of: Changing, factor: Factor, fixed: Mapping[str, Any], name: str | None) -> None:
         self._rows = of._rows
@@ -179,6 +244,7 @@ class _Walk:
         self._count = of.count
 
     def dual(self, node: Node) -> _Dual:
+        """Return the value and derivative of a node."""
         match node:
             case Column(name):
                 return self._column(name)
@@ -205,6 +271,17 @@ class _Walk:
         return values, np.ones(self._count) if name == self._name else None
 
     def _combined(self, symbol: str, left: _Dual, right: _Dual) -> _Dual:
+        """Apply an operator to two values, and its rule of differentiation to their derivatives.
+
+        Parameters
+        ----------
+        symbol : str
+        left, right : tuple of array and array or None
+
+        Returns
+        -------
+        tuple of array and array or None
+        """
         (a, da), (b, db) = left, right
         with np.errstate(all="ignore"):
             value = combined(symbol, a, b)
@@ -227,11 +304,12 @@ class _Walk:
                     more = combined("*", combined("*", value, np.log(a)), db)
                     change = combined("+", change, more)
         if value.ndim == 2 and np.ndim(change) < 2:
-            # What changes a column beside a matrix changes each column of it.
+            # The derivative of a column that is combined with a matrix applies to each column of the matrix.
             change = np.broadcast_to(np.reshape(change, (-1, 1)), value.shape)
         return value, change
 
     def _call(self, node: Call) -> _Dual:
+        """Return the value and derivative of a call, by the chain rule."""
         if node.function in self._functions:
             if self._name is None and not self._fixed:
                 raise NotSupportedError(
@@ -278,7 +356,20 @@ _DERIVATIVES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
 
 
 def _of_state(state: State, x: Floats, result: Floats) -> Floats:
-    """The derivative of a call that has learnt, at x."""
+    """Return the derivative of a stateful call.
+
+    Parameters
+    ----------
+    state : State
+    x : (m,) or (m, k) float array
+        Argument.
+    result : (m,) or (m, q) float array
+        Value of the call.
+
+    Returns
+    -------
+    float array of the shape of `result`
+    """
     values: dict[str, Any] = dict(state.values)
     if state.function == "center":
         return np.ones(np.shape(result))
@@ -292,6 +383,7 @@ def _of_state(state: State, x: Floats, result: Floats) -> Floats:
 
 
 def _of_poly(x: Floats, values: Mapping[str, Any]) -> Floats:
+    """Return the derivatives (m, degree) of the polynomials at x (m,), by the differentiated recurrence."""
     if "raw_degree" in values:
         return np.column_stack([power * x ** (power - 1) for power in range(1, values["raw_degree"] + 1)])
     scaled = (x - values["middle"]) / values["spread"]
@@ -311,7 +403,19 @@ def _of_poly(x: Floats, values: Mapping[str, Any]) -> Floats:
 
 
 def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
-    """By the polynomial of each piece between knots, from its values at a few places."""
+    """Return the derivative of a spline basis, from the Chebyshev interpolation of each piece between knots.
+
+    Parameters
+    ----------
+    state : State
+    x : (m,) float array
+    values : mapping of str to value
+        Values of the state.
+
+    Returns
+    -------
+    (m, q) float array
+    """
     degree = int(values.get("degree", 3))
     if degree == 0:
         raise NotSupportedError(
@@ -323,7 +427,7 @@ def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
     ends = np.array([lower - OUTWARDS * (upper - lower), *knots, upper + OUTWARDS * (upper - lower)])
     places = chebyshev.chebpts1(degree + 1)
     turn = np.linalg.inv(chebyshev.chebvander(places, degree))
-    # At the last knot the piece before it counts.
+    # The last knot belongs to the piece before it.
     piece = np.searchsorted(knots, x, side="right")
     piece[x == upper] = len(knots) - 1
     out: Floats | None = None
@@ -340,7 +444,17 @@ def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryRows:
-    """Numbers of rows (L, K) of positive weight, by category and class of a predictor of the formula."""
+    """Counts of a categorical predictor by class.
+
+    Attributes
+    ----------
+    label : str
+        Name of the predictor.
+    levels : tuple
+        Its L levels.
+    rows : (L, K) int array
+        Number of rows of positive weight by level and class.
+    """
 
     label: str
     levels: tuple[Scalar, ...]
@@ -353,10 +467,12 @@ def class_cells(blocks: Blocks) -> list[CategoryRows]:
 
 
 def _added(a: list[CategoryRows], b: list[CategoryRows]) -> list[CategoryRows]:
+    """Add the counts of two chunks."""
     return [replace(here, rows=here.rows + there.rows) for here, there in zip(a, b, strict=True)]
 
 
 def _cells(blocks: Blocks) -> list[CategoryRows]:
+    """Count the rows of some blocks."""
     design = blocks.design
     table = blocks.table
     products = () if design.spec is None else design.spec.products

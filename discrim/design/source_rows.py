@@ -1,9 +1,9 @@
 """Rows of a source, which are read part by part, with their classes and weights; and rows on workers.
 
-A part is not kept when the next one is read. What is needed of all rows at once, such as the classes for
-stratified folds, is read by a pass over the columns that determine it. Rows on workers stay there: a task is
-sent to each part and does the same steps as here, and its result is returned together with its warnings and
-whether it found fractional weights.
+A part is not kept when the next one is read. Values that are needed for all rows at once, such as the classes
+for stratified folds, are read by a pass over the columns that determine them. Rows on workers stay there: a
+task is sent to each part and does the same steps as here, and its result is returned together with its
+warnings and whether it found fractional weights.
 """
 
 from __future__ import annotations
@@ -41,25 +41,27 @@ from discrim.formula.factors import Functions
 T = TypeVar("T")
 
 MANY_ROWS = 2**20
-"""Rows that are assumed of a source that does not tell its length."""
+"""Number of rows that is assumed for a source of unknown length."""
 
 
 @dataclass(slots=True, eq=False)
 class SourceReader:
-    """What reads classes and weights of a source, and what passes over it have found.
+    """Reader of the classes and weights of a source, with the findings of its passes.
 
     Attributes
     ----------
+    table : SourceTable
     design : Design
-        As the formula was resolved: a label that is none of its levels is an error.
+        Design with which the formula was resolved; labels outside its levels are errors.
+    functions : mapping of str to callable
     column : str or None
         The column of frequencies.
     fitted : bool
         Whether a model is fitted to the rows, as for `TableRows`.
     fractions : bool
-        Whether a weight that a pass has met is no whole number.
+        Whether a pass has found a weight that is not an integer.
     warned : bool
-        Whether a pass has been made, whose warnings are not to be said again.
+        Whether a pass has been made; its warnings are not repeated.
     """
 
     table: SourceTable
@@ -101,6 +103,7 @@ class SourceReader:
         return self._read
 
     def _all_rows(self) -> tuple[Codes, Floats | None]:
+        """Read classes and weights (n,) of all rows by a pass; raise an error if the memory is too small."""
         refuse_beyond_memory(
             2.0 * self.table.nrows,
             f"The classes of {self.table.nrows:,} rows at once",
@@ -128,7 +131,10 @@ class SourceReader:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceRows(Rows):
-    """Rows of a source that is read part by part here; `codes` and `weights` replace those of the source."""
+    """Rows of a source that is read part by part here.
+
+    `codes` and `weights` replace the values of the source, unless they are None.
+    """
 
     table: SourceTable
     reader: SourceReader
@@ -223,7 +229,7 @@ class GivenRows(NamedTuple):
 
 
 NOTHING = GivenRows()
-"""Nothing is known of the rows of a part."""
+"""No replacements for the rows of a part."""
 
 
 class Made(NamedTuple, Generic[T]):
@@ -298,10 +304,24 @@ class DistributedReader(SourceReader):
     ) -> T:
         """Apply a task to the rows of each part on the workers, and merge the results.
 
+        Parameters
+        ----------
+        design : Design
+        task : callable
+            Function of `TableRows`.
+        merge : callable
+            Function of two results.
+        given : GivenRows
+            Replacements for properties of the rows.
+
+        Returns
+        -------
+        object
+
         Raises
         ------
         DataError
-            There are no rows.
+            The source has no rows.
         """
         source: Any = self.table.source
         made = source.map_reduce(self.work(design, task, merge, given))
@@ -312,7 +332,22 @@ class DistributedReader(SourceReader):
     def work(
         self, design: Design, task: Callable[[TableRows], T], merge: Callable[[T, T], T], given: GivenRows
     ) -> PartWork[Made[T]]:
-        """Return the columns, task and merge function that the source applies to its parts."""
+        """Return the columns, task and merge function that the source applies to its parts.
+
+        Parameters
+        ----------
+        design : Design
+        task : callable
+            Function of `TableRows`.
+        merge : callable
+            Function of two results.
+        given : GivenRows
+            Replacements for properties of the rows.
+
+        Returns
+        -------
+        PartWork
+        """
         source: Any = self.table.source
         column = self.column if given.weights is None else None
         beside = (
@@ -363,7 +398,20 @@ class DistributedRows(SourceRows):
     def map_reduce_stored(
         self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]
     ) -> StoredValue[T]:
-        """Return the result of `map_reduce`, stored on the worker that merged it."""
+        """Return the result of `map_reduce`, stored on the worker that merged it.
+
+        Parameters
+        ----------
+        blocks : Blocks
+        task : callable
+            Function of `Blocks`.
+        merge : callable
+            Function of two results.
+
+        Returns
+        -------
+        StoredValue
+        """
         source: Any = self.table.source
         work = self._work(blocks, task, merge)
         made, stored = source.map_reduce_stored(
@@ -376,7 +424,7 @@ class DistributedRows(SourceRows):
         return value
 
     def _work(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, GivenRows]:
-        """Return a task for a part of the blocks, its merge function, and the given row properties."""
+        """Return the task for a part of the blocks, its merge function, and the replaced row properties."""
         bare = replace(blocks, rows=NO_ROWS)
         codes = None if self.codes is None else _small(self.codes)
         given = GivenRows(codes, self.weights, self.excluded)
@@ -400,7 +448,23 @@ def rows_of_source(
     *,
     fitted: bool = False,
 ) -> SourceRows:
-    """Return the rows of a source, with the response of a design and the weights in a column."""
+    """Return the rows of a source.
+
+    Parameters
+    ----------
+    table : SourceTable
+    design : Design
+        Design with which the response is read.
+    functions : mapping of str to callable
+    column : str, optional
+        Column of weights.
+    fitted : bool
+        Whether a model is fitted to the rows.
+
+    Returns
+    -------
+    SourceRows
+    """
     if isinstance(table.source, DistributedSource):
         return DistributedRows(table, DistributedReader(table, design, functions, column, fitted))
     return SourceRows(table, SourceReader(table, design, functions, column, fitted))
@@ -420,7 +484,7 @@ def _as_levels(codes: Codes, known: tuple[Any, ...], levels: tuple[Any, ...]) ->
 
 
 def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:
-    """Split given properties of the rows by part."""
+    """Split replaced row properties by part."""
     stops = np.cumsum([0, *source.lengths]).tolist()
     return [
         GivenRows(*(None if each is None else each[start:stop] for each in given))
@@ -436,14 +500,17 @@ def _of_part(bare: Blocks, task: Callable[[Blocks], T], rows: TableRows) -> tupl
 
 
 def _both_parts(merge: Callable[[T, T], T], a: tuple[T, int | None], b: tuple[T, int | None]) -> Any:
+    """Merge two results of `_of_part`."""
     return merge(a[0], b[0]), None if a[1] is None or b[1] is None else a[1] + b[1]
 
 
 def _classes_of(rows: TableRows) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return classes and weights of the rows of a part, in small dtypes."""
     return _small(rows.codes), np.zeros(0) if rows.weights is None else rows.weights
 
 
 def _both_joined(a: tuple[NDArray[Any], NDArray[Any]], b: tuple[NDArray[Any], NDArray[Any]]) -> Any:
+    """Concatenate the arrays of two results."""
     return tuple(np.concatenate(each) for each in zip(a, b, strict=True))
 
 

@@ -35,9 +35,21 @@ from discrim.formula.response import classes_and_codes, used_labels
 def tables(
     source: Source, columns: Sequence[str] | None = None, kinds: Mapping[str, Kind] | None = None
 ) -> Iterator[tuple[Table, str | None]]:
-    """Iterate over the parts with rows, as tables with consecutive row numbers, and the paths of their files.
+    """Iterate over the parts with rows, as tables with consecutive row numbers.
 
-    A column without values in a part has the kind that it has in other parts (`kinds`).
+    Parameters
+    ----------
+    source : Source
+    columns : sequence of str, optional
+        Columns to read; all by default.
+    kinds : mapping of str to Kind, optional
+        Kinds of the columns in other parts, for columns without values in a part.
+
+    Yields
+    ------
+    table : Table
+    where : str or None
+        Path of its file.
     """
     start = 0
     with Progress(source.nrows or 0, "rows read") as progress:
@@ -67,8 +79,21 @@ def answers(
 ) -> Any:
     """Apply a function to a table at once, to parts one after another, or on workers to their parts.
 
-    `sent` returns the function as it is sent to workers; with `beyond`, labels may be others than the
-    classes.
+    Parameters
+    ----------
+    source : Source
+    columns : sequence of str or None
+        Columns that the function reads; all if None.
+    answer : callable
+        Function of a table or part that returns a Series or DataFrame.
+    sent : callable
+        Function without arguments that returns `answer` in the form for workers.
+    beyond : bool
+        Whether labels may be outside the classes.
+
+    Returns
+    -------
+    Series or DataFrame, iterator of DataFrame, or lazy frame of Dask
     """
     if isinstance(source, TableSource):
         return in_its_library(answer(source.data), source.data)
@@ -95,6 +120,7 @@ def in_its_library(answer: Any, data: Any) -> Any:
 
 
 def _in_polars(column: pd.Series, pl: Any) -> Any:
+    """Convert a column to a Series of polars."""
     name = "" if column.name is None else str(column.name)
     if column.dtype.kind == "f" and isinstance(column.dtype, np.dtype):
         return pl.Series(name, column.to_numpy(), nan_to_null=True)
@@ -106,7 +132,20 @@ def _in_polars(column: pd.Series, pl: Any) -> Any:
 def answered_frames(
     source: Source, columns: Sequence[str] | None, answer: Callable[[Any], Any]
 ) -> Iterator[pd.DataFrame]:
-    """Apply a function to each part, and return its results as frames."""
+    """Apply a function to each part, and yield its results as frames.
+
+    Parameters
+    ----------
+    source : Source
+    columns : sequence of str or None
+        Columns to read; all if None.
+    answer : callable
+        Function of a part that returns a Series or DataFrame.
+
+    Yields
+    ------
+    DataFrame
+    """
     with Progress(source.nrows or 0, "rows predicted") as progress:
         for part, where in given_parts(source, columns):
             with naming_file(where):
@@ -119,7 +158,23 @@ def answered_frames(
 def part_table(
     data: Any, kinds: Mapping[str, Kind] | None = None, before: int = 0, coded: Sequence[str] = ()
 ) -> Table | None:
-    """Return a part of the rows as a table, as in `tables`; None if it has no rows."""
+    """Return a part of the rows as a table.
+
+    Parameters
+    ----------
+    data : table
+    kinds : mapping of str to Kind, optional
+        Kinds of the columns in other parts, for columns without values.
+    before : int
+        Number of rows before the part.
+    coded : sequence of str
+        Text columns that are stored as dictionary codes.
+
+    Returns
+    -------
+    Table or None
+        None if the part is empty.
+    """
     table = Table(data, part=True, learnt_from=True, before=before, coded=coded)
     # Columns of numbers that have no value in this part.
     numeric = ("numeric", "boolean")
@@ -169,7 +224,7 @@ class SourceTable(Table):
 
     @property
     def index(self) -> pd.Index:
-        """Row numbers."""
+        """Row numbers as labels."""
         return pd.RangeIndex(self.nrows)
 
     def counted(self, rows: int) -> None:
@@ -234,9 +289,29 @@ def discovered(
     *,
     incomplete: bool = False,
 ) -> tuple[Design, SourceTable]:
-    """The design of a formula over the rows of a source, and what stands for their table.
+    """Learn the design of a formula from the rows of a source.
 
-    Levels are learnt from incomplete rows too if these are used.
+    Parameters
+    ----------
+    formula : str
+    data : object
+        The argument of the user.
+    source : Source
+        The source of its rows.
+    functions : mapping of str to callable, or None
+    levels : sequence or None
+        The classes.
+    weights : str or None
+        Column of weights.
+    parser : FormulaParser
+    incomplete : bool
+        Whether levels are learnt from incomplete rows too.
+
+    Returns
+    -------
+    design : Design
+    table : SourceTable
+        Stand-in for the table of the source.
     """
     called = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
@@ -272,7 +347,7 @@ def discovered(
         positive = positive_weights(weights, first)
         design = learn_design(parsed, first, called, levels, positive=positive)[0]
     else:
-        # Of numbers alone nothing is learnt but the classes.
+        # If all columns are numeric, only the classes are learnt.
         seen = _seen(_Look(parsed, called, parsed.beside, None, weights), source)
         classes, _, kind = classes_and_codes(parsed.response, seen.table(), called, None, rows=seen.rows)
         positive = positive_weights(weights, first)
@@ -282,7 +357,7 @@ def discovered(
     if seen is not None:
         table.counted(seen.rows)
     if design.response_columns == (design.response,):
-        # What a pass keeps of numbers are Python's, whatever their width was.
+        # A pass collects numbers as Python objects; restore the dtype of the column.
         dtype = table.dtype(design.response)
         if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
             design = replace(design, labels=label_type(dtype))
@@ -297,9 +372,19 @@ def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
 
 
 def _seen(look: _Look, source: Source, labels: _Seen | None = None) -> _Seen:
-    """Make a pass over some columns; parts on workers are scanned there.
+    """Make a pass over some columns, on workers if the source is distributed.
 
-    If all labels have been seen in complete rows, the remaining rows contain nothing new.
+    Parameters
+    ----------
+    look : _Look
+        Columns and purpose of the pass.
+    source : Source
+    labels : _Seen, optional
+        All labels, from an earlier pass. When these have been seen in complete rows, the pass stops.
+
+    Returns
+    -------
+    _Seen
     """
     if isinstance(source, DistributedSource):
         of_workers = source.map_reduce(PartWork(list(look.columns), partial(_look, look), _Seen.joined))
@@ -326,7 +411,25 @@ def _labels_alone(
     levels: Sequence[Any] | None,
     weights: str | None,
 ) -> _Seen | None:
-    """Make a pass over the columns of labels alone; return None if there is more to learn than labels."""
+    """Make a pass over the columns of labels only.
+
+    Parameters
+    ----------
+    parsed : ParsedFormula
+    functions : mapping of str to callable
+    first : Table
+        The first part.
+    source : Source
+    levels : sequence or None
+        The classes.
+    weights : str or None
+        Column of weights.
+
+    Returns
+    -------
+    _Seen or None
+        None if more than labels has to be learnt.
+    """
     learning = {code: each for code, each in parsed.expressions.items() if _learns(each, first)}
     plain = all(isinstance(each.root, Column) for each in learning.values())
     if source.once or isinstance(source, DistributedSource) or not (learning and plain):
@@ -337,7 +440,7 @@ def _labels_alone(
 
 
 def _look(look: _Look, data: Any, given: None) -> _Seen | None:
-    """Scan one part; return None if it has no rows."""
+    """Scan one part of a distributed source; return None if the part is empty."""
     part = part_table(data)
     if part is None:
         return None
@@ -371,18 +474,20 @@ def _learns(each: Expression, first: Table) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What a pass looks for.
+    """Settings of a pass that learns levels and transforms.
 
     Attributes
     ----------
+    parsed : ParsedFormula
+    functions : mapping of str to callable
     columns : tuple of str
         The columns that the pass reads.
     levels : sequence or None
-        The classes, if the user lists them; any other label is refused.
+        The classes, if the user lists them; other labels are errors.
     weights : str or None
-        The column of weights. Rows without a positive weight are passed over.
+        The column of weights. Rows without a positive weight are skipped.
     incomplete : bool
-        Whether a row that misses a value shows the levels of the factors whose columns it has.
+        Whether incomplete rows contribute the levels of factors whose columns they have.
     """
 
     parsed: ParsedFormula
@@ -394,7 +499,7 @@ class _Look:
 
 
 class _Seen:
-    """Result of a pass so far. If the user lists the classes, any other label is an error."""
+    """Rows that a pass has collected so far: the first row of each level, and all rows for transforms."""
 
     def __init__(self, look: _Look) -> None:
         self._look = look
@@ -416,7 +521,7 @@ class _Seen:
         both._frames = list(self._frames)
         both._has_complete_row = self._has_complete_row
         for frame in other._frames:
-            # What the other has kept shows all that it saw, and what is new of it is kept again.
+            # The rows collected by the other pass contain all of its levels; collect the new ones.
             both.look(Table(frame, part=True, learnt_from=True))
         both._learnt = [*self._learnt, *other._learnt]
         both.rows = self.rows + other.rows
@@ -433,7 +538,7 @@ class _Seen:
         used = positive_weights(self._look.weights, part)
         new = [self._new_classes(part, used)]
         if self._look.levels is not None and len(new[0]):
-            # Here the row has its place: what is kept of the parts has it no more.
+            # Validate labels now, because the collected rows do not have their positions any more.
             classes_and_codes(self._parsed.response, part, self._functions, self._look.levels, used=used)
         if set(self._parsed.columns) <= set(self._columns):
             new.extend(self._of_complete(part, RowRange(part, 0, part.nrows, used=used)))
@@ -442,6 +547,7 @@ class _Seen:
             self._frames.append(_native(part, self._columns, at))
 
     def _new_classes(self, part: Table, used: Mask | None) -> Codes:
+        """Return the rows of a part with the first occurrence of a class."""
         root = self._parsed.response.root
         texts = part.factorized(root.name) if isinstance(root, Column) else None
         if texts is not None:
@@ -451,7 +557,7 @@ class _Seen:
         return np.flatnonzero(labelled)[self._first_of_values("", values.values)]
 
     def _of_complete(self, part: Table, rows: RowRange) -> list[Codes]:
-        """Return the complete rows, among those given, with the first occurrence of a level."""
+        """Return the complete rows with the first occurrence of a level of a factor."""
         parsed = self._parsed
         new = list[Codes]()
         complete, at = _complete(rows, (*parsed.columns, *parsed.beside))
@@ -489,12 +595,25 @@ class _Seen:
     def _first_of_values(self, code: str, values: pd.Series) -> Codes:
         """Return the rows with the first occurrences of values."""
         if isinstance(values.dtype, pd.CategoricalDtype):
-            # What is declared and has no row is no level; each category is looked at once.
+            # Use the codes, because declared categories without rows are not levels.
             return self._first_of(code, values.cat.codes.to_numpy(), values.cat.categories)
         return self._first_of(code, *pd.factorize(values))
 
     def _first_of(self, code: str, codes: NDArray[Any], labels: Any) -> Codes:
-        """Return the rows with the first occurrence of each new label, from codes of which -1 is missing."""
+        """Return the rows with the first occurrence of each new label.
+
+        Parameters
+        ----------
+        code : str
+            Code of the factor, "" for the response.
+        codes : (m,) int array
+            Position of the label of each row, -1 if missing.
+        labels : sequence
+
+        Returns
+        -------
+        int array
+        """
         known = self._known.setdefault(code, set())
         used = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
         new = [label for label in used if labels[label] not in known]
@@ -525,12 +644,24 @@ def _complete(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Codes]:
 
 
 def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:
-    """Return some rows in their original dtypes; of other libraries integers and booleans."""
+    """Return some rows of a part in their original dtypes.
+
+    Parameters
+    ----------
+    part : Table
+    columns : sequence of str
+    at : (m,) int array
+        Positions of the rows.
+
+    Returns
+    -------
+    DataFrame (m, columns)
+    """
     if isinstance(part.data, pd.DataFrame):
         rows = part.data.iloc[at]
         return pd.DataFrame({name: rows.iloc[:, part.position(name)] for name in columns})
     some = part.rows(at)
-    # The order of categories may be that of the values of the whole part.
+    # Categories may be ordered by the values of the whole part, hence the full column is read.
     frame = pd.DataFrame(
         {
             name: part.column(name).iloc[at] if part.kind(name) == "categorical" else some.column(name)
@@ -542,11 +673,23 @@ def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:
 
 
 def _labels(part: Table, name: str, at: Codes) -> pd.Series:
-    """Return values of a column that are labels, unchanged, if a float column has no whole numbers."""
+    """Return values of an integer or boolean column, unchanged also with missing values.
+
+    Parameters
+    ----------
+    part : Table
+    name : str
+    at : (m,) int array
+        Positions of the rows.
+
+    Returns
+    -------
+    Series (m,)
+    """
     values = part.native(name)[at.tolist()].to_list()
     known = [value for value in values if value is not None]
     if part.kind(name) == "boolean":
-        # As of a table: that some are missing says nothing of the type that labels have.
+        # Like for a table in memory, missing values must not change the type of the labels.
         dtype = "object"
         plain = "bool"
     elif all(-(2**63) <= value < 2**63 for value in known):
@@ -558,7 +701,7 @@ def _labels(part: Table, name: str, at: Codes) -> pd.Series:
 
 
 def _joined(values: list[pd.Series]) -> pd.Series:
-    """Concatenate columns; the categories are those of all, in the order of first declaration."""
+    """Concatenate columns; the categories are the union, in the order of first declaration."""
     if not all(isinstance(each.dtype, pd.CategoricalDtype) for each in values):
         return pd.concat(values, ignore_index=True)
     declared = list(dict.fromkeys(label for each in values for label in each.cat.categories))

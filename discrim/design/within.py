@@ -1,8 +1,8 @@
-"""Rows as deviations from the mean of their group, such as the rows of one subject under several conditions.
+"""Rows as deviations from group means, for example the rows of one subject under several conditions.
 
-What differs between groups is gone from the columns of a formula, and what differs within them is left: the
-within-subject matrix of multilevel analysis (Westerhuis, van Velzen, Hoefsloot & Smilde, 2010, Metabolomics
-6, 119-128). Columns have to be numbers as they stand in the table.
+Differences between groups are removed from the columns of a formula, and differences within groups remain:
+the within-subject matrix of multilevel analysis (Westerhuis, van Velzen, Hoefsloot & Smilde, 2010,
+Metabolomics 6, 119-128). All predictors have to be numeric columns of the table.
 """
 
 from __future__ import annotations
@@ -22,18 +22,31 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.formula.formula import ParsedFormula, parse_formula
 
 LISTED = 3
-"""Names that a message lists."""
+"""Largest number of names in a message."""
 
 
 def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] | None = None) -> Blocks:
     """Read a table as deviations from the means of its groups.
 
-    A mean is that of all rows of the group that are complete in the predictors, with or without a class, so
-    that the fit and its predictions of the same table use the same deviations. The `.` of the formula leaves
-    the column of the groups out.
+    The mean of a group includes all rows that are complete in the predictors, with or without a class: the
+    fit and its predictions of the same table then use the same deviations. The `.` of the formula excludes
+    the column of the groups.
+
+    Parameters
+    ----------
+    formula : str
+    data : table
+    column : str
+        Column of the groups.
+    levels : sequence, optional
+        The classes.
+
+    Returns
+    -------
+    Blocks
     """
     table = _in_memory(data, column)
-    # A name that there is not is told of before what the formula makes of the others.
+    # Report an unknown column of groups before errors of the formula.
     table.column(column)
 
     def parse_without_groups(text: str, rows: Table, functions: Any, exclude: Sequence[str]) -> ParsedFormula:
@@ -55,7 +68,7 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
 
 
 def _check_design(blocks: Blocks, column: str) -> None:
-    """Raise where the formula reads the column of the groups, or other columns than numbers as they are."""
+    """Raise an error if the formula reads the column of the groups, or anything but numeric columns."""
     design = blocks.design
     if column in (*design.response_columns, *design.columns):
         raise DataError(
@@ -77,11 +90,12 @@ def _check_design(blocks: Blocks, column: str) -> None:
 
 
 def _some(labels: Sequence[Any]) -> str:
+    """Return the first labels as text for a message."""
     return ", ".join(map(repr, labels[:LISTED])) + (" and more" if len(labels) > LISTED else "")
 
 
 def new_rows_within(blocks: Blocks, data: Any, column: str) -> Table:
-    """A table whose columns are deviations from the means of its own groups, for a fit to other rows."""
+    """Return a new table as deviations from the means of its own groups, for a fit to other rows."""
     table = _in_memory(data, column)
     own = new_blocks(blocks, table)
     complete = _complete(own)
@@ -95,7 +109,7 @@ def groups_of(blocks: Blocks, column: str) -> Codes:
 
 
 def _complete(blocks: Blocks) -> Mask:
-    """Which rows (n,) of a table miss no value that the design reads."""
+    """Return the mask (n,) of the rows of a table that are complete in the predictors."""
     missing = np.zeros(blocks.table.nrows, dtype=bool)
     for place, _, gaps in blocks.every_row():
         if gaps is not None:
@@ -104,6 +118,7 @@ def _complete(blocks: Blocks) -> Mask:
 
 
 def _in_memory(data: Any, column: str) -> Table:
+    """Return data as a table; raise an error if the rows are not in memory."""
     if not isinstance(column, str):
         raise DataError(
             "within= is no name.", hint="Give the name of a column that says which rows belong together."
@@ -158,14 +173,27 @@ def _groups(table: Table, column: str, complete: Mask, required: Mask) -> Codes:
 
 
 def _deviations(blocks: Blocks, table: Table, groups: Codes) -> Table:
-    """The table with the columns of the design less their means by group; missing in rows without one."""
+    """Subtract group means from the columns of the design.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    table : Table
+    groups : (n,) int array
+        Group of each row, -1 for none.
+
+    Returns
+    -------
+    Table
+        Values are missing in rows without a group.
+    """
     names = list(blocks.design.columns)
     used = groups >= 0
     values = np.full((table.nrows, len(names)), np.nan)
     table.fill(names, 0, table.nrows, values)
     values[~used] = np.nan
     held = values[used]
-    # Twice, for the digits of columns that lie far from zero.
+    # Subtract twice, which corrects the rounding error of means far from zero.
     for _ in range(2):
         sums = np.zeros((int(groups.max(initial=-1)) + 1, len(names)))
         np.add.at(sums, groups[used], held)
