@@ -378,6 +378,21 @@ def _read_coding(values: Any) -> Coding:
 def _read_product(
     values: Any, factors: tuple[Factor, ...], codings: tuple[Coding, ...], last: list[int]
 ) -> Product:
+    """Read a product of factors from a saved design; raise a FormulaError if it is invalid.
+
+    Parameters
+    ----------
+    values : list of pairs
+        Positions of a factor and of its coding, -1 for numbers.
+    factors : tuple of Factor
+    codings : tuple of Coding
+    last : list of int
+        Largest level that each coding refers to.
+
+    Returns
+    -------
+    Product
+    """
     right = isinstance(values, list | tuple) and 0 < len(values) <= grammar.MAX_EXPONENT
     _check(right, f"a product has no factors, or more than {grammar.MAX_EXPONENT}")
     pairs = []

@@ -398,7 +398,16 @@ def evaluate(
 
 
 def _refuse_infinite(expression: Expression, rows: RowRange, value: Floats) -> None:
-    """Raise a DataError if a factor is not finite at a row, with the row and the values of its columns."""
+    """Raise a DataError if a factor is not finite at a row, with the row and the values of its columns.
+
+    Parameters
+    ----------
+    expression : Expression
+    rows : RowRange
+        m rows.
+    value : (m,) or (m, k) float array
+        Values of the factor.
+    """
     finite = np.isfinite(value)
     if finite.all():
         return
@@ -780,7 +789,20 @@ class OwnCall:
         return whole
 
     def _made(self, arguments: Sequence[Any], index: pd.Index, rows: str) -> Made:
-        """Call the function on some rows, described by `rows` in messages; return the validated result."""
+        """Call the function on some rows; return the validated result.
+
+        Parameters
+        ----------
+        arguments : sequence of Series or ndarray
+        index : Index (m,)
+            Labels of the rows.
+        rows : str
+            Description of the rows for messages.
+
+        Returns
+        -------
+        Made (m, ...)
+        """
         # A function may modify its arguments in place, hence the copies.
         given = [each.copy() if isinstance(each, (pd.Series, np.ndarray)) else each for each in arguments]
         try:

@@ -15,13 +15,13 @@ never evaluated as Python: see `discrim.formula.grammar`.
 A term is a tuple of the texts of its factors. Two terms are equal if their factors are, in any order. The
 tree is traversed with a stack instead of recursion, to allow sums of thousands of terms, and the size of a
 product is checked before it is expanded. Within a product, a power or a nesting, main effects come before
-interactions, as in R; a sum keeps its order.
+interactions, like in R; a sum keeps its order.
 
 *Covariates.* In ``y ~ x1 + x2 | age`` the columns of the covariates are the first ones of the design. The
 ``.`` excludes them, and a column cannot be a predictor and a covariate.
 
-`labels_of_formula` and `labels_of_design` determine which columns contain labels, before a table is read from
-text, so that these columns are not converted to numbers.
+`labels_of_formula` and `labels_of_design` determine which columns contain labels before a table is read from
+text, because these columns must not be converted to numbers.
 """
 
 from __future__ import annotations
@@ -104,9 +104,11 @@ class Expansion:
         return values[0]
 
     def _error(self, message: str, node: Node, *, hint: str) -> FormulaError:
+        """Return an error that points to a node."""
         return self.source.error(message, node.origin.start, node.origin.end, hint=hint)
 
     def _atom(self, node: Node) -> Sum:
+        """Expand a leaf of the tree."""
         match node.type:
             case "ZERO":
                 return Sum(intercept=False)
@@ -122,6 +124,7 @@ class Expansion:
                 return Sum(self.leaf(node))
 
     def _apply(self, node: Node, operands: list[Sum]) -> Sum:
+        """Apply an operator to expanded operands."""
         if len(operands) == 1 and node.type in {"+", "-"}:
             return self._sign(node, operands[0])
         left = operands[0]
@@ -161,6 +164,7 @@ class Expansion:
                 )
 
     def _sign(self, node: Node, operand: Sum) -> Sum:
+        """Apply a unary sign, which can only change the intercept."""
         if node.type == "+":
             return operand
         if operand.terms or operand.intercept is None:
@@ -170,6 +174,7 @@ class Expansion:
         return Sum(intercept=not operand.intercept)
 
     def _products(self, node: Node, left: Terms, right: Terms) -> Terms:
+        """Return the products of all pairs of terms, and raise an error above a limit."""
         if len(left) * len(right) > grammar.MAX_TERMS:
             raise self._error(
                 f"This has more than {grammar.MAX_TERMS:,} terms.", node, hint="Leave out some."
@@ -177,6 +182,7 @@ class Expansion:
         return self._joined(node, ((a, b) for a in left.values() for b in right.values()))
 
     def _joined(self, node: Node, groups: Any) -> Terms:
+        """Merge the factors of each group of terms into one term, without duplicates."""
         terms: Terms = {}
         for group in groups:
             term = tuple(dict.fromkeys(factor for part in group for factor in part))
@@ -190,6 +196,7 @@ class Expansion:
         return terms
 
     def _power(self, node: Node, base: Sum) -> Sum:
+        """Return all interactions of a sum up to a degree."""
         text = str(node.args[1].token.extra) if node.args[1].token is not None else ""
         power = int(text) if text.isdecimal() and len(text) < 9 else 0
         if not 1 <= power <= grammar.MAX_EXPONENT:
@@ -212,7 +219,8 @@ class Expansion:
 
 
 def _added(left: Sum, right: Sum) -> Sum:
-    # In place: `left` is this walk's own, and copying it at every + would be quadratic.
+    """Add the terms of a sum to another one in place."""
+    # In place, because a copy at every + would make the cost quadratic.
     for key, term in right.terms.items():
         left.terms.setdefault(key, term)
     left.intercept = left.intercept if right.intercept is None else right.intercept
@@ -228,7 +236,27 @@ def _by_degree(*groups: Terms) -> Sum:
 
 
 def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
-    """Read one factor of the tree; raise FormulaError if the table lacks its columns."""
+    """Read one factor of the tree.
+
+    Parameters
+    ----------
+    source : ScannedFormula
+    node : Node
+        The leaf of the factor.
+    table : Table
+        Only its column names are used.
+    functions : mapping of str to callable
+        Functions of the user.
+
+    Returns
+    -------
+    Expression
+
+    Raises
+    ------
+    FormulaError
+        The factor is not allowed, or the table lacks one of its columns.
+    """
     start = node.origin.start
     end = node.origin.end
     found = grammar.read_one_factor(source, start, end, str(node.token.extra), frozenset(functions))
@@ -242,7 +270,22 @@ def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Funct
 
 
 def read_response(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
-    """Read the left side, which is one response."""
+    """Read the left side, which has to be one response.
+
+    Parameters
+    ----------
+    source : ScannedFormula
+    node : Node
+        The left side.
+    table : Table
+        Only its column names are used.
+    functions : mapping of str to callable
+        Functions of the user.
+
+    Returns
+    -------
+    Expression
+    """
     start = node.origin.start
     end = node.origin.end
     if node.type != "PYTHON_EXPR":
@@ -267,7 +310,29 @@ def right_side(
     response: Expression,
     exclude: Sequence[str],
 ) -> tuple[dict[str, Expression], list[tuple[str, ...]]]:
-    """Return the factors of the right side, by their text, and the terms in order."""
+    """Read the right side of a formula, and expand it to terms.
+
+    Parameters
+    ----------
+    source : ScannedFormula
+    node : Node
+        The right side.
+    table : Table
+        Only its column names are used.
+    functions : mapping of str to callable
+        Functions of the user.
+    response : Expression
+        Its columns must not be predictors.
+    exclude : sequence of str
+        Further columns that the ``.`` excludes.
+
+    Returns
+    -------
+    factors : dict of str to Expression
+        The factors by text.
+    terms : list of tuple of str
+        Texts of the factors of each term, in order.
+    """
     apart = {*response.columns, *exclude}
     known: dict[str, Expression] = {}
 
@@ -310,6 +375,7 @@ def right_side(
 
 
 def _short(text: str) -> str:
+    """Return the text of a formula for a message."""
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
@@ -326,7 +392,7 @@ class FullDataSummary(NamedTuple):
 class ParsedFormula(NamedTuple):
     """A parsed formula for a table with certain column names.
 
-    The factors are stored by their text, and each term is a tuple of such texts. The first terms are those of
+    The factors are stored by their text, and each term is a tuple of such texts. The first terms belong to
     the covariates. A complete row also has values in the columns that the ``.`` excludes, such as the
     weights.
     """
@@ -390,7 +456,22 @@ def parse_formula(
 def parse_adjusted_formula(
     formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()
 ) -> ParsedFormula:
-    """Parse a formula that may have covariates, ``response ~ terms | covariates``; see `parse_formula`."""
+    """Parse a formula that may have covariates, ``response ~ terms | covariates``.
+
+    Parameters
+    ----------
+    formula : str
+    table : Table
+        Only its column names and their types are used.
+    functions : mapping of str to callable
+        Functions of the user.
+    exclude : sequence of str
+        Columns that the ``.`` excludes.
+
+    Returns
+    -------
+    ParsedFormula
+    """
     source = grammar.scan(formula)
     if source.bar < 0:
         return parse_formula(formula, table, functions, exclude)
@@ -483,7 +564,20 @@ def learn_design(
 
 
 def _covariate_columns(found: ParsedFormula, names: tuple[str, ...], spec: Spec | None) -> tuple[str, ...]:
-    """Return the names of the columns of the covariates, which are the first ones of the design."""
+    """Return the names of the columns of the covariates, which are the first ones of the design.
+
+    Parameters
+    ----------
+    found : ParsedFormula
+    names : tuple of str
+        Names of all columns of the design.
+    spec : Spec or None
+        None for a plain design.
+
+    Returns
+    -------
+    tuple of str
+    """
     if spec is None:
         return names[: found.covariates]
     factors = {code for term in found.terms[: found.covariates] for code in term}
@@ -517,12 +611,13 @@ def sides(source: ScannedFormula) -> tuple[Node, Node, Node]:
                 "The `|` stands between predictors and covariates.", bar, bar + 1, hint="Name both."
             )
     left, right = _tree(source, source.code[:bar])
-    # Blanks in the place of the predictors, so that what is found stands where it was typed.
+    # Blanks instead of the predictors keep the positions of the covariates, to which errors point.
     _, beyond = _tree(source, source.code[:tilde] + " " * (bar + 1 - tilde) + source.code[bar + 1 :])
     return left, right, beyond
 
 
 def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
+    """Parse code with patsy; return the left and the right side."""
     from patsy import PatsyError
     from patsy.parse_formula import parse_formula as parse_by_patsy
 
@@ -563,10 +658,34 @@ def specify(
     used: Mask | None = None,
     incomplete: bool = False,
 ) -> tuple[tuple[str, ...], Spec]:
-    """Learn every factor from the complete rows that are used, code the categories, and name the columns.
+    """Learn every factor from the complete rows, code the categories, and name the columns of the design.
 
-    If the fit also uses incomplete rows, the levels of a factor are those of all used rows with values in the
-    columns of the factor.
+    Parameters
+    ----------
+    expressions : mapping of str to Expression
+        The factors by text.
+    terms : list of tuple of str
+        Texts of the factors of each term.
+    columns : tuple of str
+        Columns that the factors read.
+    beside : tuple of str
+        Other columns in which rows have to be complete.
+    table : Table
+    functions : mapping of str to callable
+        Functions of the user.
+    of : FullDataSummary, optional
+        Summary of the full data, if the table is a part of it.
+    used : (n,) bool array, optional
+        Rows with a class and a positive weight.
+    incomplete : bool
+        Whether the fit uses incomplete rows. The levels of a factor are then learnt from all used rows
+        that have values in the columns of the factor.
+
+    Returns
+    -------
+    names : tuple of str
+        Names of the columns of the design.
+    spec : Spec
     """
     whole = RowRange(table, 0, table.nrows, used=used)
     for name in columns:
@@ -601,7 +720,7 @@ def specify(
                 continue
             alone = len(levels) == 1 and term == (code,)
             if alone:
-                # Ones, left out as any constant column.
+                # A column of ones, which is left out like any constant column.
                 coding = Coding((0,), None)
                 suffixes = [""]
             else:
@@ -631,6 +750,22 @@ def _is_number(each: Expression, rows: RowRange) -> bool:
 def _learn(
     each: Expression, rows: RowRange, functions: Functions, stand_for: int | None
 ) -> tuple[Factor, Contrast | None]:
+    """Learn one factor: its width, or its levels and contrast, and its states.
+
+    Parameters
+    ----------
+    each : Expression
+    rows : RowRange
+        Complete rows.
+    functions : mapping of str to callable
+        Functions of the user.
+    stand_for : int or None
+        Number of rows of the full data that these rows represent.
+
+    Returns
+    -------
+    tuple of Factor and Contrast or None
+    """
     root = each.root
     if _is_number(each, rows):
         return Factor(each.code, 1, None, ()), None
@@ -638,7 +773,7 @@ def _learn(
     coded = rows.coded(root.name) if isinstance(root, Column) else None
     if isinstance(root, Column) and coded is not None:
         text = rows.kind(root.name) == "text"
-        # Text declares nothing: a level without a complete row is not one, in a part of a table either.
+        # Unlike categories, text declares no levels: a text without a complete row is not one.
         levels, codes = coded_levels(*coded, what, declared=not text, unused=rows.table.part and not text)
         if text:
             refuse_numbers_as_text(levels, codes, root.name, lambda: rows.index)
@@ -649,7 +784,7 @@ def _learn(
     if not isinstance(value, Categories):
         width = 1 if value.ndim == 1 else value.shape[1]
         return Factor(each.code, width, None, tuple(memory.states)), None
-    # What a function of functions= gives no category is missing.
+    # Rows without a category from a user's function are missing.
     known = value.values.dropna() if each.functions else value.values
     levels, _ = find_levels(known, what, value.levels, unused=rows.table.part)
     return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast
@@ -695,7 +830,24 @@ def _choose_codings(
 def _code(
     levels: tuple[Scalar, ...], contrast: Contrast | None, full: bool, code: str
 ) -> tuple[Coding, list[str]]:
-    """Return the coding of a categorical factor and the suffixes of the names of its columns."""
+    """Return the coding of a categorical factor.
+
+    Parameters
+    ----------
+    levels : tuple
+    contrast : Contrast or None
+        Treatment coding if None.
+    full : bool
+        Whether all levels get columns, because the intercept is not in the span of other terms.
+    code : str
+        Text of the factor, for messages.
+
+    Returns
+    -------
+    coding : Coding
+    suffixes : list of str
+        Suffixes of the names of its columns.
+    """
     options = dict(contrast.options) if contrast is not None else {}
     if contrast is None or contrast.name == "Treatment":
         if full:
@@ -724,6 +876,7 @@ def _code(
 
 
 def _reference(levels: tuple[Scalar, ...], wanted: Any, code: str) -> int:
+    """Return the position of the reference level, passed as level or as position; the first by default."""
     if wanted is None:
         return 0
     if wanted in levels:
@@ -767,6 +920,7 @@ def labels_of_design(design: Design) -> dict[str, bool]:
 
 
 def _leaves(source: ScannedFormula, node: Any) -> Iterator[Expression]:
+    """Yield the factors of a tree, without checking that their columns exist."""
     for each in _nodes(node):
         if each.type == "PYTHON_EXPR":
             text = str(each.token.extra)

@@ -50,12 +50,12 @@ _MARKS = {
 }  # fmt: skip
 
 _LOOKS = str.maketrans(_CYRILLIC | _GREEK | _MARKS)
-"""Characters and what they look like.
+"""Characters and the Latin letters that they resemble.
 
 The letters are those of the blocks Greek and Coptic, Cyrillic, and Cyrillic Supplement that confusables.txt
-of Unicode Technical Standard 39 (in the edition of 2021) takes for one Latin letter, but for forms that NFKD
-makes letters of this table; and Ԛ, which it lacks. The marks are a few of its hyphens and quotation marks. It
-also takes I, l and 1 for one, and 0 and O, which is not done here: too many codes differ by them.
+of Unicode Technical Standard 39 (in the edition of 2021) takes for one Latin letter, except forms that NFKD
+converts to letters of this table; and Ԛ, which it lacks. The marks are a few of its hyphens and quotation
+marks. It also equates I, l and 1, and 0 and O, which is not done here: too many codes differ by them.
 """
 
 _UNSEEN = {
@@ -68,7 +68,7 @@ _UNSEEN = {
     "\uffa0",
     *map(chr, range(0xFE00, 0xFE10)),
 }
-"""Characters that take no room and are no format controls (Unicode: Default_Ignorable_Code_Point)."""
+"""Invisible characters that are not format controls (Unicode: Default_Ignorable_Code_Point)."""
 
 
 def typed_alike(labels: Sequence[str]) -> list[list[str]]:
@@ -102,7 +102,7 @@ def _skeleton(label: str) -> str:
     """Return the skeleton of a label (Unicode UTS 39), for a few scripts, without case and blanks."""
     if label.isascii() and label.isprintable():
         return " ".join(label.split()).casefold()
-    # NFKD makes a letter sigma of the symbol that looks like c, and letters of the table of wide ones.
+    # NFKD converts the lunate sigma, which looks like c, to sigma, and wide letters to letters of the table.
     shapes = unicodedata.normalize("NFKD", label.translate(_LOOKS)).translate(_LOOKS)
     # Controls are dropped as well: a screen does not show them.
     seen = (
@@ -110,7 +110,7 @@ def _skeleton(label: str) -> str:
         for c in shapes
         if c.isspace() or not (unicodedata.category(c) in ("Cf", "Cc") or c in _UNSEEN)
     )
-    # Case comes last: a small gamma looks like y, but a capital one like no letter.
+    # Case is folded last: a small gamma looks like y, but a capital gamma resembles no Latin letter.
     return " ".join("".join(seen).split()).casefold()
 
 
@@ -123,16 +123,16 @@ def _groups(labels: Sequence[str], keys: Sequence[str]) -> list[list[str]]:
 
 
 MOST_FRACTIONS = 50
-"""Different numbers with fractions up to which they count as classes, however few the rows."""
+"""Largest number of distinct fractional numbers that count as classes for any number of rows."""
 
 FEW_NUMBERS = 10
-"""Different numbers that are taken for classes without a word."""
+"""Largest number of distinct numbers that are accepted as classes without a warning."""
 
 ROWS_EACH = 5
-"""Rows that each of more classes has on average where they are whole numbers with gaps between them."""
+"""Smallest average number of rows per class if classes are integers that are not consecutive."""
 
 MOST_CODES = 40
-"""Whole numbers close together up to which they count as codes, though they begin at neither 0 nor 1."""
+"""Largest number of close integers that count as codes although they begin at neither 0 nor 1."""
 
 
 def classes_and_codes(
@@ -197,7 +197,7 @@ def classes_and_codes(
         _refuse_measurement(classes, rows or len(codes), response)
         if not (table.part or declared):
             _warn_of_measurement(classes, rows or len(codes), response)
-    # Objects that are numbers or truth values go back as these.
+    # Labels of dtype object that are numbers or booleans are returned as such.
     plain = dtype is None or (str(dtype) == "object" and not isinstance(classes[0], str))
     return classes, _spread(codes, keep), None if plain else label_type(dtype)
 
@@ -209,7 +209,29 @@ def codes_of(
     levels: Sequence[Scalar],
     used: Mask | None = None,
 ) -> Codes:
-    """Return the class (n,) of each row among given levels; -1 if it is missing or the row is not used."""
+    """Return the class of each row as a position among some levels.
+
+    Parameters
+    ----------
+    response : Expression
+    table : Table
+    functions : mapping of str to callable
+        Functions of the user.
+    levels : sequence
+        The classes.
+    used : (n,) bool array, optional
+        Rows to use; all by default.
+
+    Returns
+    -------
+    (n,) int array
+        -1 if the response is missing or the row is not used.
+
+    Raises
+    ------
+    DataError
+        A label is not among the levels.
+    """
     if isinstance(response.root, Column):
         found = table.factorized(response.root.name)
         if found is not None and set(found[1]) <= set(levels):
@@ -289,6 +311,7 @@ def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
 
 
 def _listed_groups(groups: Sequence[Sequence[str]], show: Callable[[str], str]) -> str:
+    """Format groups of similar labels for a message."""
     said = " and ".join(", ".join(map(show, labels)) for labels in groups[:3])
     return f"{said} (and {len(groups) - 3} more such groups)" if len(groups) > 3 else said
 
@@ -305,10 +328,18 @@ def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expressi
 
 
 def _warn_of_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
-    """Warn of more than a few fractional numbers, or of whole numbers that do not look like codes.
+    """Warn of more than a few fractional numbers, or of integers that do not look like codes.
 
-    Codes of classes are whole, and either have enough rows or are consecutive. Very many numbers that are
+    Codes of classes are integers, and either have enough rows or are consecutive. Very many numbers that are
     close together and do not begin at 0 or 1 are probably ages or years.
+
+    Parameters
+    ----------
+    classes : sequence
+        Distinct labels, sorted.
+    rows : int
+        Number of labelled rows.
+    response : Expression
     """
     numbers = [label for label in classes if not isinstance(label, str | bool)]
     if len(numbers) < len(classes) or len(classes) <= FEW_NUMBERS:
@@ -327,10 +358,12 @@ def _warn_of_measurement(classes: Sequence[Scalar], rows: int, response: Express
 
 
 def _called(response: Expression) -> str:
+    """Return the name of the response for messages."""
     return f"The response {response.label!r}"
 
 
 def _spread(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
+    """Return codes of the rows in a mask (n,) as codes (n,) of all rows, -1 for the others."""
     if keep.all():
         return codes
     every = np.full(len(keep), -1, dtype=np.intp)
@@ -351,7 +384,21 @@ def used_labels(
 def response_labels(
     response: Expression, table: Table, functions: Functions
 ) -> tuple[Categories, NDArray[np.bool_]]:
-    """Return the labels of the rows with a response, and the mask of these rows."""
+    """Return the labels of the rows that have a response.
+
+    Parameters
+    ----------
+    response : Expression
+    table : Table
+    functions : mapping of str to callable
+        Functions of the user.
+
+    Returns
+    -------
+    labels : Categories (m,)
+    keep : (n,) bool array
+        Which rows have a response.
+    """
     if isinstance(response.root, Column) and table.kind(response.root.name) == "text":
         values = table.labels(response.root.name, 0, table.nrows)
         keep = values.notna().to_numpy()
