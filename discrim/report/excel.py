@@ -1,7 +1,7 @@
 """Summaries as Excel workbooks: a sheet for each table.
 
-Numbers are stored at full precision and shown with the digits of the other formats. No text is a formula,
-whatever it begins with.
+Numbers are stored at full precision and shown with the digits of the other formats. Text is never a formula,
+even if it begins with "=".
 """
 
 from __future__ import annotations
@@ -89,7 +89,16 @@ def _number_format(text: str) -> str:
 
 
 def _fill(cell: Any, value: Any, shown: str = "") -> None:
-    """Write a value into a cell: a number as it is, anything else as text and never as a formula."""
+    """Write a value into a cell: a number as it is, anything else as text and never as a formula.
+
+    Parameters
+    ----------
+    cell : openpyxl cell
+    value : object
+        Missing values leave the cell empty.
+    shown : str
+        Text of the number in other formats, which determines its format.
+    """
     value = value.item() if hasattr(value, "item") else value
     if value is None or value is pd.NA or value is pd.NaT or value != value:
         return
@@ -180,8 +189,8 @@ def to_excel(summary: SummaryContent, path: str | PathLike[str]) -> None:
 
     Numbers are written at full precision, and shown with the digits of the summary. A table that has more
     rows or columns than a sheet of Excel is continued in another, whose name has a number. Text is never a
-    formula, whatever it begins with, and whole numbers of more than 15 digits, which Excel would round, are
-    text. A text that is longer than the 32,767 characters of a cell is shortened in its middle.
+    formula, even if it begins with "=", and whole numbers of more than 15 digits, which Excel would round,
+    are text. A text that is longer than the 32,767 characters of a cell is shortened in its middle.
 
     Parameters
     ----------

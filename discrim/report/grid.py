@@ -249,7 +249,7 @@ def _decimals_for(error: float) -> int:
 
 
 def point_aligned(texts: Sequence[str]) -> list[str]:
-    """Pad numbers on the right, so that their decimal points are aligned.
+    """Pad numbers on the right to align their decimal points.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABEL_WIDTHS) 
     fulls: dict[str, set[str]] = {}
     for text, short in zip(texts, cut, strict=True):
         fulls.setdefault(short, set()).add(text)
-    # Labels that are still equal get their position, as in make.unique of R.
+    # Labels that are still equal get their position, like in R's make.unique.
     return [
         short if len(fulls[short]) == 1 else f"{shorten(text, widths[1] - 1 - len(str(i)))}~{i}"
         for i, (text, short) in enumerate(zip(texts, cut, strict=True), start=1)
@@ -371,6 +371,7 @@ def _exponent(size: float) -> int:
 
 
 def _is_exact(x: float, text: str, error: float = math.inf) -> bool:
+    """Return whether a text represents a number exactly enough."""
     # If the rounding error of a number is multiplied by large factors, its last digits matter.
     return abs(float(text) - x) <= min(EXACT_TOLERANCE * abs(x), error / 100)
 
@@ -378,6 +379,22 @@ def _is_exact(x: float, text: str, error: float = math.inf) -> bool:
 def _texts(
     numbers: Sequence[float], decimals: int, most: int = SIGNIFICANT_DIGITS - 1, error: float = math.inf
 ) -> list[str]:
+    """Format numbers of a column alike.
+
+    Parameters
+    ----------
+    numbers : sequence of float
+    decimals : int
+        Number of decimals; negative for exponents.
+    most : int
+        Largest number of digits after the point with exponents.
+    error : float
+        Rounding error that later computations with the numbers tolerate.
+
+    Returns
+    -------
+    list of str
+    """
     if decimals >= 0:
         return [_fixed(x, decimals) for x in numbers]
     finite = [x for x in numbers if math.isfinite(x)]
@@ -385,7 +402,7 @@ def _texts(
         d for d in range(most + 1) if d == most or all(_is_exact(x, f"{x:.{d}e}", error) for x in finite)
     )
     texts = [f"{abs(x) if x == 0 else x:.{digits}e}" for x in numbers]
-    # Exponents get the same number of digits, so that the decimal points are aligned.
+    # Exponents get the same number of digits, which aligns the decimal points.
     n_digits = max((len(text.partition("e")[2]) for text in texts), default=0)
     padded = []
     for text in texts:
@@ -395,6 +412,7 @@ def _texts(
 
 
 def _fixed(x: float, decimals: int) -> str:
+    """Format a number with fixed decimals, without a sign for zero."""
     text = f"{x:.{decimals}f}"
     return text.removeprefix("-") if not text.strip("-0.") else text
 
@@ -414,6 +432,7 @@ def as_float(value: Any) -> float:
 
 
 def _missing(value: Any) -> bool:
+    """Return whether a cell is missing."""
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
@@ -441,7 +460,7 @@ ESTIMATES = {"coef", "estimate", "difference", "debiased", "se", "std_error", *L
 """Columns with as many decimals as the confidence limits of their row."""
 
 INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]", "aic": "AIC", "bic": "BIC"}
-"""Headings of columns that all tables name alike, as in statsmodels."""
+"""Headings of columns that all tables have in common, like in statsmodels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -500,8 +519,8 @@ class Section:
     shared : bool
         Whether all "general" columns have the same number of decimals.
     triangle : bool
-        Whether only the upper triangle of a symmetric table is shown. Columns before those of the triangle
-        are shown whole.
+        Whether only the upper triangle of a symmetric table is shown. Columns before the triangle are shown
+        completely.
     errors : (n,) or (n, m) float, optional
         Largest rounding error of "general" numbers in each row, or cell, if rows have different magnitudes.
         For estimates with standard errors or limits it follows from these.
@@ -601,7 +620,7 @@ Part = Section | Pairs
 
 
 class SummaryContent(Protocol):
-    """What a table format needs of a summary: its title, and its sections by name."""
+    """Interface of a summary for table formats: its title, and its sections by name."""
 
     title: str
     _parts: dict[str, Part]
@@ -691,6 +710,7 @@ def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
 
 
 def _grid(section: Section, labels: tuple[int, int]) -> Grid:
+    """Return the grid of a table: the rows and columns shown, formatted, with labels and notes."""
     table, (n, m) = section.table, section.table.shape
     if not n * m:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
@@ -727,6 +747,7 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
 
 
 def _columns_of(table: pd.DataFrame | Columns) -> Columns:
+    """Return a table as `Columns`."""
     if isinstance(table, Columns):
         return table
     levels = tuple(table.index.names) if table.index.nlevels > 1 else ()
@@ -734,6 +755,7 @@ def _columns_of(table: pd.DataFrame | Columns) -> Columns:
 
 
 def _errors_of(section: Section) -> Floats:
+    """Return the tolerated rounding errors of the rows or cells of a section; infinite by default."""
     return np.full(section.table.shape[0], math.inf) if section.errors is None else np.asarray(section.errors)
 
 
@@ -750,9 +772,21 @@ def every_text(part: Part) -> list[list[str]]:
 
 
 def _top_rows(worth: Floats, index: pd.Index, most: int) -> list[int]:
-    """Return the positions of the rows with the largest values of a criterion, then of those without a value.
+    """Return the positions of the rows with the largest values of a criterion, then of rows without a value.
 
     Within groups the rows are in descending order.
+
+    Parameters
+    ----------
+    worth : (n,) float array
+        The criterion.
+    index : Index (n,)
+    most : int
+        Largest number of lines.
+
+    Returns
+    -------
+    list of int
     """
     least = np.nan_to_num(-worth, nan=np.inf)
     n = len(worth)
@@ -786,6 +820,20 @@ def _positions(count: int, sizes: tuple[int, int, int]) -> list[int]:
 
 
 def _notes(section: Section, rows: list[int], columns: list[int], more: bool) -> list[str]:
+    """Return the lines below a table.
+
+    Parameters
+    ----------
+    section : Section
+    rows, columns : list of int
+        Positions shown, with -1 for those left out.
+    more : bool
+        Whether an option would show more rows.
+
+    Returns
+    -------
+    list of str
+    """
     counts = dict(zip(("rows", "columns"), section.table.shape, strict=True))
     places = {"rows": rows, "columns": columns}
     shown = {what: sum(place >= 0 for place in places[what]) for what in counts}
@@ -804,7 +852,23 @@ def _notes(section: Section, rows: list[int], columns: list[int], more: bool) ->
 
 
 def _cell_texts(section: Section, part: Columns, errors: Floats, longest: int) -> list[list[str]]:
-    """Return the texts of the cells of some rows and columns of a table, row by row."""
+    """Format the cells of some rows and columns of a table.
+
+    Parameters
+    ----------
+    section : Section
+    part : Columns
+        The rows and columns.
+    errors : float array, by row or by cell
+        Tolerated rounding errors.
+    longest : int
+        Largest display width of text.
+
+    Returns
+    -------
+    list of list of str
+        Texts row by row.
+    """
     labels = part.index if section.row_formats else [None] * len(part.index)
     special = [section.row_formats.get(label) for label in labels]
     columns = part.values
@@ -834,7 +898,25 @@ def _cell_texts(section: Section, part: Columns, errors: Floats, longest: int) -
 def _texts_across_columns(
     section: Section, names: list[Any], forms: list[Format], plain: list[list[Any]], errors: Floats
 ) -> dict[int, list[str]]:
-    """Return the texts, by position, of the columns whose decimals depend on other columns."""
+    """Format the columns whose decimals depend on other columns.
+
+    Parameters
+    ----------
+    section : Section
+    names : list
+        Names of the columns.
+    forms : list of Format
+        Their formats.
+    plain : list of list
+        Values by column, without rows that have formats of their own.
+    errors : float array, by row or by cell
+        Tolerated rounding errors.
+
+    Returns
+    -------
+    dict of int to list of str
+        Texts by position of the column.
+    """
     general = [j for j, form in enumerate(forms) if form == "general"]
     ratios = [j for j, form in enumerate(forms) if form == "ratio"]
     if section.shared:
@@ -866,17 +948,36 @@ def _standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
 
 
 def _rows(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
+    """Return some columns as rows of floats."""
     return [list(map(as_float, row)) for row in zip(*(columns[j] for j in chosen), strict=True)]
 
 
 def _by_row(chosen: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
+    """Return texts by row as aligned texts by column."""
     return {j: point_aligned(column) for j, column in zip(chosen, zip(*texts, strict=True), strict=False)}
 
 
 def _with_stubs(
     table: Columns, lines: list[list[str]], gap: int, labels: tuple[int, int]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return row labels and rows, with a line for each group and an ellipsis for rows that are left out."""
+    """Add row labels, a line for each group, and an ellipsis for rows that are left out.
+
+    Parameters
+    ----------
+    table : Columns
+    lines : list of list of str
+        Texts of the rows.
+    gap : int
+        Row before which rows are left out, -1 for none.
+    labels : tuple of int
+        Display widths of labels.
+
+    Returns
+    -------
+    stubs : list of str
+        Labels of the lines.
+    lines : list of list of str
+    """
     ends = list(table.index)
     grouped = len(table.levels) == 2
     stubs = short_labels([end[-1] for end in ends] if table.levels else ends, labels)

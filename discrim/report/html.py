@@ -1,7 +1,7 @@
 """Summaries as HTML: a fragment for a page that has a style of its own.
 
 Numbers are flush right by the style, and by an attribute for pages that remove styles. Colours are inherited
-from the page, so that the tables can be read on a dark background. Names of tables are captions and not
+from the page, hence the tables are legible on a dark background. Names of tables are captions and not
 headings, because headings would appear in the outline of the page.
 """
 
@@ -63,7 +63,7 @@ STYLE = """<style>
   }
 }
 </style>"""
-"""Style of every summary. It has no ids, so that a page may contain several summaries.
+"""Style of every summary. It has no ids, because a page may contain several summaries.
 
 On a narrow page the header, which is the only table without column names, has its second block below the
 first. A table that is wider than its container fades at the edge where it is cut.
@@ -104,7 +104,19 @@ def _section(part: Part) -> str:
 
 
 def _grid_table(grid: Grid, caption: str, corner: str = "") -> str:
-    """Return a grid as a table; `corner` is the text of its upper left cell."""
+    """Format a grid as a table.
+
+    Parameters
+    ----------
+    grid : Grid
+    caption : str
+    corner : str
+        Text of the upper left cell.
+
+    Returns
+    -------
+    str
+    """
     head = [f'<td align="left">{html.escape(corner)}</td>'] + [
         _cell("th", text, 'scope="col"') for text in grid.headers
     ]

@@ -48,7 +48,7 @@ GREEK_ACCENTS = {"\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303"
 GREEK_ACCENTS |= {"\u0342": "tilde"}
 
 KNOWN = "‑…№℠™ﬀﬁﬂﬃﬄﬅﬆǄǅǆǇǈǉǊǋǌ"
-"""Compatibility characters that LaTeX knows."""
+"""Compatibility characters that LaTeX supports."""
 
 GREEK_NAME = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (FINAL )?(\w+)")
 LIGATURES = re.compile(r"([-,'!?<>])(?=\1)")
@@ -338,6 +338,14 @@ def as_latex(
 
 
 def _validate_options(caption: Any, label: Any, position: Any, textwidth: Any) -> None:
+    """Raise a DataError if an option of `as_latex` is invalid.
+
+    Parameters
+    ----------
+    caption, label : str or None
+    position : str
+    textwidth : float or None
+    """
     if not isinstance(caption, str | None):
         raise DataError(f"caption={caption!r} is not valid.", hint="Give a text, in LaTeX.")
     if label is not None and not (isinstance(label, str) and re.fullmatch(r"[^\s\\{}%#~^$&,]+", label)):
@@ -359,12 +367,13 @@ def _validate_options(caption: Any, label: Any, position: Any, textwidth: Any) -
 
 
 def _slug(text: str) -> str:
+    """Convert a text to a part of a label: lower case ASCII with hyphens."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
     return re.sub(r"[^a-z0-9_]+", "-", plain).strip("-") or "summary"
 
 
 def _slugs(keys: Iterable[str]) -> dict[str, str]:
-    """Return keys as parts of labels; numbers distinguish equal ones, such as those of other scripts."""
+    """Return keys as parts of labels; numbers distinguish equal ones, for example of other scripts."""
     names: dict[str, str] = {}
     for key in keys:
         slug = _slug(key)
@@ -374,7 +383,19 @@ def _slugs(keys: Iterable[str]) -> dict[str, str]:
 
 
 def _float(grid: Grid, caption: str, label: str, position: str, textwidth: float | None) -> str:
-    """Return the float of a section."""
+    """Return the float of a section.
+
+    Parameters
+    ----------
+    grid : Grid
+    caption, label, position : str
+    textwidth : float or None
+        Available width in points of 10-point type.
+
+    Returns
+    -------
+    str
+    """
     body = ""
     if grid.cells:
         body = "\\smallskip\n" + _tabulars(grid, textwidth)
@@ -387,7 +408,7 @@ def _float(grid: Grid, caption: str, label: str, position: str, textwidth: float
 
 
 def _tabulars(grid: Grid, textwidth: float | None) -> str:
-    """Return the table as one tabular, or as panels if it is wider than a given `textwidth`."""
+    """Return the table as one tabular, or as panels if it is wider than `textwidth`."""
     available = textwidth or TEXTWIDTH
     stubs, headers, columns = _cells(grid, available)
     widths = [
@@ -450,7 +471,21 @@ def _cell(text: str, tex: str, max_width: float, layout: str, width: float | Non
 
 
 def _tabular(grid: Grid, stubs: list[Cell], headers: list[Cell], columns: list[list[Cell]], left: int) -> str:
-    """Return the columns from position `left` on as a tabular."""
+    """Return some columns as a tabular.
+
+    Parameters
+    ----------
+    grid : Grid
+    stubs, headers : list of Cell
+        Labels of the rows, and headings of these columns.
+    columns : list of list of Cell
+    left : int
+        Position of the first column in the grid.
+
+    Returns
+    -------
+    str
+    """
     right = left + len(columns)
     # Below the diagonal a panel is blank.
     filled = [i for i, line in enumerate(grid.cells) if any(line[left:right]) or not grid.triangle]

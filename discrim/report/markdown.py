@@ -1,7 +1,7 @@
 """Summaries as Markdown: pipe tables that GitHub, notebooks, pandoc and MyST render alike.
 
-Cells are filled with blanks, so that the source can be read as a table too and pandoc gives the columns the
-widths that they need.
+Cells are padded with blanks: the source is legible as a table too, and pandoc derives the widths of the
+columns from it.
 """
 
 from __future__ import annotations

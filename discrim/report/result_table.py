@@ -2,7 +2,8 @@
 
 pandas cuts a table that is wider than the terminal and shows "..." in place of the columns in its middle,
 which in a table of tests are the statistic and its p-value. The verbs and methods of `models` return a
-`ResultTable` instead. It imports pandas alone; the notebook form is given to it by `models.base.displayed`.
+`ResultTable` instead. It imports pandas alone; the notebook representation is added by
+`models.base.displayed`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
 
     Columns that do not fit the line are continued below the others. Long tables are shortened to the first
     and last rows by pandas' option `display.max_rows`. Tables of more than 100 columns are printed by pandas'
-    own rules. Copies, slices, pickles and whatever is computed from a result table are plain DataFrames.
+    own rules. Copies, slices, pickles and everything computed from a result table are plain DataFrames.
     """
 
     _formatted_html: Callable[[pd.DataFrame], str | None] | None = None

@@ -2,7 +2,7 @@
 
 A section is a DataFrame at full precision with formats of its columns. Each format of a summary is one module
 with one public function, which becomes a method of `Summary`. All formats but Excel are made of one grid of
-texts (`grid.py`), so that they agree cell by cell.
+texts (`grid.py`), hence they agree cell by cell.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def summarize(
     Raises
     ------
     DataError
-        A name is unknown, or `pick` has no order.
+        A name is unknown, or `pick` is unordered.
     """
     if isinstance(pick, set | frozenset) or not isinstance(pick, Iterable | None):
         raise DataError(

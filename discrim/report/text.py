@@ -130,7 +130,19 @@ def _section_lines(section: Section, width: int) -> list[str]:
 
 
 def _shortened_to_line(grid: Grid, section: Section, width: int) -> Grid:
-    """Return a grid with shorter column names, then fewer columns, if it is too wide and `last` allows it."""
+    """Shorten a grid that is too wide: shorter column names, then fewer columns, if `last` allows it.
+
+    Parameters
+    ----------
+    grid : Grid
+    section : Section
+    width : int
+        Available width in characters.
+
+    Returns
+    -------
+    Grid
+    """
     section = section.shown[1] if section.shown else section
     last = section.last if section.max_rows else None
     available, widths = _column_widths(grid, width)
@@ -145,7 +157,7 @@ def _shortened_to_line(grid: Grid, section: Section, width: int) -> Grid:
     headers, *cells = ([*line[:kept], "…", *line[end:]] for line in (grid.headers, *grid.cells))
     grid = replace(grid, headers=headers, cells=cells)
     if len(grid.cells) < section.table.shape[0]:
-        # The note on the rows that are left out says where all of the table is.
+        # The note on the rows that are left out already refers to the full table.
         return grid
     note = f"{kept + last} of {len(widths)} columns shown. More of them: {section.more or section.source}."
     return replace(grid, notes=[*grid.notes, note])

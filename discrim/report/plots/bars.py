@@ -417,7 +417,7 @@ def draw_forest(
         texts = table[["estimate", "low", "high"]].map(_short)
         write_beside(axes, [f"{value}  ({low}, {high})" for value, low, high in texts.to_numpy().tolist()])
     if several:
-        # Beside the lines stand their numbers, so that it moves below.
+        # The legend goes below, because the numbers are next to the lines.
         style.add_legend(axes, False)
     style.set_title(axes, names[1])
     return axes

@@ -173,7 +173,7 @@ def _points(
         How many rows are misclassified, and how many are drawn if not all are.
     """
     traces: list[Trace] = []
-    # Rows of no class are drawn only where no row has one.
+    # Rows without a class are drawn only if no row has one.
     there = np.isfinite(places).all(axis=1) & ((rows.codes >= 0) | (rows.codes < 0).all())
     wrong = rows.wrong & there
     drawn = rows.drawn(there)

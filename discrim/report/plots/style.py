@@ -475,7 +475,7 @@ def log_axis(axes: Axes, values: Floats) -> None:
     ends = values[np.isfinite(values) & (values > 0)]
     decades = float(np.ptp(np.log10(ends))) if len(ends) else 0.0
     if decades < MOST_DECADES:
-        # Odds of 2 and 5, and not 2 x 10^0; of many decades the labels are powers of ten.
+        # Odds of 2 and 5 instead of 2 x 10^0; axes of many decades keep powers of ten.
         subs = [1.0, 2.0, 5.0] if decades < 2.5 else [1.0]
         axes.xaxis.set_major_locator(LogLocator(subs=subs))
         axes.xaxis.set_major_formatter("{x:g}")
