@@ -285,7 +285,7 @@ def _answered(data: pd.DataFrame, answer: Callable[[Any], Any], meta: Any) -> An
 
 
 def _nothing(*_: Any) -> None:
-    """Do nothing; a task whose result is not needed."""
+    """Return None; a task whose result is not needed."""
     return None
 
 

@@ -57,7 +57,7 @@ SAMPLED = 2**15
 
 
 NEVER_WRITTEN = (pd.ArrowDtype, pd.StringDtype)
-"""Dtypes whose memory cannot be modified: those of Arrow, and text of pandas."""
+"""Dtypes whose memory cannot be modified: Arrow types, and text of pandas."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -325,7 +325,7 @@ class Table:
         self._places: dict[tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp], list[int]]] = {}
         self.made: dict[Any, Any] = {}
         self._fingerprint: Fingerprint | None = None
-        # The names that were given to `take_fingerprint`; columns that cannot be written to have no values.
+        # The names that were passed to `take_fingerprint`; columns that cannot be modified have no values.
         self._fingerprinted: frozenset[str] = frozenset()
         typed = isinstance(data, pd.DataFrame | SparseFrame)
         self._schema: Mapping[str, Any] = {} if typed else data.schema
@@ -346,7 +346,7 @@ class Table:
         own = typed and not (before and isinstance(data.index, pd.RangeIndex))
         self._index = data.index if own else pd.RangeIndex(before, before + len(data))
         if not own and isinstance(data, pd.DataFrame):
-            # Columns get the index of the table, so that pandas aligns them with values computed from them.
+            # Columns get the index of the table, with which pandas aligns values that are computed from them.
             self.data = data.set_axis(self._index)
             self._series = {}
 
@@ -523,7 +523,18 @@ class Table:
         return self.column(name, start, stop)
 
     def present(self, name: str, start: int, stop: int) -> NDArray[np.bool_] | None:
-        """Return the mask of rows start to stop with a value; None if the values have to be read for it."""
+        """Return the mask of rows start to stop with a value.
+
+        Parameters
+        ----------
+        name : str
+        start, stop : int
+
+        Returns
+        -------
+        (stop - start,) bool array or None
+            None if the values have to be read for it.
+        """
         text = self.kind(name) == "text"
         array = None if text else self._array(name)
         if array is not None:

@@ -30,16 +30,16 @@ from discrim.core.numerics.arrays import Codes, Mask
 from discrim.errors import DataError, DroppedColumnsWarning, LabelWarning, PrecisionWarning, warn_user
 
 FACTORIZED = 2**13
-"""Values that are looked up at once."""
+"""Number of values that are looked up at a time."""
 
 ROWS_NAMED = 10
-"""Rows from which text that seldom repeats is taken for the names of the rows."""
+"""Number of rows from which text that rarely repeats is probably the names of the rows."""
 
 Scalar = str | int | float | bool
 
 
 FIT_WITH = "or fit with this level"
-"""What may be done about a value that is no level, but for a change of the rows."""
+"""Hint for a value that is not a level, in addition to changing the rows."""
 
 
 def find_levels(
@@ -108,6 +108,24 @@ def coded_levels(
 def _used_levels(
     wanted: tuple[Scalar, ...], positions: Codes, what: str, *, unused: bool
 ) -> tuple[tuple[Scalar, ...], Codes]:
+    """Drop levels without rows, with a warning.
+
+    Parameters
+    ----------
+    wanted : tuple
+        All levels.
+    positions : (n,) int array
+        Level of each row, -1 if missing.
+    what : str
+        Name of the values for the warning.
+    unused : bool
+        Whether levels without rows are kept.
+
+    Returns
+    -------
+    levels : tuple
+    codes : (n,) int array
+    """
     present = np.bincount(positions, minlength=len(wanted)) > 0
     if unused or present.all():
         return wanted, positions
@@ -258,10 +276,36 @@ def _positions(
     what: str,
     way_out: str = FIT_WITH,
 ) -> Codes:
+    """Return the position of each value among some levels; `codes` of dtype intp are overwritten.
+
+    Parameters
+    ----------
+    values : Series (n,)
+        The values, for messages.
+    codes : (n,) int array
+        Position of each value in `uniques`, -1 if missing.
+    uniques : list
+        Distinct values.
+    levels : sequence
+    what : str
+        Name of the values for messages.
+    way_out : str
+        Hint in addition to changing the rows.
+
+    Returns
+    -------
+    (n,) int array
+        -1 if missing.
+
+    Raises
+    ------
+    DataError
+        A value is not a level.
+    """
     where = {level: position for position, level in enumerate(levels)}
     table = np.array([*(where.get(each, -1) for each in uniques), -1], dtype=np.intp)
     positions = codes if codes.dtype == np.intp else codes.astype(np.intp)
-    # In place and piece by piece: a long column of codes is there once.
+    # In place and in chunks, because a long column of codes should be in memory only once.
     for start in range(0, len(codes), FACTORIZED):
         piece = slice(start, start + FACTORIZED)
         positions[piece] = table[positions[piece]]
@@ -285,6 +329,7 @@ def shown(value: Any) -> str:
 
 
 def _scalar(value: Any, what: str) -> Scalar:
+    """Return a level as a Python scalar; raise a DataError for other types and for infinite numbers."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
@@ -376,14 +421,14 @@ def label_type(dtype: Any) -> LabelType | None:
 
 
 def holds(dtype: str, labels: Sequence[Scalar]) -> bool:
-    """Return whether labels are values of a dtype, given by its name."""
+    """Return whether labels are values of a dtype, which is passed by name."""
     if dtype in ("object", "str") and all(isinstance(label, str) for label in labels):
-        # pandas takes longer to say so than the rest of a small file takes to be read.
+        # A shortcut, because pandas is slow here compared with reading the rest of a small file.
         return True
     try:
         values = pd.Series(list(labels), dtype=dtype).tolist()
     except ImportError:
-        # A dtype of a library that is not there: prediction says so.
+        # A dtype of a library that is not installed, which prediction reports.
         return True
     except (ArithmeticError, TypeError, ValueError):
         return False
@@ -391,7 +436,7 @@ def holds(dtype: str, labels: Sequence[Scalar]) -> bool:
 
 
 EXACT = 2.0**53
-"""Size up to which every whole number is a double."""
+"""float64 represents every integer up to this one exactly."""
 
 FINE = 1e-9
 """Share of a decimal column's range up to which rounding is that of decimals typed in."""
@@ -485,7 +530,17 @@ _INFERRED: dict[str, Kind] = {
 
 
 def refuse_merged(values: pd.Series, name: str, where: str = "row") -> None:
-    """Raise a DataError if a floating number of a category is so large that several integers round to it."""
+    """Raise a DataError if a floating-point category is so large that several integers round to it.
+
+    Parameters
+    ----------
+    values : Series
+        The categories.
+    name : str
+        Column, for the message.
+    where : str
+        What the index of the values labels, such as "row" or "category".
+    """
     if values.dtype.kind != "f" or not len(values):
         return
     numbers = values.to_numpy()
@@ -518,6 +573,7 @@ def exact_values(series: Any, name: str) -> tuple[NDArray[Any] | None, NDArray[n
 
 
 def _without_missing(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
+    """Return the integers or objects of a column without missing values, and their rows; None for floats."""
     if not isinstance(series, pd.Series):
         dtype = series.dtype
         if not (dtype.is_integer() or dtype.is_decimal()):
@@ -540,7 +596,18 @@ def _without_missing(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp]
 
 
 def _refuse_beyond(values: NDArray[Any], series: Any, rows: NDArray[np.intp] | None, name: str) -> None:
-    """Raise a DataError if a whole number is outside the range of float64."""
+    """Raise a DataError if an integer is outside the range of float64.
+
+    Parameters
+    ----------
+    values : (m,) array
+        Values that are not missing.
+    series : Series
+        The column, which labels the rows.
+    rows : (m,) int array or None
+        Positions of the values; None if none is missing.
+    name : str
+    """
     try:
         values.astype(np.float64)
     except OverflowError:
@@ -639,7 +706,7 @@ def narwhals_values(series: Any) -> Any:
 
         native = series.to_native()
         if hasattr(native, "unify_dictionaries"):
-            # narwhals asks Arrow for a cast that rounds nothing.
+            # narwhals would request a cast that fails if values are rounded.
             return native.cast("double", safe=False).to_numpy().astype(np.float64)
         return series.cast(nw.Float64).to_numpy().astype(np.float64)
     if kind == "boolean":
@@ -658,8 +725,8 @@ def narwhals_values(series: Any) -> Any:
 def plain_numbers(column: Any, dtype: Any) -> NDArray[Any] | None:
     """Return a column of Arrow or polars as NumPy numbers, if these represent it completely.
 
-    The dtype is passed as that of narwhals, because creating a Series of each column takes as long as reading
-    a part.
+    The dtype of narwhals is passed too, because creating a Series of each column is as slow as reading a
+    part.
     """
     missing = getattr(column, "null_count", None)
     missing = missing() if callable(missing) else missing

@@ -450,7 +450,23 @@ class Blocks:
     def _used(
         self, callback: BlockCallback | None, left_out: list[int], space: _RowsKept, filled: _Filled
     ) -> Block:
-        """Return the rows of a block that a fit uses, and append the number of dropped rows to a list."""
+        """Return the rows of a block that a fit uses.
+
+        Parameters
+        ----------
+        callback : BlockCallback or None
+            Called with all rows of the block first.
+        left_out : list of int
+            The number of dropped rows is appended.
+        space : _RowsKept
+            Buffer for the used rows.
+        filled : _Filled
+            First row, x, mask of missing values, codes and weights of the block.
+
+        Returns
+        -------
+        Block
+        """
         start, x, missing, codes, weights = filled
         if callback is not None:
             callback(slice(start, start + len(x)), x, missing)
@@ -650,7 +666,25 @@ def _refuse_missing_in_part(blocks: Blocks, part: TableRows) -> None:
 
 
 def _rows_a_block(p: int, n: int, most: int, *, in_place: bool, sparse: bool) -> int:
-    """Return the number of rows of a block of p columns; `in_place` if it is a view of the table's memory."""
+    """Return the number of rows of a block.
+
+    Parameters
+    ----------
+    p : int
+        Number of columns.
+    n : int
+        Number of rows of the table.
+    most : int
+        Largest number of rows.
+    in_place : bool
+        Whether the block is a view of the memory of the table.
+    sparse : bool
+        Whether the table has sparse columns.
+
+    Returns
+    -------
+    int
+    """
     m = min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), most)
     m = min(max(m, BLOCK_ROWS[0]), BLOCK_ROWS[1])
     if in_place:
@@ -668,7 +702,21 @@ def of_arrays(
     levels: tuple[Any, ...],
     weights: NDArray[np.float64] | None = None,
 ) -> Blocks:
-    """Return blocks of a matrix x (n, p) with codes (n,) and weights (n,), as a table without names."""
+    """Return blocks of arrays, as a table without column names.
+
+    Parameters
+    ----------
+    x : (n, p) float array
+    codes : (n,) int array
+        Class of each row.
+    levels : tuple
+        The classes.
+    weights : (n,) float array, optional
+
+    Returns
+    -------
+    Blocks
+    """
     table = Table(pd.DataFrame(x))
     design = Design("", "", (), table.names, table.names, levels, True, None, ())
     return Blocks(design, TableRows(table, codes, weights))
@@ -683,7 +731,26 @@ def without_rows(
     left_out: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
     dropped: int = 0,
 ) -> Blocks:
-    """Return blocks of a design without rows, which suffice to read new rows."""
+    """Return blocks of a design without rows, which suffice to read new rows.
+
+    Parameters
+    ----------
+    design : Design
+    functions : mapping of str to callable, optional
+        Functions of the user.
+    weighted : bool
+        Whether the fit had weights.
+    keep : tuple of int, optional
+        Columns of the design that the fit kept; all by default.
+    left_out : pair of tuple of str
+        Constant and collinear terms that the fit dropped.
+    dropped : int
+        Number of rows that the fit dropped.
+
+    Returns
+    -------
+    Blocks
+    """
     rows = NO_ROWS.with_weights(np.zeros(0) if weighted else None)
     constant, collinear = left_out
     return Blocks(design, rows, functions or {}, keep, dropped, constant=constant, collinear=collinear)
@@ -788,9 +855,18 @@ def positive_weights(column: str | None, table: Table) -> NDArray[np.bool_] | No
 
 
 def learnt_rows(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np.bool_] | None:
-    """Return the rows (n,) whose weight (n,) is positive, from which levels are learnt; None for all rows.
+    """Return the mask (n,) of the rows with a positive weight, from which levels are learnt; None for all.
 
-    A part of a table may have no such row. Its classes are then those of all its rows.
+    If a part of a table has no such row, its classes are learnt from all of its rows.
+
+    Parameters
+    ----------
+    weights : (n,) float array or None
+    table : Table
+
+    Returns
+    -------
+    (n,) bool array or None
     """
     positive = None if weights is None else weights > 0
     if positive is None or positive.all() or (table.part and not positive.any()):

@@ -411,7 +411,22 @@ def _of_levels(
     *,
     incomplete: bool,
 ) -> Design:
-    """Return the design with the levels that some rows have; everything except categories stays."""
+    """Return the design with only the levels that occur in some rows, and otherwise unchanged.
+
+    Parameters
+    ----------
+    design : Design
+    table : Table
+    keep : (n,) bool array
+        Rows whose levels are kept.
+    functions : mapping of str to callable or None
+    incomplete : bool
+        Whether the fit uses incomplete rows.
+
+    Returns
+    -------
+    Design
+    """
     called = recall_functions(design.functions, functions)
     spec = design.spec
     if spec is None:
@@ -421,7 +436,7 @@ def _of_levels(
     terms = list(dict.fromkeys(tuple(codes[factor] for factor, _ in product) for product in spec.products))
     some = Table(table.frame(design.columns)[keep])
     with warnings.catch_warnings():
-        # That levels have no row here is why they are left out.
+        # Levels without rows are dropped on purpose here, hence no warning.
         warnings.simplefilter("ignore", DiscrimWarning)
         names, coded = specify(expressions, terms, design.columns, (), some, called, incomplete=incomplete)
     numeric = {factor.code: factor for factor in spec.factors if factor.levels is None}

@@ -172,7 +172,7 @@ def model_rows(
     called = check_functions(functions)
     parts = None if in_memory is None or isinstance(data, Table) else source_of(data)
     if parts is not None and in_memory is not None:
-        # Before a part is looked at, as some sources can be read only once.
+        # Before the first part is read, because some sources can be read only once.
         refuse_parts(in_memory, parts)
     first = _some_rows(data)
     source = scan(text)
