@@ -385,7 +385,7 @@ def limits_hint(given: Mapping[str, Any]) -> Rewriting:
     if by == "v":
         texts["criterion"] = "rao"
     else:
-        # Both limits are required; equal ones are the nearest to one limit that was given.
+        # Both limits are required; if only one was typed, it is used for both.
         other = next(iter(texts.values()))
         texts = {option: texts.get(option, other) for option in ("enter", "stay")}
     options = {"by": by} | texts
@@ -597,7 +597,7 @@ def rewritten_keyword(function: Callable[..., Any], given: Mapping[str, Any]) ->
     hints = {"logistic": penalty_hint, "stepwise": limits_hint}
     verb = plain(called).removesuffix("classifier")
     if verb in hints:
-        # An option of the verb says which penalty is meant, and is not itself unknown.
+        # `penalty` is a known option, but determines the penalty of the unknown ones.
         options = {name: given[name] for name in given if name in unknown or name == "penalty"}
         rewriting = hints[verb](options)
         if rewriting.name:
@@ -654,7 +654,7 @@ def attribute_hint(name: str, names: Iterable[Iterable[str]], table: str) -> str
         Foreign names, such as `ATTRIBUTES`.
     """
     found = next(filter(None, (nearest(name, each, table) for each in names)), "see dir() for all attributes")
-    # A name, or calls of names; else a sentence.
+    # The suggestion is a name, possibly with calls, or a sentence.
     is_name = re.fullmatch(r"\w+(\.\w+|\(([^()]|\([^()]*\))*\))*", found)
     return sentence(f"use {found}" if is_name else found)
 

@@ -86,7 +86,20 @@ def errors_of(options: dict[str, Any]) -> Errors | None:
 
 
 def with_errors(summary: Any, fit: Any, errors: Errors | None) -> Any:
-    """Return a summary with the error rates of a fit as its last section."""
+    """Add the error rates of a fit to a summary as its last section.
+
+    Parameters
+    ----------
+    summary : Summary
+    fit : object
+        Results of a verb.
+    errors : Errors or None
+        None for no such section.
+
+    Returns
+    -------
+    Summary
+    """
     if errors is None:
         return summary
     folds = {} if errors.folds is None else {"folds": errors.folds}

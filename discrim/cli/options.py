@@ -398,7 +398,15 @@ def rewritten_option(verb: str, known: Mapping[str, Any], unknown: Mapping[str, 
 
 
 def _add(group: Any, row: Option, verb: str) -> None:
-    """Add an option of the command line to a group of a parser."""
+    """Add an option of the command line to a parser.
+
+    Parameters
+    ----------
+    group : argument group of argparse
+    row : Option
+    verb : str
+        Verb of the command line.
+    """
     flag, *metavar = row.typed.split()
     more = {name: value for name in ("dest", "nargs", "required") if (value := getattr(row, name))}
     if metavar:

@@ -407,7 +407,22 @@ def deliver(
 
 
 def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> bytes:
-    """Draw a plot and return it as the bytes of a file."""
+    """Draw a plot.
+
+    Parameters
+    ----------
+    draw : callable
+        Function that draws the plot.
+    target : str
+        File, whose extension is the format.
+    view : mapping
+        Arguments of `draw`.
+
+    Returns
+    -------
+    bytes
+        Content of the file.
+    """
     from discrim.report.plots.style import picture_bytes
 
     if suffix(target) == "html":

@@ -195,7 +195,20 @@ class ValueKind:
 
 
 def _number(text: str, *, whole: bool, real: bool) -> int | float | None:
-    """Return a text as an integer (if `whole`) or a finite float (if `real`), or None if it is neither."""
+    """Read a number, or return None if a text is not one.
+
+    Parameters
+    ----------
+    text : str
+    whole : bool
+        Whether integers are allowed.
+    real : bool
+        Whether finite floats, also as fractions a/b, are allowed.
+
+    Returns
+    -------
+    int, float or None
+    """
     if whole:
         try:
             return int(text)
