@@ -127,7 +127,7 @@ class Diagonal(CovarianceSpecification):
     shrinkage : float, "strimmer" or "loo"
         Share of the median in each variance, from 0 (none, the default) to 1. "strimmer" computes it by the
         rule of Opgen-Rhein & Strimmer (2007, Statistical Applications in Genetics and Molecular Biology 6,
-        9). "loo" takes the candidate of smallest leave-one-out error, and the largest of several such
+        9). "loo" selects the candidate of smallest leave-one-out error, and the largest of several such
         candidates.
     grid : sequence of float, optional
         Candidates of shrinkage="loo", from 0 to 1; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
@@ -181,7 +181,7 @@ class Shrunk(CovarianceSpecification):
         Share of the sphere, from 0 to 1. "oas" (Chen, Wiesel, Eldar & Hero, 2010, IEEE Transactions on Signal
         Processing 58, 5016-5029) and "ledoit-wolf" (Ledoit & Wolf, 2004, Journal of Multivariate Analysis 88,
         365-411) compute it from the deviations from the class means, as scikit-learn's `OAS` and
-        `LedoitWolf`. "loo" takes the candidate of smallest leave-one-out error, and the largest of several
+        `LedoitWolf`. "loo" selects the candidate of smallest leave-one-out error, and the largest of several
         such candidates. `qda` computes one shrinkage for each class by a rule, and chooses one for all
         classes by "loo".
     grid : sequence of float, optional

@@ -163,7 +163,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         response : str
             A name that differs from all columns.
         names : list of str
-            The columns without those of the left side.
+            The columns that are not in the left side.
         formula : str
             The formula with the new response.
         """
@@ -184,6 +184,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         return response, kept, f"{quote(response)} ~{sides['right']}"
 
     def _table(self, X: Any) -> Table:
+        """Return new rows as a `Table` of the columns of the fit; raise a DataError if a value is missing."""
         check_is_fitted(self)
         names = self.feature_names_in_.tolist()
         if not hasattr(X, "columns"):

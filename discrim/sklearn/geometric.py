@@ -51,6 +51,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     singular: str = "euclidean"
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit with the Euclidean metric and scaled columns."""
         if not isinstance(error, CollinearError) or options["metric"] == "euclidean":
             return None
         options |= {"metric": "euclidean", "scale": True}
@@ -96,6 +97,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
         return None if self.threshold in (None, "1se") else "diagonal"
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit with the threshold that is chosen from the larger classes."""
         counts = base.class_sizes(data, options)
         larger = counts.index[counts > base.MOST_FEW]
         if options["threshold"] not in (None, "1se") or len(larger) == len(counts):
@@ -142,6 +144,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     constant: str = "drop"
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit the perceptron's plane."""
         if not isinstance(error, SeparationError):
             return None
         with warnings.catch_warnings():
@@ -188,6 +191,7 @@ class KernelDensityClassifier(WeightedClassifier):
     singular: str = "euclidean"
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit with the Euclidean metric, with a bandwidth chosen by the error, or both."""
         by_likelihood = options["bandwidth"] is None and options["select"] == "likelihood"
         ways: list[dict[str, Any]] = [{"select": "error"}] if by_likelihood else []
         if isinstance(error, CollinearError):

@@ -257,6 +257,7 @@ class PartialClassifier(WeightedClassifier):
         return super()._asked(X)
 
     def _learn(self, results: ClassifierResults) -> None:
+        """Store the moments of the rows of a fit, to which `partial_fit` can add batches."""
         fit = results._fit
         self._moments_of_fit = None
         if not self._adds_up():
@@ -352,6 +353,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     collinear: str = "drop"
 
     def _right_side(self) -> str:
+        """Return the right-hand side of the formula, with the covariates after a bar."""
         if self.covariates is None:
             return "."
         names = list(self._names())
@@ -372,6 +374,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return super()._results(formula, data, {k: v for k, v in options.items() if k != "covariates"})
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit LDA with a shrunk covariance."""
         asked = self._specification("covariance")
         goes_on = options["collinear"] != "raise" and isinstance(asked, Full | StudentT | MCD)
         if not isinstance(error, CollinearError) or not goes_on or self._right_side() != ".":
@@ -459,6 +462,7 @@ class QDAClassifier(PartialClassifier):
         return None if covariance_model.needs_rows else "class"
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit QDA with shrunk covariances, or LDA if that fails too."""
         asked = self._specification("covariance")
         if not isinstance(error, CollinearError) or asked is None:
             return None
@@ -522,6 +526,7 @@ class NaiveBayesClassifier(PartialClassifier):
     missing: str = "raise"
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        """Call the verb; without `missing="raise"`, incomplete rows are dropped or used by column."""
         missing = options.pop("missing")
         check_word("missing", missing, ("integrate", "available", "raise"))
         if missing == "available":
@@ -534,6 +539,7 @@ class NaiveBayesClassifier(PartialClassifier):
         return super()._results(formula, data, options)
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit with smoothing and without kernels, or a diagonal LDA if a class has one row."""
         if not isinstance(error, CollinearError):
             return None
         several = base.class_sizes(data, options).min() > 1
@@ -612,6 +618,7 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
         return None if chosen else "class"
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit QDA with shrunk covariances if alpha is 1, else LDA with a shrunk covariance."""
         few = base.class_sizes(data, options).min() <= base.MOST_FEW
         if not (few or isinstance(error, CollinearError)):
             return None
@@ -677,6 +684,7 @@ class MixtureClassifier(WeightedClassifier):
     singular: str = "simpler"
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit the first simpler mixture that can be fitted."""
         for simpler in SIMPLER:
             with suppress(CollinearError):
                 words = ", ".join(f"{name}={value!r}" for name, value in simpler.items())

@@ -38,6 +38,7 @@ class PLSClassifier(WeightedClassifier):
         return self.rule == "lda"
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit with the largest smaller number of components that is possible."""
         algorithm = options["algorithm"]
         orthogonal = isinstance(algorithm, OrthogonalPLS)
         given = algorithm.n if orthogonal else options["ncomp"]
@@ -83,6 +84,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     singular: str = "shrink"
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit LDA with a shrunk covariance."""
         few = base.class_sizes(data, options).min() <= base.MOST_FEW
         if not (few or isinstance(error, CollinearError)):
             return None

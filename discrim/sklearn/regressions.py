@@ -54,6 +54,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     collinear: str = "drop"
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        """Call the verb with the options for separated classes or for a penalty."""
         check_word("separation", self.separation, ("reduce", "warn", "raise"))
         check_word("collinear", self.collinear, ("drop", "raise"))
         penalty = read_penalty(self.penalty)
@@ -66,6 +67,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         return super()._results(formula, data, options)
 
     def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """Fit with bias reduction, or with a warning of separation if there are too many coefficients."""
         if self.separation != "reduce" or not isinstance(error, SeparationError):
             return None
         # An empty cell is detected without a linear program, and has no certificate.
@@ -106,7 +108,7 @@ class FDAClassifier(WeightedClassifier):
     Parameters
     ----------
     engine : object with `fit(X, Y)` and `predict(X)`, optional
-        A regression, such as those of scikit-learn. A copy of it is fitted to the columns (n, p) and to K - 1
+        A regression, for example of scikit-learn. A copy of it is fitted to the columns (n, p) and to K - 1
         scores of the classes (n, K - 1), or (n,) for two classes. By default it is
         `sklearn.linear_model.Ridge()`, the penalized discriminant analysis of Hastie, Buja & Tibshirani
         (1995), whose penalty is in the units of the columns.
