@@ -112,6 +112,7 @@ def _differing(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal; values that cannot be compared are not."""
     if one is other:
         return True
     try:
@@ -185,6 +186,7 @@ def _whole(data: Any) -> Any:
 
 
 def _narwhals_frame(data: Any) -> Any:
+    """Wrap a table of another library in narwhals; raise a DataError if narwhals does not support it."""
     import narwhals as nw
 
     data = _whole(data)
@@ -735,6 +737,7 @@ class Table:
 
 
 def _remade(data: Any, part: bool, learnt_from: bool, coded: tuple[str, ...]) -> Table:
+    """Create a table when it is unpickled."""
     return Table(data, part=part, learnt_from=learnt_from, coded=coded)
 
 

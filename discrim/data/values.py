@@ -5,11 +5,11 @@ Numbers outside the range of float64 and invalid Unicode are errors that name th
 2**53, such as ids and times in nanoseconds, and decimals of many digits are rounded to the nearest float64,
 with a warning if the rounding is large compared with the variation of the column.
 
-Levels are plain Python scalars in a fixed order, so that a fit can be saved as text and read again; codes are
-positions in the levels. Labels in a file stay as they are written: a reader of CSV does not distinguish 007
-and 7, and converts whole numbers to floating ones if a value is missing. That is right for measurements.
-Classes and categories are read as text, and become numbers only if this changes no label and keeps all of
-them distinct.
+Levels are plain Python scalars in a fixed order, which can be saved as text and read again; codes are
+positions in the levels. Labels in a file have to stay as they are written: a reader of CSV does not
+distinguish 007 and 7, and converts whole numbers to floating ones if a value is missing. That is right for
+measurements. Classes and categories are read as text, and become numbers only if this changes no label and
+keeps all of them distinct.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ def _positions(
 
 
 def shown(value: Any) -> str:
-    """Format a value or a row label for a message; scalars of NumPy like those of Python."""
+    """Format a value or a row label for a message; a NumPy scalar is shown like a Python scalar."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 

@@ -617,18 +617,21 @@ class Blocks:
 
 
 def _has_finite_sum(x: NDArray[np.float64]) -> bool:
-    # Not finite if a value is NaN or infinite. If the sum overflows, the caller looks at each value.
+    """Return whether the sum of all values is finite, which proves that all values are."""
+    # The sum is not finite if a value is NaN or infinite. If it overflows, the caller checks each value.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.einsum("ij->", x)))
 
 
 def _refuse_missing(blocks: Blocks) -> None:
+    """Raise a DataError with the first missing value of the rows, if there is one."""
     for part in blocks.rows.parts(blocks.design):
         with naming_file(part.where):
             _refuse_missing_in_part(blocks, part)
 
 
 def _refuse_missing_in_part(blocks: Blocks, part: TableRows) -> None:
+    """Raise a DataError with the first missing value, weight or category of a part, if there is one."""
     names = (*blocks.design.response_columns, *blocks.design.columns)
     weights = part.weights
     counted = np.ones(part.table.nrows, dtype=bool) if weights is None else weights != 0

@@ -21,7 +21,7 @@ from discrim.formula.grammar import Call
 from discrim.formula.transforms import State, check_state, width_of
 
 MOST_CODED = 2.0**52
-"""Largest absolute value in a contrast matrix of a file, so that its columns keep their digits."""
+"""Largest absolute value in a contrast matrix from a file; larger ones would cost the columns digits."""
 
 Product = tuple[tuple[int, int], ...]
 """A product of factors: for each, its position and the position of its coding, -1 for numbers."""
@@ -83,8 +83,8 @@ class Spec:
     factors : tuple of Factor
     codings : tuple of Coding
     products : tuple of Product
-        The columns of a product are all products of the columns of its factors; those of the first factor
-        vary fastest.
+        The columns of a product are all products of the columns of its factors; the index of the first factor
+        varies fastest.
     """
 
     kinds: tuple[Kind, ...]
@@ -267,11 +267,13 @@ def _levels(values: Any) -> tuple[Scalar, ...]:
 
 
 def _whole(value: Any, least: int, below: int) -> int:
+    """Return an integer in a range; raise a FormulaError for any other value."""
     _check(type(value) is int and least <= value < below, f"{value!r} is not a position or a count")
     return int(value)
 
 
 def _read_design(values: Mapping[str, Any]) -> Design:
+    """Return the design of a saved mapping; raise a FormulaError if it is invalid or contradicts itself."""
     formula, response, sources, columns, terms, levels, plain, spec, *more = _fields(values, Design)
     functions, labels, truths, covariates = more
     _check(isinstance(formula, str) and len(formula) <= grammar.MAX_TEXT, "the formula is not text")
@@ -307,6 +309,7 @@ def _read_design(values: Mapping[str, Any]) -> Design:
 
 
 def _read_labels(values: Any, levels: tuple[Scalar, ...]) -> LabelType:
+    """Return the type of labels of a saved mapping; raise a FormulaError if the levels do not have it."""
     dtype, categories, ordered = _fields(values, LabelType)
     _check(isinstance(dtype, str) and KNOWN.fullmatch(dtype) is not None, "labels have no known dtype")
     _check(isinstance(ordered, bool), "labels are neither ordered nor not")
@@ -319,13 +322,14 @@ def _read_labels(values: Any, levels: tuple[Scalar, ...]) -> LabelType:
 
 
 def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
+    """Return the spec of a saved mapping; raise a FormulaError if it is invalid."""
     kinds, factors, codings, products = _fields(values, Spec)
     known = {"numeric", "boolean", "categorical", "text"}
     _check(set(_texts(kinds, "kinds")) <= known, f"kinds are not of {sorted(known)}")
     for each in (factors, codings, products):
         right = isinstance(each, list | tuple) and len(each) <= 2 * grammar.MAX_COLUMNS
         _check(right, "factors, codings or products are not lists, or longer than those of any formula")
-    # Calls that are longer than any formula would take minutes to read. Blanks are added around operators.
+    # Calls that are longer than any formula would take minutes to parse. The factor allows for added blanks.
     calls = [each.get("code") for each in factors if isinstance(each, Mapping)]
     length = sum(len(code) for code in calls if isinstance(code, str) and grammar.plain_name(code) is None)
     _check(length <= 3 * grammar.MAX_TEXT, f"its calls have {length:,} characters")
@@ -337,6 +341,7 @@ def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
 
 
 def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
+    """Return the factor of a saved mapping; raise a FormulaError if it is invalid."""
     code, width, levels, states = _fields(values, Factor)
     _check(isinstance(code, str), "a factor is not text")
     read = grammar.expression(code, frozenset(functions))
@@ -352,13 +357,14 @@ def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
         learnt.append(check_state(function, arguments))
     found = tuple(each.function for each in learnt)
     _check(found == read.stateful, "the states are not those of the factor's calls")
-    # The outer call is met last.
+    # The outermost call is the last one.
     outer = isinstance(read.root, Call) and found and read.root.function == found[-1]
     _check(not outer or width_of(learnt[-1]) == width, "a state makes other columns than its factor has")
     return Factor(code, width, categories, tuple(learnt))
 
 
 def _read_coding(values: Any) -> Coding:
+    """Return the coding of a saved mapping; raise a FormulaError if it is invalid."""
     picks, matrix = _fields(values, Coding)
     _check((picks is None) != (matrix is None), "a coding is neither indicators nor a matrix")
     if picks is not None:

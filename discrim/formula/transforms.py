@@ -159,10 +159,12 @@ def _vector(function: str, x: Floats) -> Floats:
 
 
 def _learn_center(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
+    """Learn the means of x, (n,) or (n, k)."""
     return {"mean": np.atleast_1d(_mean(x))}
 
 
 def _apply_center(x: Floats, values: dict[str, Any]) -> Floats:
+    """Subtract the learned means from x, (m,) or (m, k)."""
     mean = _learnt_means("center", x, values)
     return x - (mean if x.ndim == 2 else mean[0])
 
@@ -187,6 +189,7 @@ def _mean(x: Floats) -> Floats:
 
 
 def _learn_standardize(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
+    """Learn means and standard deviations of x, (n,) or (n, k), unless options replace them by 0 and 1."""
     ddof = _whole("standardize", options, "ddof", 0, 0)
     if len(x) <= ddof:
         raise FormulaError(
@@ -211,6 +214,7 @@ def _learn_standardize(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 
 def _apply_standardize(x: Floats, values: dict[str, Any]) -> Floats:
+    """Subtract the learned means from x, (m,) or (m, k), and divide by the learned standard deviations."""
     mean = _learnt_means("standardize", x, values)
     deviation: Floats = np.asarray(values["sd"])
     return (x - mean) / deviation if x.ndim == 2 else (x - mean[0]) / deviation[0]
@@ -375,6 +379,7 @@ def _knots(
 
 
 def _learn_bs(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
+    """Learn the knots of a B-spline of x (n,)."""
     x = _vector("bs", x)
     degree = _whole("bs", options, "degree", 3, 0, MAX_DEGREE)
     intercept = _flag("bs", options, "include_intercept", False)
@@ -396,6 +401,7 @@ def _apply_bs(x: Floats, values: dict[str, Any]) -> Floats:
 
 
 def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
+    """Learn the knots of a cubic regression spline of x (n,), and the means of its basis if it is centred."""
     x = _vector("cr", x)
     constraint = options.get("constraints")
     if constraint not in (None, "center"):
@@ -517,16 +523,19 @@ def _list(value: Any, least: int, most: int = MAX_BASIS + 2) -> bool:
 
 
 def _fits_center(learnt: Mapping[str, Any]) -> bool:
+    """Return whether values are a valid state of center()."""
     return _list(learnt["mean"], 1, MAX_COLUMNS)
 
 
 def _fits_standardize(learnt: Mapping[str, Any]) -> bool:
+    """Return whether values are a valid state of standardize()."""
     mean = learnt["mean"]
     sd = learnt["sd"]
     return _list(mean, 1, MAX_COLUMNS) and _list(sd, len(mean), len(mean)) and all(each > 0 for each in sd)
 
 
 def _fits_poly(learnt: Mapping[str, Any]) -> bool:
+    """Return whether values are a valid state of poly()."""
     if "raw_degree" in learnt:
         return _whole_state(learnt["raw_degree"], 1, MAX_BASIS)
     centres = learnt["centres"]
@@ -551,12 +560,14 @@ def _has_knots(learnt: Mapping[str, Any]) -> bool:
 
 
 def _fits_bs(learnt: Mapping[str, Any]) -> bool:
+    """Return whether values are a valid state of bs()."""
     degree = learnt["degree"]
     intercept = learnt["include_intercept"]
     return _has_knots(learnt) and _whole_state(degree, 0, MAX_DEGREE) and isinstance(intercept, bool)
 
 
 def _fits_cr(learnt: Mapping[str, Any]) -> bool:
+    """Return whether values are a valid state of cr()."""
     if not _has_knots(learnt):
         return False
     knots = (learnt["lower_bound"], *learnt["knots"], learnt["upper_bound"])
