@@ -193,6 +193,7 @@ class Parser(argparse.ArgumentParser):
         return f" Typed as: {' '.join(texts)}" if texts else ""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise an error with a suggestion if a value is not among the choices."""
         if action.choices is None or value in action.choices:
             return
         known = [str(choice) for choice in action.choices]

@@ -127,7 +127,7 @@ class Labels(NamedTuple):
     numbers: frozenset[str] | None = None
 
     def as_text(self, names: Sequence[str]) -> list[str]:
-        """Return those of the columns that are read as text."""
+        """Select the columns that are read as text."""
         rest = self.numbers
         return [
             name

@@ -172,6 +172,7 @@ def _fill_sheet(
 
 
 def _sheets_of(parts: Mapping[str, Part]) -> list[_Sheet]:
+    """Return the sheets of tables; a table that exceeds the limits of a sheet is split."""
     sheets = []
     for key, part in parts.items():
         frame = frame_of(part.table)

@@ -88,10 +88,12 @@ def as_html(summary: SummaryContent) -> str:
 
 
 def _note(text: str) -> str:
+    """Format a note."""
     return f'<div class="discrim-note">{html.escape(text)}</div>'
 
 
 def _section(part: Part) -> str:
+    """Format a section as a collapsible element."""
     grid = grid_of(part)
     name = heading(part)
     is_header = isinstance(part, Pairs)

@@ -176,10 +176,12 @@ def _text_cell(text: str) -> str:
 
 
 def _exponent(match: re.Match[str]) -> str:
+    """Return the exponent of a matched number, "" without one."""
     return str(int(match[4])) if match[4] else ""
 
 
 def _number(match: re.Match[str], longest: int) -> str:
+    """Format a matched number; exponents and blanks are padded to align the decimal points."""
     less, sign, digits, _, blanks = match.groups()
     power = _exponent(match)
     head = f"{'$<$' if less else ''}{'$-$' if sign else ''}"

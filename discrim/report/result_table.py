@@ -61,7 +61,7 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
         return copy, (self.copy(),)
 
     def __deepcopy__(self, memo: Any = None) -> pd.DataFrame:
-        # A copy of results prints as the results do.
+        # A copy of results keeps the printed form.
         return as_result_table(self.copy())
 
     def __repr__(self) -> str:
@@ -69,6 +69,7 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
             return super().__repr__()
 
     def _repr_html_(self) -> str | None:
+        """Return the notebook representation, or None if pandas' option disables it."""
         if not pd.get_option("display.notebook_repr_html"):
             return None
         formatted = self._formatted_html(self) if self._formatted_html else None

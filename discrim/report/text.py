@@ -114,6 +114,7 @@ def _note_width(lines: Sequence[str], width: int) -> int:
 
 
 def _section_lines(section: Section, width: int) -> list[str]:
+    """Return the lines of a section: its title, the table in panels that fit the width, and its notes."""
     # The label of a row and one column must fit the line.
     labels = min(LABEL_WIDTHS[0], width // 3), min(LABEL_WIDTHS[1], width // 2 - 4)
     grid = _shortened_to_line(grid_of(section, labels), section, width)

@@ -110,7 +110,7 @@ class PointedRows:
         return [list(each) for each in zip(self.names(rows), called, *shares, strict=True)]
 
     def drawn(self, there: NDArray[np.bool_]) -> dict[int, Codes]:
-        """Select the rows to draw among those of a mask (n,), as positions by class."""
+        """Select which rows of a mask (n,) to draw, as positions by class."""
         own = {k: np.flatnonzero(there & (self.codes == k)) for k in np.unique(self.codes[there]).tolist()}
         total = sum(map(len, own.values()))
         if total > MOST_ROWS:
@@ -522,7 +522,7 @@ def _shades(codes: Codes, across: Floats, up: Floats, rows: PointedRows, *, cell
         Coordinates of the grid; the first and last are the sides of the plane.
     rows : PointedRows
     cells : bool
-        Whether codes are those of cells that fill the plane, and not of points up to its sides.
+        Whether codes refer to cells that fill the plane, and not to points up to its sides.
 
     Returns
     -------

@@ -176,7 +176,7 @@ class Signs:
         return outline_colour(self.colour(k), ink(), paper())
 
     def _cycle(self) -> Sequence[str]:
-        """Return the colours, or those of a greyscale style if none were chosen."""
+        """Return the colours, or the greys of a greyscale style if none were chosen."""
         return (of_greys("color") if self.colours == COLOURS else []) or self.colours
 
     def marker(self, k: int) -> str:
@@ -372,7 +372,7 @@ def inches(width: float, height: float) -> tuple[float, float]:
 
 
 def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None = None) -> tuple[Axes, bool]:
-    """Return the given axes, or those of a new figure.
+    """Return the user's axes, or the axes of a new figure.
 
     Parameters
     ----------
