@@ -3,7 +3,7 @@
 The work on a partition and the merging of results are Dask tasks. They run on the scheduler that Dask
 selects: threads of this machine, or the workers of the cluster of a connected client. A task that is lost
 with its worker is run again on another. Results are merged as a tree. The arguments that all partitions need,
-such as the formula with its learned states, are one value of the graph, which is sent once. No rows are
+such as the formula with its learnt states, are one value of the graph, which is sent once. No rows are
 transferred, except to algorithms without an additive form, for which partitions are computed one after
 another.
 """

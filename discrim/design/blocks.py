@@ -74,7 +74,7 @@ class Block(NamedTuple):
 class Rows(ABC):
     """Rows of a table or a source, with their classes and weights.
 
-    The methods that are not abstract are those of a table in memory, which has one part.
+    The methods that are not abstract implement a table in memory, which has one part.
 
     Attributes
     ----------
@@ -324,7 +324,7 @@ class Blocks:
     partial : bool
         Whether rows with a missing value are used in prediction, by their other columns.
     incomplete : bool
-        Whether the fit uses such rows, too, so that it drops only rows without class or weight; implies
+        Whether the fit uses such rows, too, and drops only rows without class or weight; implies
         `partial`.
     counts : tuple of str
         Columns that a pass has to validate as counts.
@@ -546,7 +546,7 @@ class Blocks:
         if not self.unseen or part.has_unseen is not None:
             return part
         rows = unseen_rows(self.design, part.table, self.functions, partial=self.partial)
-        # With `partial` only the columns of such a level are missing.
+        # With `partial`, only the columns of such a level are missing.
         return replace(part, has_unseen=rows is not None, excluded=None if self.partial else rows)
 
     def _filled(

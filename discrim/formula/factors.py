@@ -329,7 +329,7 @@ class Memory:
     Parameters
     ----------
     states : sequence of State, optional
-        States learned before, which are applied again. Without them the states are learned.
+        States learnt before, which are applied again. Without them the states are learnt.
     learning : bool
         Learn new states, and use only the boundary knots of `states`.
     """
@@ -515,7 +515,7 @@ class _Evaluation:
         """Return the result of a user's function for the rows.
 
         The function is called once on the whole column. If an argument has a state that is still to be
-        learned, it is learned from these rows, and the function is called on these rows only.
+        learnt, it is learnt from these rows, and the function is called on these rows only.
         """
         learns = sum(name in grammar.STATEFUL_FUNCTIONS for name in _calls(node))
         if learns and self.memory.learning:
@@ -601,7 +601,7 @@ def complete_rows(
     columns : sequence of str
         Columns that the factors read.
     spec : Spec
-        The learned factors.
+        The learnt factors.
     functions : mapping of str to callable
         Functions of the user.
 

@@ -34,7 +34,7 @@ LOST = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A call with the values learned from the rows.
+    """A call with the values learnt from the rows.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def learn(function: str, x: Floats, options: Mapping[str, Value]) -> State:
 
 
 def apply(state: State, x: Floats) -> Floats:
-    """Apply a learned call to rows x, (m,) or (m, k); NaN outside the boundary knots of a B-spline."""
+    """Apply a learnt call to rows x, (m,) or (m, k); NaN outside the boundary knots of a B-spline."""
     return _TRANSFORMS[state.function].apply(x, dict(state.values))
 
 
@@ -164,13 +164,13 @@ def _learn_center(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 
 def _apply_center(x: Floats, values: dict[str, Any]) -> Floats:
-    """Subtract the learned means from x, (m,) or (m, k)."""
+    """Subtract the learnt means from x, (m,) or (m, k)."""
     mean = _learnt_means("center", x, values)
     return x - (mean if x.ndim == 2 else mean[0])
 
 
 def _learnt_means(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
-    """Return the learned means (k,); raise a FormulaError if x has another number of columns."""
+    """Return the learnt means (k,); raise a FormulaError if x has another number of columns."""
     mean = np.asarray(values["mean"], dtype=np.float64)
     columns = x.shape[1] if x.ndim == 2 else 1
     if len(mean) != columns:
@@ -214,7 +214,7 @@ def _learn_standardize(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 
 def _apply_standardize(x: Floats, values: dict[str, Any]) -> Floats:
-    """Subtract the learned means from x, (m,) or (m, k), and divide by the learned standard deviations."""
+    """Subtract the learnt means from x, (m,) or (m, k), and divide by the learnt standard deviations."""
     mean = _learnt_means("standardize", x, values)
     deviation: Floats = np.asarray(values["sd"])
     return (x - mean) / deviation if x.ndim == 2 else (x - mean[0]) / deviation[0]

@@ -83,7 +83,7 @@ class PartialClassifier(WeightedClassifier):
         Parameters
         ----------
         X : (n, p) array or frame
-            Rows of the batch. Categories, and everything else that a verb learns from a table, are learned
+            Rows of the batch. Categories, and everything else that a verb learns from a table, are learnt
             from the first batch: declare their levels by a categorical dtype.
         y : (n,) array of class labels
             Classes of the rows; a batch may have rows of some classes, or of one.
