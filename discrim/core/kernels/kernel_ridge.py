@@ -633,6 +633,7 @@ def _log_losses(fitted: Floats, codes: Codes, weights: Floats | None) -> Floats:
 STEPS = 12
 MOST_SLOPE = 1e3
 TINY = 1e-300
+"""Number of Newton steps for the slope of log losses, its maximum, and the minimum of the curvature."""
 
 
 def ridges_of(size: float, n: float) -> Floats:

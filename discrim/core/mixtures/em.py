@@ -40,6 +40,7 @@ Axes = Floats | None
 Form = Literal[
     "EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV",
 ]  # fmt: skip
+"""Covariance forms: letters for volume, shape and orientation."""
 FORMS: tuple[Form, ...] = get_args(Form)
 """All forms, in increasing order of the number of parameters."""
 
@@ -267,11 +268,13 @@ _OF_FORM: dict[str, Callable[[Floats, Floats], Floats]] = {
     "EVV": _equal_volumes,
     "VVV": _separate,
 }
+"""Forms with a closed-form estimate."""
 _IN_TURN: dict[str, Callable[[Floats, Floats, float], Floats]] = {
     "VEI": _common_shape,
     "VEE": _common_shape,
     "VEV": _vev,
 }
+"""Forms whose estimates alternate between volumes and the common factor."""
 
 
 def _common_axes(

@@ -158,7 +158,13 @@ class Tally:
         return tally
 
     def by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
-        """Values and weights of each column with a kernel density, by class."""
+        """Collect the values of the columns with kernel densities by class.
+
+        Returns
+        -------
+        list of q lists of K (values, weights)
+            The weights are None if the rows do not have weights.
+        """
         columns = []
         for pieces in self.values:
             values, codes = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))

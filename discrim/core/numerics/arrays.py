@@ -45,8 +45,10 @@ UNKNOWN = 2.0**33
 """Assumed memory in bytes if the system does not report it."""
 
 GIB = 2.0**30
+"""Bytes in a gibibyte."""
 
 CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Files that contain the memory limit of a container (cgroup v2 and v1)."""
 
 
 def slices(n: int, step: int) -> Iterator[slice]:

@@ -49,6 +49,7 @@ from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 
 Kind = Literal["temperature", "vector", "multinomial", "dirichlet"]
+"""Names of the maps."""
 
 KINDS: tuple[Kind, ...] = ("temperature", "vector", "multinomial", "dirichlet")
 """The maps, in order of increasing complexity."""
@@ -415,6 +416,7 @@ def _logs(leads: Floats) -> Floats:
 
 
 _FEATURES: dict[str, Callable[[Floats], Floats]] = {"multinomial": _centred, "dirichlet": _logs}
+"""Transformations of leads to the features that the mixing matrix multiplies."""
 
 
 class _Family(NamedTuple):
