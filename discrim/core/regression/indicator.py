@@ -9,12 +9,12 @@ scatter within classes and T = W + sum n_k (m_k - m)(m_k - m)'. The normal equat
 T b_k = n_k (m_k - m), and the fitted value is n_k/N + (x - m)'b_k: fitted values sum to one over the
 classes, coefficients to zero.
 
-*A table of K + p rows.* Let A have the rows sqrt(n_j) (m_j - m) and those of a root R of W, R'R = W, and
+*A table of K + p rows.* Let A have the rows sqrt(n_j) (m_j - m) and the rows of a root R of W, R'R = W, and
 let C have the rows sqrt(n_j) (delta_jk - n_k/N) and p rows of zeros. Then A'A = T, A'C has the right-hand
-sides n_k (m_k - m), and C'C the total sums of squares of the indicators. So the least squares of C on A has
-the coefficients and the residual sums of squares of all N rows, and no product squares a condition number.
-Its rows differ in size by as much as classes are apart, so QR takes them the longest first and pivots the
-columns, which keeps each row's own digits (Cox & Higham, 1998, BIT 38, 34-50).
+sides n_k (m_k - m), and C'C the total sums of squares of the indicators. The least squares of C on A
+therefore has the coefficients and residual sums of squares of all N rows, and no product squares a condition
+number. The rows of the table differ in size if classes are far apart; the QR decomposition sorts them by
+length and pivots the columns, which preserves the accuracy of each row (Cox & Higham, 1998, BIT 38, 34-50).
 
 *Leaving out* weight w of a row with leverage h changes its fitted values f to y - (y - f) / (1 - w h).
 
