@@ -1,26 +1,26 @@
-"""Conformal prediction: sets of classes, and p-values of rows, whose level does not rest on the model.
+"""Conformal prediction sets and p-values, whose coverage does not depend on the model.
 
-Theory. A score says how strange a row is as one of class k; that of calibration rows is taken for their own
-class. Of n calibration rows and a new row of class k that are exchangeable, the rank of the new row's score s
-among all n + 1 is uniform but for ties, so that
+Theory. A nonconformity score measures how unusual a row is for class k; calibration rows are scored for their
+own class. If n calibration rows and a new row of class k are exchangeable, the rank of the new score s among
+all n + 1 is uniform up to ties, and
 
     p_k = (1 + #{i: s_i >= s}) / (n + 1)
 
-is at most a with probability at most a, whatever the law of the rows and however bad the model (Vovk,
-Gammerman & Shafer, 2005, Algorithmic Learning in a Random World, sec. 2.2). The set {k: p_k > 1 - level}
-therefore has the row's class with probability `level` or more, and 1/(n + 1) more at most where scores do not
-tie (Lei et al., 2018, Journal of the American Statistical Association 113, 1094-1111). It is the set of the
-scores up to the ceil((n + 1) level)-th smallest. With the rows of each class ranked among themselves the
-promise is kept within each class (Mondrian; Vovk, 2012, Machine Learning 92, 349-376). With ties, the row
-itself among them, counted by a uniform share, (#{s_i > s} + u (1 + #{s_i = s})) / (n + 1), the probability is
-the level exactly.
+is at most a with probability at most a, for any distribution of the rows and any model (Vovk, Gammerman &
+Shafer, 2005, Algorithmic Learning in a Random World, sec. 2.2). The set {k: p_k > 1 - level} therefore
+contains the class of the row with probability at least `level`, and without ties at most 1/(n + 1) more (Lei
+et al., 2018, Journal of the American Statistical Association 113, 1094-1111). It is the set of classes whose
+score is at most the ceil((n + 1) level)-th smallest. If the rows of each class are ranked separately, the
+coverage is valid within each class (Mondrian; Vovk, 2012, Machine Learning 92, 349-376). If ties, including
+the row itself, are weighted by a uniform random number u, (#{s_i > s} + u (1 + #{s_i = s})) / (n + 1), the
+coverage equals the level.
 
-Scores by leave-one-out are those of rules that are not quite the rule of new rows, so that the ranks are
-nearly, not exactly, uniform: the jackknife keeps its level in practice, and no distribution-free bound
-guarantees it (Barber, Candes, Ramdas & Tibshirani, 2021, Annals of Statistics 49, 486-507, where the
-jackknife+, which scores new rows by each rule left out, has the bound 1 - 2 (1 - level)).
+Leave-one-out scores use rules that differ slightly from the rule of new rows. Their ranks are therefore only
+approximately uniform: the jackknife has the nominal level in practice, but without a distribution-free
+guarantee (Barber, Candes, Ramdas & Tibshirani, 2021, Annals of Statistics 49, 486-507; their jackknife+,
+which scores new rows by each leave-one-out rule, has the bound 1 - 2 (1 - level)).
 
-A frequency weight is so many rows.
+A frequency weight counts as that many rows.
 """
 
 from __future__ import annotations
@@ -40,17 +40,26 @@ SetScore = Literal["lac", "aps", "margin"]
 
 
 def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -> Floats:
-    """How strange rows are as ones of each class, (m, K), larger for stranger.
+    """Nonconformity scores of rows for each class; larger values are less typical.
 
-    Scores (m, K) are log posteriors, but for a number that the classes of a row share; of "margin" any
-    scores. What is missing stays so, and a row that is impossible in all classes is infinitely strange in
-    all.
+    "lac" is one minus the posterior (Sadinle, Lei & Wasserman, 2019, Journal of the American Statistical
+    Association 114, 223-234), as minus the log odds against the other classes, which do not tie even if
+    posteriors round to 0 or 1. "aps" is the sum of the posteriors of all more probable classes and the class,
+    or a proportion of it (adaptive sets: Romano, Sesia & Candes, 2020, NeurIPS 33), as minus the log of one
+    minus the sum. "margin" is the best other score minus the score of the class.
 
-    "lac" is one less the posterior (Sadinle, Lei & Wasserman, 2019, Journal of the American Statistical
-    Association 114, 223-234), in the order of the log odds against the other classes, which do not tie where
-    posteriors are 0 or 1 to the last digit. "aps" is the sum of the posteriors of the class, or a share (m,)
-    of it, and of all that are more probable (adaptive sets: Romano, Sesia & Candes, 2020, NeurIPS 33), as
-    minus the log of what it lacks of one. "margin" is the best other score less the score of the class.
+    Parameters
+    ----------
+    scores : (m, K) float
+        Log posteriors up to a constant for each row; any scores for "margin".
+    score : {"lac", "aps", "margin"}
+    shares : (m,) float, optional
+        Proportion of the posterior of the class itself for "aps"; by default one.
+
+    Returns
+    -------
+    (m, K) float
+        NaN for missing scores; infinite in all classes for a row that is impossible in all.
 
     Examples
     --------
@@ -74,6 +83,7 @@ def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -
 
 
 def _margins(scores: Floats) -> Floats:
+    """Best other score minus the score of each class, (m, K)."""
     rows = np.arange(len(scores))
     best = np.argmax(scores, axis=1)
     top = scores[rows, best]
@@ -85,7 +95,7 @@ def _margins(scores: Floats) -> Floats:
 
 
 def _cumulated(logs: Floats, shares: Floats | None) -> Floats:
-    """Minus the log of the sum of the posteriors (m, K) of less probable classes, and a share of its own."""
+    """Minus the log of the posterior of less probable classes, plus a proportion of the class, (m, K)."""
     order = np.argsort(logs, axis=1, kind="stable")
     rising = np.take_along_axis(logs, order, axis=1)
     less = np.full_like(rising, -np.inf)
@@ -99,9 +109,14 @@ def _cumulated(logs: Floats, shares: Floats | None) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """Scores (n,) of calibration rows, rising; infinite ones may be among them.
+    """Sorted nonconformity scores of calibration rows.
 
-    Reached (n + 1,) are rows, or sums of weights, from each value on; zero at the end.
+    Attributes
+    ----------
+    values : (n,) float
+        Ascending; may be infinite.
+    reached : (n + 1,) float
+        Total weight of the rows with this score or a larger one; the last element is zero.
     """
 
     values: Floats
@@ -109,7 +124,7 @@ class Reference:
 
     @staticmethod
     def of(values: Floats, weights: Floats | None = None) -> Reference:
-        """The scores (n,) of rows with weights (n,); one that is missing is as strange as can be."""
+        """Build from the scores (n,) and weights (n,) of rows; a missing score counts as infinite."""
         values = np.where(np.isnan(values), np.inf, values)
         order = np.argsort(values, kind="stable")
         ordered = np.ones(len(values)) if weights is None else weights[order]
@@ -117,11 +132,11 @@ class Reference:
 
     @property
     def total(self) -> float:
-        """Rows, or the sum of their weights."""
+        """Number of rows, or the sum of their weights."""
         return float(self.reached[0])
 
     def at_least(self, scores: Floats, *, above: bool = False) -> Floats:
-        """Rows with as large a score as each of `scores`, or, above, a larger one."""
+        """Total weight of rows with a score at least as large as each of `scores`, or, if `above`, larger."""
         return np.asarray(self.reached[np.searchsorted(self.values, scores, "right" if above else "left")])
 
 
@@ -132,11 +147,22 @@ def p_values(
     left_out: tuple[Floats, Floats] | None = None,
     shares: Floats | None = None,
 ) -> Floats:
-    """Conformal p-values (m,) of scores (m,); missing where these are.
+    """Conformal p-values of scores.
 
-    Of rows that are among the reference, `left_out` has the score (m,) that each has there, and how much of
-    its weight is left out of the count. Shares (m,), uniform on (0, 1), are those of ties that count, for a
-    level that is exact; all count by default.
+    Parameters
+    ----------
+    reference : Reference
+    scores : (m,) float
+    left_out : pair of (m,) float, optional
+        For rows that belong to the reference: the score that each row has there, and the weight of the row to
+        be excluded from the count.
+    shares : (m,) float, optional
+        Uniform random weights of ties, for exact coverage; by default all ties count.
+
+    Returns
+    -------
+    (m,) float
+        NaN for a missing score.
 
     Examples
     --------
@@ -156,15 +182,15 @@ def p_values(
 
 
 def miss_share(level: float) -> float:
-    """1 - level as the nearest number to the decimals that were written: with 0.95 it is 0.05.
+    """Return 1 - level rounded to its decimal representation, for example 0.05 for 0.95.
 
-    A p-value that is this share exactly is then equal to it, and not above.
+    A p-value that equals this proportion exactly is then not treated as larger.
     """
     return float(1 - Fraction(repr(float(level))))
 
 
 def least_rows(level: float) -> int:
-    """Calibration rows that the level takes: with fewer each p-value is above 1 - level, and each set full.
+    """Minimum number of calibration rows; with fewer every p-value exceeds 1 - level and every set is full.
 
     Examples
     --------

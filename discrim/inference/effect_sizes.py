@@ -1,22 +1,23 @@
-"""Sizes of effects with intervals, and differences of class means with simultaneous ones.
+"""Effect sizes with intervals, and simultaneous intervals for differences of class means.
 
-*Intervals* invert a test: the limits of a noncentrality are those under which the statistic that was seen is
-the quantile (1 + level)/2 and (1 - level)/2 of its law. They hold for normal rows with one covariance, and
-lie at zero where the statistic is below that quantile of no effect.
+*Intervals* invert a test: the limits of a noncentrality are the values for which the observed statistic is
+the (1 + level)/2 and the (1 - level)/2 quantile of its distribution. They are valid for normal rows with
+equal covariances. A limit is zero if the statistic is below this quantile without an effect.
 
     partial eta squared     lambda/(lambda + N), lambda the noncentrality of F on df1 and df2 (Steiger, 2004,
-                            Psychological Methods 9, 164-182); R's effectsize has df2 in the place of N. Omega
-                            squared, df1 (F - 1)/(df1 (F - 1) + N), estimates the same share with less bias.
-    Cohen's d               delta/sqrt(h), delta that of t = d sqrt(h) on v, h = n_i n_j/(n_i + n_j), d the
-                            difference over the standard deviation within all classes on v = N - K.
-    Mahalanobis distance    sqrt(lambda/h), lambda that of Hotelling's F on p and v - p + 1 (Reiser, 2001,
-                            Communications in Statistics, Simulation and Computation 30, 37-45).
+                            Psychological Methods 9, 164-182); R's effectsize uses df2 instead of N. Omega
+                            squared, df1 (F - 1)/(df1 (F - 1) + N), estimates it with less bias.
+    Cohen's d               delta/sqrt(h), delta the noncentrality of t = d sqrt(h) on v, h = n_i n_j/(n_i +
+                            n_j), d the difference divided by the within-class standard deviation, v = N - K.
+    Mahalanobis distance    sqrt(lambda/h), lambda the noncentrality of Hotelling's F on p and v - p + 1
+                            (Reiser, 2001, Communications in Statistics, Simulation and Computation 30,
+                            37-45).
 
-*Simultaneous intervals* of differences of means are difference +- c se, and all of a family hold together
-with the level: of one column's contrasts between classes for Scheffe, c^2 = (K - 1) F; of the contrasts of
-all combinations of the columns for Roy, c^2 = v lambda, where lambda is exceeded by the greatest root of
-E^-1 H with probability 1 - level (Roy & Bose, 1953, Annals of Mathematical Statistics 24, 513-536); of the m
-differences of the table for Bonferroni and Sidak, c the quantile of t at (1 - level)/m or the like.
+*Simultaneous intervals* for differences of means are difference +- c se, with joint coverage for a family:
+for Scheffe the contrasts between classes for one column, c^2 = (K - 1) F; for Roy the contrasts of all linear
+combinations of the columns, c^2 = v lambda, with lambda the 1 - level critical value of the greatest root of
+E^-1 H (Roy & Bose, 1953, Annals of Mathematical Statistics 24, 513-536); for Bonferroni and Sidak the m
+differences of the table, with c a quantile of t.
 """
 
 from __future__ import annotations
@@ -39,11 +40,23 @@ Simultaneous = Literal["scheffe", "roy", "bonferroni", "sidak"]
 
 
 FAR = 1e5
-"""Noncentrality from which scipy's noncentral laws lose digits and take long."""
+"""Noncentrality above which scipy's noncentral distributions are inaccurate and slow."""
 
 
 def f_noncentrality(f: Any, df1: Any, df2: Any, level: float) -> tuple[Floats, Floats]:
-    """Limits of the noncentrality of each F; missing where F or its degrees of freedom are.
+    """Confidence limits of the noncentrality of F statistics.
+
+    Parameters
+    ----------
+    f, df1, df2 : array_like
+        Statistics and degrees of freedom; broadcast.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : ndarray of float
+        NaN if F or its degrees of freedom are missing.
 
     Examples
     --------
@@ -63,7 +76,20 @@ def f_noncentrality(f: Any, df1: Any, df2: Any, level: float) -> tuple[Floats, F
 
 
 def t_noncentrality(t: Any, df: float, level: float) -> tuple[Floats, Floats]:
-    """Limits of the noncentrality of each t, as of `f_noncentrality`."""
+    """Confidence limits of the noncentrality of t statistics.
+
+    Parameters
+    ----------
+    t : array_like
+    df : float
+        Degrees of freedom.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : ndarray of float
+    """
     check_level(level)
 
     def limit(share: float, t: float) -> float:
@@ -77,7 +103,7 @@ def t_noncentrality(t: Any, df: float, level: float) -> tuple[Floats, Floats]:
 
 
 def _limits(limit: Callable[..., float], level: float, *given: Any) -> tuple[Floats, Floats]:
-    """The limits by the shares of the law that lie below what was seen, number by number."""
+    """Compute lower and upper limits elementwise from a function of the tail probability."""
     arrays = np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in given))
     cases = list(zip(*(each.ravel().tolist() for each in arrays), strict=True))
     tails = (1 + level) / 2, (1 - level) / 2
@@ -91,7 +117,7 @@ def _limits(limit: Callable[..., float], level: float, *given: Any) -> tuple[Flo
 
 
 def _root(falling: Callable[[float], float], least: float, near: float) -> float:
-    """Where a falling function is zero, from the least number on."""
+    """Root of a decreasing function, not below `least`."""
     step = 1.0 + abs(near) / 8
     low, high = max(near - step, least), near + step
     while low > least and falling(low) < 0:
@@ -104,18 +130,26 @@ def _root(falling: Callable[[float], float], least: float, near: float) -> float
 
 
 def _below_t(t: float, df: float, nc: float) -> float:
-    """P(T <= t) for a t from zero on."""
+    """P(T <= t) for the noncentral t and t >= 0."""
     if abs(nc) < np.sqrt(FAR):
         return float(scipy.special.nctdtr(df, nc, t))
-    # The other tail is beyond doubles.
+    # The other tail underflows in float64.
     return _below_f(t * t, 1.0, df, nc * nc) if nc > 0 else 1.0
 
 
 def _below_f(f: float, df1: float, df2: float, nc: float) -> float:
     """P(F <= f) for the noncentral F.
 
-    Far from zero it is the mean of P(chi2 >= df2 ((z + sqrt(nc))^2 + w)/(df1 f)), chi2 on df2, z normal and w
-    chi-square on df1 - 1, by the rules of Gauss.
+    For a large noncentrality it is the mean of P(chi2 >= df2 ((z + sqrt(nc))^2 + w)/(df1 f)), with chi2 on
+    df2, z normal and w chi-square on df1 - 1, by Gauss quadrature.
+
+    Parameters
+    ----------
+    f, df1, df2, nc : float
+
+    Returns
+    -------
+    float
     """
     if nc < FAR:
         return float(scipy.special.ncfdtr(df1, df2, nc, f))
@@ -136,7 +170,21 @@ def _below_f(f: float, df1: float, df2: float, nc: float) -> float:
 
 
 def shares_explained(f: Any, df1: Any, df2: Any, total: float, level: float) -> dict[str, Floats]:
-    """Omega squared of F tests, and the interval of the share that they explain, N being the total."""
+    """Omega squared of F tests, and the limits of the explained proportion.
+
+    Parameters
+    ----------
+    f, df1, df2 : array_like
+    total : float
+        Number of rows N.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    dict of ndarray
+        Keys omega2, low and high.
+    """
     low, high = f_noncentrality(f, df1, df2, level)
     gained = np.asarray(df1) * (np.asarray(f) - 1)
     with np.errstate(invalid="ignore"):
@@ -152,11 +200,26 @@ def difference_table(
     level: float,
     n_combined: int,
 ) -> pd.DataFrame:
-    """Differences of class means (K, c) by (class, other, term): the first less the other.
+    """Table of differences of class means with tests, intervals and Cohen's d.
 
-    The standard deviations (c,) within the classes have the divisor N - K. Roy's family is that of all
-    combinations of `n_combined` columns. Columns of the table are difference, se, t, df, p, p_adjusted where
-    it is asked for, low, high, and Cohen's d with its limits.
+    Parameters
+    ----------
+    means : pandas.DataFrame
+        (K, c) class means.
+    sd : (c,) float
+        Within-class standard deviations, divisor N - K.
+    counts : (K,) float
+    adjust : {"scheffe", "roy", "bonferroni", "sidak"} or None
+    level : float
+        Confidence level.
+    n_combined : int
+        Number of columns whose linear combinations form Roy's family.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By (class, other, term): difference (class minus other), se, t, df, p, p_adjusted (if adjusted), low,
+        high, d, d_low and d_high.
     """
     check_level(level)
     (k, c), v, classes = means.shape, float(counts.sum()) - len(means), means.index
@@ -181,7 +244,21 @@ def difference_table(
 
 
 def _multiplier(adjust: Simultaneous | None, level: float, m: int, k: int, p: int, v: float) -> float:
-    """Half the width of an interval in standard errors, with m differences in the table."""
+    """Half-width of an interval in standard errors.
+
+    Parameters
+    ----------
+    adjust : str or None
+    level : float
+    m, k, p : int
+        Numbers of differences, of classes and of combined columns.
+    v : float
+        Degrees of freedom.
+
+    Returns
+    -------
+    float
+    """
     match adjust:
         case "scheffe":
             return float(np.sqrt((k - 1) * scipy.special.fdtri(k - 1, v, level)))
@@ -196,6 +273,22 @@ def _multiplier(adjust: Simultaneous | None, level: float, m: int, k: int, p: in
 
 
 def _simultaneous_p(t: Floats, p_alone: Floats, adjust: Simultaneous, k: int, p: int, v: float) -> Floats:
+    """Adjusted p-values (m,) of t statistics (m,).
+
+    Parameters
+    ----------
+    t, p_alone : (m,) float
+        Statistics and unadjusted p-values.
+    adjust : str
+    k, p : int
+        Numbers of classes and of combined columns.
+    v : float
+        Degrees of freedom.
+
+    Returns
+    -------
+    (m,) float
+    """
     m = len(t)
     match adjust:
         case "scheffe":
@@ -209,10 +302,23 @@ def _simultaneous_p(t: Floats, p_alone: Floats, adjust: Simultaneous, k: int, p:
 
 
 def roy_p(roots: Floats, p: int, k: int, v: float) -> Floats:
-    """Probability that the greatest root of E^-1 H of K classes exceeds each value."""
+    """Probability that the greatest root of E^-1 H exceeds each value.
+
+    Parameters
+    ----------
+    roots : (m,) float
+    p, k : int
+        Numbers of columns and of classes.
+    v : float
+        Degrees of freedom of E.
+
+    Returns
+    -------
+    (m,) float
+    """
     found = np.where(np.isnan(roots), np.nan, 1.0)
     with Progress(len(roots), "p-values") as progress:
-        # A value takes milliseconds; below one that is exceeded for certain all are.
+        # Each value costs milliseconds; once a probability is one, it is one for all smaller values.
         for place in np.argsort(-np.nan_to_num(roots, nan=-1.0)).tolist():
             found[place] = greatest_root_sf(float(roots[place]), p, k - 1, v)
             if found[place] == 1.0:

@@ -1,22 +1,23 @@
-"""Which of several models is chosen by the losses of rows that they did not see, and what that choice loses.
+"""Model choice by held-out losses, and the bias-corrected loss of the chosen model.
 
-The mean loss of each candidate is compared with the least one row by row. The standard error of a mean
-difference is that of independent rows, or groups, under rules that are taken as they are; it is smaller than
-those of the two means, because rows that are hard for one model are hard for others. The *one-standard-error
-rule* (Breiman, Friedman, Olshen & Stone, 1984, Classification and Regression Trees, 3.4.3) takes the simplest
-candidate whose mean is within one standard error of the least, here that of the difference. One that loses
-more than the class shares alone is passed over where another loses no more.
+The mean loss of each candidate is compared with the smallest mean loss, in pairs of rows. The standard error
+of a mean difference treats the rules as fixed and rows or groups as independent. It is smaller than the
+standard errors of the two means, because rows that are hard for one model are hard for others. The
+*one-standard-error rule* (Breiman, Friedman, Olshen & Stone, 1984, Classification and Regression Trees,
+3.4.3) chooses the simplest candidate whose mean is within one standard error (here of the difference) of the
+smallest. Candidates with a larger loss than the class proportions alone are excluded unless all are worse.
 
-The least of many means is too small an estimate of what its model loses, as it is least by chance too.
-Tsamardinos, Greasidou & Borboudakis (2018, Machine Learning 107, 1895-1922) correct it without another fit:
-rows are drawn with replacement, the losses of those drawn choose, and those of the others judge what is
-chosen. The mean over many draws is the corrected loss. Both are of the fits as they are: each loss is that of
-a model on rows outside its fold.
+The smallest of many means is an optimistic estimate of the loss of its model. Tsamardinos, Greasidou &
+Borboudakis (2018, Machine Learning 107, 1895-1922) correct it without refitting: rows are drawn with
+replacement, a model is chosen by the losses of the drawn rows, and evaluated on the other rows. The mean over
+many draws is the corrected loss. Both steps use the existing fits: each loss is the loss of a model on a row
+outside its training folds.
 
-The quantiles of the draws do not form an interval if few rows, or none, are wrong: draws of rows without an
-error have none. The interval of a corrected loss therefore reaches from the smaller of the lower limits of
-the draws and of the chosen model's losses (`loss_rate`: exact for an error rate) to the larger of the upper
-ones, the latter raised by the correction. `python -m tests.benchmarks.rare_errors` simulates its coverage.
+The quantiles of the draws are not a valid interval if few rows, or none, are wrong, because draws of rows
+without an error have none. The lower limit of a corrected loss is therefore the smaller one of the quantile
+of the draws and the lower limit of the chosen model's losses (`loss_rate`: exact for an error rate); the
+upper limit is the larger one of the quantile and the upper limit plus the correction. `python -m
+tests.benchmarks.rare_errors` simulates its coverage.
 """
 
 from __future__ import annotations
@@ -34,23 +35,23 @@ from discrim.inference.resampling import generator
 Select = Literal["1se", "min"]
 
 ROUNDED = 1e-12
-"""Share of a mean loss that rounding may add."""
+"""Relative increase of a mean loss that is attributed to rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedLosses:
-    """Mean losses of C candidates, in the order of their simplicity, and the choice among them.
+    """Mean losses of C candidates, in the order of their simplicity, and the chosen candidate.
 
     Attributes
     ----------
     means, errors : (C,) float
-        Mean losses, and their standard errors.
+        Mean losses and their standard errors.
     differences, difference_errors : (C,) float
-        Mean losses less the least one, and the standard errors of these differences.
+        Mean losses minus the smallest one, and the standard errors of these differences.
     best, chosen : int
-        The candidate of least mean, the first of equals, and the one that is chosen.
+        The candidate with the smallest mean (the first one if tied), and the chosen candidate.
     in_vain : bool
-        Whether every candidate loses more than what knows nothing but the class shares.
+        Whether every candidate has a larger loss than the class proportions alone.
     """
 
     means: Floats
@@ -65,9 +66,20 @@ class ComparedLosses:
 def compared(
     losses: Floats, judged: JudgedRows, select: Select, nothing: Floats | None = None
 ) -> ComparedLosses:
-    """Compare the losses (C, m) of candidates on rows, the simplest candidate first.
+    """Compare the losses of candidates and choose one.
 
-    Of what knows nothing but the class shares the losses are `nothing` (m,).
+    Parameters
+    ----------
+    losses : (C, m) float
+        Losses of the candidates on m rows, the simplest candidate first.
+    judged : JudgedRows
+    select : {"1se", "min"}
+    nothing : (m,) float, optional
+        Losses of the class proportions alone.
+
+    Returns
+    -------
+    ComparedLosses
     """
     means, errors = _means(losses, judged)
     best = int(np.argmin(np.where(np.isnan(means), np.inf, means)))
@@ -89,9 +101,18 @@ def compared(
 
 
 def _means(losses: Floats, judged: JudgedRows) -> tuple[Floats, Floats]:
-    """Weighted means (C,) of losses (C, m), and their standard errors; infinite means have none.
+    """Weighted means of losses and their standard errors.
 
-    A prior makes the mean one over classes of given shares, of which each has a variance of its own.
+    Parameters
+    ----------
+    losses : (C, m) float
+    judged : JudgedRows
+        A prior makes the mean a stratified one.
+
+    Returns
+    -------
+    means, errors : (C,) float
+        The standard error of an infinite mean is NaN.
     """
     shares = judged.shares()
     counted = shares > 0
@@ -120,14 +141,14 @@ def _means(losses: Floats, judged: JudgedRows) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorrectedLosses:
-    """What a choice loses on rows that did not make it.
+    """Losses of the chosen models on rows that were not used for the choice.
 
     Attributes
     ----------
     draws : (B, L) float
-        L mean losses of what each draw chooses, on the rows that it left out.
+        L mean losses of the model chosen in each draw, on the rows outside the draw.
     chosen : (C,) int
-        How often each candidate was chosen.
+        Number of draws in which each candidate was chosen.
     """
 
     draws: Floats
@@ -143,15 +164,16 @@ class CorrectedLosses:
         Parameters
         ----------
         level : float
+            Confidence level.
         rates : L tuples (mean, standard error, low, high)
-            Those of the chosen model, as of `loss_rate`.
+            Results of `loss_rate` for the chosen model.
 
         Returns
         -------
         (2, L) float
         """
         ends = [(1 - level) / 2, (1 + level) / 2]
-        # Each quantile is a draw, because draws may be infinite.
+        # No interpolation between draws, because they may be infinite.
         low, high = np.quantile(self.draws, ends, axis=0, method="inverted_cdf")
         mean, _, rate_low, rate_high = np.array(rates).T
         with np.errstate(invalid="ignore"):
@@ -168,9 +190,27 @@ def corrected(
     seed: int,
     nothing: Floats | None = None,
 ) -> CorrectedLosses:
-    """What is chosen by one of losses (L, C, m), judged by rows or groups that a draw has left out.
+    """Bias-corrected losses of a choice, by the bootstrap.
 
-    A candidate of infinite mean loss is chosen by no draw, unless all are; `nothing` is as in `compared`.
+    Candidates with an infinite loss are not chosen unless all have one.
+
+    Parameters
+    ----------
+    losses : (L, C, m) float
+        L kinds of losses of C candidates on m rows.
+    by : int
+        The kind of loss that determines the choice.
+    judged : JudgedRows
+        Its groups, if any, are drawn as a whole.
+    select : {"1se", "min"}
+    replicates : int
+    seed : int
+    nothing : (m,) float, optional
+        See `compared`.
+
+    Returns
+    -------
+    CorrectedLosses
     """
     rng = generator(seed)
     able = np.flatnonzero(np.isfinite(losses[by]).all(axis=1))

@@ -1,45 +1,47 @@
-"""Error rates of the linear rule computed from the normal model, not from the rows, and what it says of rows.
+"""Error rates, typicality and posterior intervals of normal rules, computed from the normal model.
 
-Theory. Between two normal classes with one covariance, at squared distance D2, the rule that cuts the log
-odds at t errs with probability Phi(t/D - D/2) in the first class and Phi(-t/D - D/2) in the second.
+LDA and QDA results use these functions.
+
+Theory. For two normal classes with equal covariances at squared distance D2, the rule with threshold t of the
+log odds errs with probability Phi(t/D - D/2) in the first class and Phi(-t/D - D/2) in the second.
 Lachenbruch & Mickey (1968, Technometrics 10, 1-11) name the estimates:
 
-    D   the estimated distance in the place of the true one: the rule at its best, too hopeful;
-    DS  the distance shrunk by (nu - p - 1)/nu, which undoes its overshoot;
+    D   the estimated distance instead of the true one, which is too optimistic;
+    DS  the distance shrunk by (nu - p - 1)/nu, which removes its bias;
     O   the expected error of a rule with estimated parameters, to terms of first order in 1/n_1, 1/n_2, 1/nu
         (Okamoto, 1963, Annals of Mathematical Statistics 34, 1286-1301), at the estimated distance;
-    OS  the same at the shrunk distance.
+    OS  O at the shrunk distance.
 
-Okamoto's cut is t = 0. For any t, expanding the conditional error h = (t - (mu_1 - c)'b)/sqrt(b'S b) of the
-estimated b and c about the truth, with a = 1/n_1 + 1/n_2 and g = 1/n_1 - 1/n_2, gives
+Okamoto's threshold is t = 0. For any t, expanding the conditional error h = (t - (mu_1 - c)'b)/sqrt(b'S b) of
+the estimated b and c about the truth, with a = 1/n_1 + 1/n_2 and g = 1/n_1 - 1/n_2, results in
 
     E h - h_0 = (t/D)(a/D2 - (p-1)/nu) + (D/2 - t/D)(p-1)(a + D2/nu)/(2 D2) + (p-1) g/(2 D),
     var h     = (t/D)^2 (a/D2 + 2/nu) + a/4 - t g/D2,
     E Phi(h)  = Phi(h_0) + phi(h_0) (E h - h_0 - h_0 var h/2),
 
-which for t = 0 is Okamoto's. With costs c_kj the rule of least expected cost cuts the log odds at
+which for t = 0 is Okamoto's formula. With costs c_kj the rule of minimum expected cost has the threshold
 
-    t = ln pi_2/pi_1 + ln (c_21 - c_22)/(c_12 - c_11),
+    t = ln pi_2/pi_1 + ln (c_21 - c_22)/(c_12 - c_11)
 
-where both differences are positive; its mean cost in class k is sum_j c_kj P(j | k).
+if both differences are positive; its mean cost in class k is sum_j c_kj P(j | k).
 
-For more classes D and DS are integrals over the canonical axes. A class keeps a polyhedron, of which a ray
-from its mean has an interval: along the ray the integral is exact, a difference of chi distributions (Deak,
-1980, Numerische Mathematik 35, 369-380). On a line there are two rays; in a plane they are evenly spaced; in
-more dimensions their directions are fixed quasi-random points. Under costs the borders are curved, and such
-points stand for the rows. Nothing is drawn, so that two calls agree.
+For more classes D and DS are integrals over the canonical axes. The region of a class is a polyhedron, which
+intersects a ray from the class mean in an interval: along the ray the integral is exact, a difference of chi
+distributions (Deak, 1980, Numerische Mathematik 35, 369-380). On a line there are two rays; in a plane they
+are evenly spaced; in more dimensions their directions are fixed quasi-random points. With costs the regions
+have curved boundaries, and quasi-random points replace the rows. The results are deterministic.
 
-Their standard errors are those of the delta method. The rule of the true means is the best one, so that its
-own move changes the rate R = sum_k pi_k r_k by nothing of first order: dR/dm_k = pi_k E_k[c_kj (x - m_k)].
-With G these slopes (K, r) and M the whitened means, the variance of R is sum_k |G_k|^2/n_k + tr(A^2)/(2 nu),
-A the symmetric part of G'M.
+Standard errors use the delta method. Because the rule of the true means is optimal, a change of the rule does
+not change the rate R = sum_k pi_k r_k to first order: dR/dm_k = pi_k E_k[c_kj (x - m_k)]. With G these
+derivatives (K, r) and M the whitened means, the variance of R is sum_k |G_k|^2/n_k + tr(A^2)/(2 nu), A the
+symmetric part of G'M.
 
 *Typicality.* A new row x of class k lies at D2 from the estimated mean, with S on nu degrees of freedom; then
 n_k/(n_k + 1) D2 (nu - p + 1)/(nu p) has an F distribution with p and nu - p + 1 degrees of freedom
 (Hotelling's T2 for a sample of one; McLachlan, 1992, Discriminant Analysis and Statistical Pattern
-Recognition, sec. 6.4). The chi-square that other programs print is its limit. A row of the fit is judged
-by the others: its distances under the moments without it have the same distribution with n_k - 1 and nu -
-1.
+Recognition, sec. 6.4). The chi-square that other programs print is its limit. A row of the fit is compared
+with the other rows: its distances under the moments without it have the same distribution with n_k - 1 and
+nu - 1.
 
 *Posteriors.* Let s_k = ln pi_k - (D2_k + ln|S_k|)/2 be the scores of a row and u_k its whitened deviation
 from mean k. Means and covariances of normal samples are independent, and the delta method gives
@@ -47,8 +49,8 @@ from mean k. Means and covariances of normal samples are independent, and the de
     cov(s_k, s_l) = [k = l] (D2_k + 1)/n_k + (u_k'u_l)^2 / (2 nu)           (one covariance),
     var(s_k)      = (D2_k + 1)/n_k + (D2_k^2 - 2 D2_k + p) / (2 nu_k)       (a covariance each),
 
-without the 1 where the prior is given. Of ln p_k/(1 - p_k) the derivatives are 1 by s_k and
--p_j/(1 - p_k) by s_j: its variance follows, and intervals are made on this scale.
+without the 1 for a fixed prior. The derivatives of ln p_k/(1 - p_k) are 1 with respect to s_k and
+-p_j/(1 - p_k) with respect to s_j: its variance follows, and intervals are computed on this scale.
 """
 
 from __future__ import annotations
@@ -65,20 +67,36 @@ from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import Rates, log_interval, logit_interval
 
 PRODUCTS = 2.0**27
-"""Multiplications that an integral may take; it has 256 to 65,536 points."""
+"""Maximum number of multiplications of an integral, which has 256 to 65,536 points."""
 
 RAYS = 2**12
-"""Rays of a plane."""
+"""Number of rays in a plane."""
 
 
 def error_by_class(
     d2: float, counts: Floats, nu: float, p: int, cut: float, *, shrunk: bool, expected: bool
 ) -> Floats:
-    """Probabilities (2,) that a row of the first and of the second class is called the other.
+    """Error rates of the two classes under the normal model.
 
-    D2 is the squared distance of the means under the unbiased covariance, and nu N - K. The cut is the log
-    odds of the first class against the second, above which a row is called the first. DS and OS shrink the
-    distance; O and OS are the expected error of the estimated rule.
+    Parameters
+    ----------
+    d2 : float
+        Squared distance of the means under the unbiased covariance.
+    counts : (2,) float
+    nu : float
+        Degrees of freedom of the covariance, N - K.
+    p : int
+        Number of columns.
+    cut : float
+        Threshold of the log odds of the first class, above which a row is assigned to it.
+    shrunk : bool
+        Whether to shrink the distance (DS and OS).
+    expected : bool
+        Whether to compute the expected error of the estimated rule (O and OS).
+
+    Returns
+    -------
+    (2,) float
 
     Examples
     --------
@@ -103,7 +121,7 @@ def error_by_class(
         d = np.sqrt(d2)
         start = t / d - d / 2
         rates[k] = scipy.special.ndtr(start)
-        # A cut at infinity leaves no doubt: one class is called always.
+        # With an infinite threshold all rows are assigned to one class.
         if expected and np.isfinite(t):
             g = 1 / counts[k] - 1 / counts[1 - k]
             drift = (t / d) * (a / d2 - (p - 1) / nu) + (p - 1) * g / (2 * d)
@@ -126,14 +144,31 @@ def two_classes(
     expected: bool,
     stretch: float = 1.0,
 ) -> Rates:
-    """D, DS, O or OS of two classes, with the standard error that comes from the distance's own.
+    """Error rate or mean cost for two classes by D, DS, O or OS, with a delta-method standard error.
 
-    As of `error_by_class`. Costs (2, 2) are of any kind: where one class costs least for every row, the rule
-    calls it always. The interval is normal on the logit scale, of mean costs on the log scale.
+    The interval is normal on the logit scale, or on the log scale for mean costs.
+
+    Parameters
+    ----------
+    d2, counts, nu, p
+        See `error_by_class`.
+    log_prior : (2,) float
+    costs : (2, 2) float or None
+        Any costs; if one class is always cheaper, the rule assigns all rows to it. None to count errors.
+    level : float
+        Confidence level.
+    shrunk, expected : bool
+        See `error_by_class`.
+    stretch : float
+        Factor of the log density ratio in the rule.
+
+    Returns
+    -------
+    Rates
     """
     unit = 1.0 - np.eye(2) if costs is None else costs
     regret = np.array([unit[0, 1] - unit[0, 0], unit[1, 0] - unit[1, 1]])
-    # Costs that reward errors turn the rule round.
+    # If errors are cheaper than correct decisions in both classes, the rule is reversed.
     turned = (regret < 0).all()
     cut = _cut(log_prior, -regret if turned else regret) / stretch
     rates = error_by_class(d2, counts, nu, p, cut, shrunk=shrunk, expected=expected)
@@ -151,8 +186,8 @@ def two_classes(
 
 
 def _cut(log_prior: Floats, regret: Floats) -> float:
-    """Log odds of the first class, beyond which it costs less; infinite where one class always costs less."""
-    # The first class costs less where pi_1 f_1 regret_1 exceeds pi_2 f_2 regret_2, and is called in a tie.
+    """Threshold of the log odds of the first class; infinite if one class is always cheaper."""
+    # The first class is cheaper if pi_1 f_1 regret_1 exceeds pi_2 f_2 regret_2, and is preferred in a tie.
     gains = np.where(np.isneginf(log_prior), 0.0, np.sign(regret))
     if (gains > 0).all():
         return float(log_prior[1] - log_prior[0] + np.log(regret[1] / regret[0]))
@@ -160,7 +195,20 @@ def _cut(log_prior: Floats, regret: Floats) -> float:
 
 
 def _rates(by_class: Floats, estimate: float, error: float, costs: Floats | None, level: float) -> Rates:
-    """An estimate with its interval: a share, or a mean cost, which may be more than one."""
+    """Add the interval to an estimated error rate, or to a mean cost, which may exceed one.
+
+    Parameters
+    ----------
+    by_class : (K,) float
+    estimate, error : float
+        Overall rate and its standard error.
+    costs : (K, K) float or None
+    level : float
+
+    Returns
+    -------
+    Rates
+    """
     if costs is None:
         return Rates(by_class, estimate, error, *logit_interval(estimate, error, level))
     return Rates(by_class, estimate, error, *log_interval(estimate, error**2, level))
@@ -182,10 +230,28 @@ def many_classes(
     shrunk: bool,
     stretch: float,
 ) -> Rates:
-    """D or DS of any number of classes, from means (K, p) whitened by the unbiased covariance.
+    """Error rate or mean cost for any number of classes by D or DS.
 
-    As `two_classes`. The stretch is a factor of the rule's log densities: N / (N - K) where its covariance
-    has divisor N, else 1.
+    Parameters
+    ----------
+    means : (K, p) float
+        Class means whitened by the unbiased covariance.
+    counts : (K,) float
+    nu : float
+        Degrees of freedom of the covariance, N - K.
+    log_prior : (K,) float
+    costs : (K, K) float or None
+        None to count errors.
+    level : float
+        Confidence level.
+    shrunk : bool
+        Whether to shrink the distances (DS).
+    stretch : float
+        Factor of the log densities in the rule: N / (N - K) if its covariance has divisor N, otherwise 1.
+
+    Returns
+    -------
+    Rates
     """
     p = means.shape[1]
     factor = (nu - p - 1) / nu if shrunk else 1.0
@@ -193,7 +259,7 @@ def many_classes(
         raise NotSupportedError(
             f"DS needs N - K > p + 1; here N - K is {nu:g} and p is {p}.", hint="Use 'D' or 'cv'."
         )
-    # Coordinates (K, r) of the means in the space that they span about their centre.
+    # Coordinates (K, r) of the centred means in the space that they span.
     scaled = means * np.sqrt(factor)
     left, singular, _ = svd(scaled - scaled.mean(axis=0), full_matrices=False)
     rank = max(int((singular > 1e-12 * singular[0]).sum()), 1)
@@ -212,16 +278,31 @@ def many_classes(
 
 
 def _kept(means: Floats, log_prior: Floats, stretch: float) -> tuple[Floats, Floats]:
-    """Errors (K,) of rows of unit covariance about means (K, r), and their slopes (K, r) by these."""
+    """Error rates of the classes, integrated along rays, and their derivatives.
+
+    Parameters
+    ----------
+    means : (K, r) float
+        Means of classes with unit covariance.
+    log_prior : (K,) float
+    stretch : float
+        Factor of the log densities in the rule.
+
+    Returns
+    -------
+    rates : (K,) float
+    slopes : (K, r) float
+        Derivatives with respect to the means.
+    """
     k, r = means.shape
     rays = _rays(k, r)
     constant = log_prior - 0.5 * stretch * (means**2).sum(axis=1)
-    # The mean length of a standard normal vector, as a factor of a chi distribution's.
+    # Mean length of a standard normal vector.
     length = np.sqrt(2) * np.exp(scipy.special.gammaln((r + 1) / 2) - scipy.special.gammaln(r / 2))
     rates = np.ones(k)
     slopes = np.zeros((k, r))
     for code in np.flatnonzero(~np.isneginf(log_prior)):
-        # The lead over each other class at distance t along a ray is start + slope t.
+        # The score minus the score of another class at distance t along a ray is start + slope t.
         gaps = stretch * (means[code] - means)
         slope = rays @ gaps.T
         start = gaps @ means[code] + constant[code] - constant
@@ -229,7 +310,7 @@ def _kept(means: Floats, log_prior: Floats, stretch: float) -> tuple[Floats, Flo
             ends = -start / slope
         low = np.maximum(np.where(slope > 0, ends, 0.0).max(axis=1), 0.0)
         high = np.where(slope < 0, ends, np.inf).min(axis=1)
-        # Of classes that are alike the first is called.
+        # Ties are assigned to the first class.
         behind = (start < 0) | ((start == 0) & (np.arange(k) < code))
         kept = (low < high) & ~((slope == 0) & behind).any(axis=1)
         low, high = (np.where(kept, end, np.inf) ** 2 / 2 for end in (low, high))
@@ -240,7 +321,23 @@ def _kept(means: Floats, log_prior: Floats, stretch: float) -> tuple[Floats, Flo
 
 
 def _paid(means: Floats, log_prior: Floats, costs: Floats, stretch: float) -> tuple[Floats, Floats]:
-    """Mean costs (K,) of the same under the rule of least expected cost, and their slopes (K, r)."""
+    """Mean costs of the classes under the rule of minimum expected cost, and their derivatives.
+
+    Parameters
+    ----------
+    means : (K, r) float
+        Means of classes with unit covariance.
+    log_prior : (K,) float
+    costs : (K, K) float
+    stretch : float
+        Factor of the log densities in the rule.
+
+    Returns
+    -------
+    rates : (K,) float
+    slopes : (K, r) float
+        Derivatives with respect to the means.
+    """
     k, r = means.shape
     noise = _points(k, r)
     constant = log_prior - 0.5 * stretch * (means**2).sum(axis=1)
@@ -256,7 +353,7 @@ def _paid(means: Floats, log_prior: Floats, costs: Floats, stretch: float) -> tu
 
 
 def _rays(k: int, r: int) -> Floats:
-    """Directions (m, r) that stand for all of them, for k classes."""
+    """Unit vectors (m, r) that cover all directions evenly, for k classes."""
     if r == 1:
         return np.array([[1.0], [-1.0]])
     if r == 2:
@@ -267,7 +364,7 @@ def _rays(k: int, r: int) -> Floats:
 
 
 def _points(k: int, r: int) -> Floats:
-    """Quasi-random points (m, r) of a standard normal law, always the same ones."""
+    """Deterministic quasi-random points (m, r) of a standard normal distribution."""
     from scipy.stats import qmc
 
     power = np.clip(np.floor(np.log2(PRODUCTS / (k * k * r))), 8, 16)
@@ -275,10 +372,21 @@ def _points(k: int, r: int) -> Floats:
 
 
 def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
-    """P(D2 > d2 | class) of new rows, (K, m), from squared distances under unbiased covariances.
+    """Typicality P(D2 > d2 | class) of rows that are not in the fit.
 
-    Counts n_k and degrees of freedom nu of the covariance, (K, m) or (K, 1), are those without the row. It is
-    missing where nu < p.
+    Parameters
+    ----------
+    d2 : (K, m) float
+        Squared distances under unbiased covariances.
+    counts, free : (K, m) or (K, 1) float
+        Class counts n_k and degrees of freedom nu of the covariance, without the row.
+    p : int
+        Number of columns.
+
+    Returns
+    -------
+    (K, m) float
+        NaN for nu < p.
     """
     denominator = np.where(free >= p, free - p + 1, np.nan)
     f = counts / (counts + 1) * d2 * denominator / (free * p)
@@ -287,10 +395,13 @@ def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreCovariance:
-    """Covariances of the K scores of each of m rows, as what they do.
+    """Covariance matrices of the K scores of each of m rows, as linear operators.
 
-    There are the variances (m, K), and what makes of vectors (m, K), one a row, the products (m, K) with the
-    covariance of the row.
+    Attributes
+    ----------
+    variances : (m, K) float
+    times : callable
+        Multiplies the covariance of each row by a vector: (m, K) to (m, K).
     """
 
     variances: Floats
@@ -300,11 +411,24 @@ class ScoreCovariance:
 def common_covariance(
     d2: Floats, gaps: Floats, counts: Floats, nu: float, *, estimated_prior: bool
 ) -> ScoreCovariance:
-    """Covariances of scores under one covariance.
+    """Covariances of the scores for a common covariance matrix.
 
-    They come from the squared distances d2 (m, K) of rows to means, and `gaps` (K, K) between the means. As
-    2 u_k'u_l is D2_k + D2_l less the gap of k and l, the squares of all pairs times a vector are three
-    products with the gaps, and no row has a matrix of its own.
+    Because 2 u_k'u_l is D2_k + D2_l minus the squared distance of means k and l, products with a vector need
+    only three products with `gaps`, and no matrix per row is formed.
+
+    Parameters
+    ----------
+    d2 : (m, K) float
+        Squared distances of rows from the class means.
+    gaps : (K, K) float
+        Squared distances between the means.
+    counts : (K,) float
+    nu : float
+    estimated_prior : bool
+
+    Returns
+    -------
+    ScoreCovariance
     """
     means = (d2 + estimated_prior) / counts
     squares = gaps**2
@@ -323,30 +447,57 @@ def common_covariance(
 def separate_covariance(
     d2: Floats, counts: Floats, nu: Floats, p: int, *, estimated_prior: bool
 ) -> ScoreCovariance:
-    """Covariances of scores where each class has its own; as `common_covariance`."""
+    """Covariances of the scores if each class has its own covariance matrix.
+
+    Parameters
+    ----------
+    d2 : (m, K) float
+        Squared distances of rows from the class means.
+    counts, nu : (K,) float
+        Class counts and degrees of freedom.
+    p : int
+        Number of columns.
+    estimated_prior : bool
+
+    Returns
+    -------
+    ScoreCovariance
+    """
     variances = (d2 + estimated_prior) / counts + (d2**2 - 2 * d2 + p) / (2 * nu)
     return ScoreCovariance(variances, lambda v: variances * v)
 
 
 def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: float) -> tuple[Floats, Floats]:
-    """Lower and upper bounds (m, K) of posteriors (m, K), normal on the logit scale."""
+    """Confidence intervals of posteriors, normal on the logit scale.
+
+    Parameters
+    ----------
+    posteriors : (m, K) float
+    covariance : ScoreCovariance
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : (m, K) float
+    """
     others = 1 - posteriors
     rows = np.arange(len(posteriors))
     top = posteriors.argmax(axis=1)
     remaining = posteriors.copy()
     remaining[rows, top] = 0.0
-    # Where p is one in floating point, the others' sum is what it leaves of them.
+    # If p rounds to one, 1 - p is the sum of the other posteriors.
     others[rows, top] = np.where(posteriors[rows, top] > 0.5, remaining.sum(axis=1), others[rows, top])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # The derivatives for class k are (e_k - p)/(1 - p_k): one product a row for all k together.
+        # The derivatives for class k are (e_k - p)/(1 - p_k); one product per row serves all k.
         product = covariance.times(posteriors)
         whole = np.einsum("mk,mk->m", posteriors, product)[:, None]
         variance = (covariance.variances - 2 * product + whole) / others**2
-        # Where p_k is near one, e_k - p would lose the digits of what it leaves.
+        # For p_k near one, e_k - p would lose accuracy by cancellation.
         slopes = -posteriors / others[rows, top][:, None]
         slopes[rows, top] = 1.0
         variance[rows, top] = np.einsum("mj,mj->m", slopes, covariance.times(slopes))
         logit = np.log(posteriors) - np.log(others)
-        # A variance that is nothing can come out below it by rounding.
+        # A variance of zero may be slightly negative by rounding.
         half = normal_isf((1 - level) / 2) * np.sqrt(np.maximum(variance, 0.0))
     return scipy.special.expit(logit - half), scipy.special.expit(logit + half)

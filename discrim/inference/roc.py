@@ -1,36 +1,39 @@
-"""How well scores tell classes apart: ROC curves, areas under them, and the mean area of pairs of classes.
+"""ROC curves, areas under them with intervals, and the mean area over pairs of classes.
 
-*One class against the rest.* Of M rows of a class and N others, the area under the curve is the share of the
-M N pairs in which the score of the former is larger, a tie counting half: Mann and Whitney's statistic, exact
-by ranks. With V_i the share of the others that row i of the class exceeds, and V_j the share of the class
-that exceeds the other row j, its variance is S_V(class) / M + S_V(others) / N with S the variances of these
-shares (DeLong, DeLong & Clarke-Pearson, 1988, Biometrics 44, 837-845); ranks give all of them in the time of
-a sort (Sun & Xu, 2014, IEEE Signal Processing Letters 21, 1389-1393). The interval is normal on the logit
-scale, and so stays between 0 and 1. A frequency weight is so many rows.
+The results of all models use these functions for tables and plots.
 
-Where the area is 0 or 1 no placement varies and the rows show no variance. The limits are then the areas t
-that are no further off than the quantile z of the normal times their own standard error, which Hanley &
-McNeil (1982, Radiology 143, 29-36) have for scores of exponential distributions,
+*One class against the rest.* For M rows of a class and N others, the area under the curve is the proportion
+of the M N pairs in which the row of the class has the larger score, with ties counted as one half: the
+Mann-Whitney statistic, computed from ranks. With V_i the proportion of the others that row i of the class
+exceeds, and V_j the proportion of the class that exceeds the other row j, its variance is S_V(class) / M +
+S_V(others) / N with S the variances of these proportions (DeLong, DeLong & Clarke-Pearson, 1988, Biometrics
+44, 837-845); ranks provide all of them in the time of a sort (Sun & Xu, 2014, IEEE Signal Processing Letters
+21, 1389-1393). The interval is normal on the logit scale and lies between 0 and 1. A frequency weight counts
+as that many rows.
+
+If the area is 0 or 1, placements do not vary and the estimated variance is zero. The limits are then the
+areas t whose distance is the normal quantile z times their standard error, which Hanley & McNeil (1982,
+Radiology 143, 29-36) derive for scores with exponential distributions,
 
     t (1 - t) [1 + s (1 - t)/(2 - t) + s t/(1 + t)] / (M N),    s = (M + N)/2 - 1,
 
-with the mean s in the place of M - 1 and N - 1 (Newcombe, 2006, Statistics in Medicine 25, 559-573, his
-method 5).
+with the mean s instead of M - 1 and N - 1 (Newcombe, 2006, Statistics in Medicine 25, 559-573, method 5).
 
-The band about a curve is that of the rectangles of its points: at each threshold Clopper and Pearson's
-exact intervals of both shares, each at the square root of the level, so that the rectangle holds the true
-point with that level at least, as the two shares are of different rows (after Hilgers, 1991, Methods of
-Information in Medicine 30, 96-101). It is one for each threshold, and not for all of them at once.
+The band of a curve consists of a rectangle for each threshold: Clopper-Pearson intervals of both proportions,
+each at the square root of the level. Because the proportions are computed from different rows, the rectangle
+contains the true point with at least the level (after Hilgers, 1991, Methods of Information in Medicine 30,
+96-101). The band is pointwise, not simultaneous.
 
-*Pairs of classes.* A(i|j) is the share of the pairs of a row of class i and one of class j in which the
-former has the larger probability of i, a tie counting half; A(i,j) = (A(i|j) + A(j|i)) / 2, and M is its mean
-over all pairs of classes, which no shares of the classes enter (Hand & Till, 2001, Machine Learning 45,
-171-186). Each of these is a mean over rows, class by class, of their placements: the shares of the rows of
-another class that a row stands above, or below. A sum of areas has as its placement of a row the sum of those
-of the areas that the row is in, and so the variance sum over classes of S_c / n_c, with S_c the variance of
-these sums within class c: DeLong's, with the covariances of areas that share rows. The limits of M, where all
-areas are 0 or 1, are the means of theirs: the distances from an estimate to a limit add up where estimates
-err together, and to less where they do not (Zou & Donner, 2008, Statistics in Medicine 27, 1693-1702).
+*Pairs of classes.* A(i|j) is the proportion of the pairs of a row of class i and a row of class j in which
+the row of class i has the larger probability of i, with ties counted as one half; A(i,j) = (A(i|j) + A(j|i))
+/ 2, and M is its mean over all pairs of classes, which does not depend on the class proportions (Hand & Till,
+2001, Machine Learning 45, 171-186). Each of these is a mean over rows of their placements: the proportions of
+the rows of another class that a row exceeds, or is exceeded by. The placement of a row for a sum of areas is
+the sum of its placements for the areas; the variance is the sum over classes of S_c / n_c, with S_c the
+variance of these sums within class c. This is DeLong's variance, including covariances of areas with common
+rows. If all areas are 0 or 1, the limits of M are the means of their limits, which is conservative: distances
+to limits add up only for perfectly dependent estimates (Zou & Donner, 2008, Statistics in Medicine 27,
+1693-1702).
 """
 
 from __future__ import annotations
@@ -51,10 +54,14 @@ from discrim.inference.error_rates import check_level, logit_interval
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A ROC curve (T,), from no row called to all.
+    """A ROC curve, from assigning no row to assigning all rows to the class.
 
-    Thresholds fall, the first of them infinite; rows of this score and above are called. The shares are those
-    of the other rows, and of the rows of the class, that are called.
+    Attributes
+    ----------
+    threshold : (T,) float
+        Decreasing, the first one infinite; rows with this score or above are assigned to the class.
+    false_positive, true_positive : (T,) float
+        Proportions of the other rows, and of the rows of the class, that are assigned to it.
     """
 
     threshold: Floats
@@ -64,10 +71,9 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """The area under a ROC curve.
+    """Area under a ROC curve.
 
-    The standard error is missing for a single row on one of the sides, and the limits where all scores are
-    tied: rows show no variance then.
+    The standard error is NaN if one side has a single row; the limits are NaN if all scores are tied.
     """
 
     auc: float
@@ -80,12 +86,35 @@ NO_AREA = Area(np.nan, np.nan, np.nan, np.nan)
 
 
 def area_of(auc: float, se: float, level: float, limits: tuple[float, float] = (np.nan, np.nan)) -> Area:
-    """An area with its interval, which is `limits` where its standard error is zero."""
+    """Area with its interval; `limits` are used if the standard error is zero.
+
+    Parameters
+    ----------
+    auc, se, level : float
+    limits : (float, float)
+
+    Returns
+    -------
+    Area
+    """
     return Area(auc, se, *(logit_interval(auc, se, level) if se > 0 else limits))
 
 
 def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float, float]:
-    """Newcombe's limits of an area of 0 or 1 of m and n rows; missing for another area, or less than a row.
+    """Newcombe's limits for an area of 0 or 1.
+
+    Parameters
+    ----------
+    auc : float
+    m, n : float
+        Numbers of rows of the class and of other rows.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : float
+        NaN for another area, or for less than one row.
 
     Examples
     --------
@@ -107,7 +136,20 @@ def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float,
 
 
 def roc_curve(scores: Floats, positive: NDArray[np.bool_], weights: Floats | None = None) -> Curve:
-    """The ROC curve of scores (n,), finite or not, of which larger ones speak for the class.
+    """Compute the ROC curve of scores.
+
+    Parameters
+    ----------
+    scores : (n,) float
+        Larger scores indicate the class; infinite values are allowed.
+    positive : (n,) bool
+        Whether the row belongs to the class.
+    weights : (n,) float, optional
+        Frequency weights.
+
+    Returns
+    -------
+    Curve
 
     Examples
     --------
@@ -125,7 +167,22 @@ def roc_curve(scores: Floats, positive: NDArray[np.bool_], weights: Floats | Non
 def roc_area(
     scores: Floats, positive: NDArray[np.bool_], weights: Floats | None = None, level: float = 0.95
 ) -> Area:
-    """The area under the ROC curve, its standard error and interval; missing without rows on both sides.
+    """Compute the area under the ROC curve, its standard error and its interval.
+
+    Parameters
+    ----------
+    scores : (n,) float
+    positive : (n,) bool
+        Whether the row belongs to the class.
+    weights : (n,) float, optional
+        Frequency weights.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Area
+        NaN unless there are rows on both sides.
 
     Examples
     --------
@@ -137,7 +194,7 @@ def roc_area(
     n = float(others.sum())
     if not m or not n:
         return NO_AREA
-    # Twice the pairs, so that ties are whole numbers and the sums exact.
+    # Count pairs twice: ties are then whole numbers and the sums exact.
     beaten = 2 * (np.cumsum(others) - others) + others
     beating = 2 * (m - np.cumsum(in_class)) + in_class
     auc = float(in_class @ beaten) / (2 * m * n)
@@ -149,7 +206,20 @@ def roc_area(
 
 
 def rectangle_limits(share: Floats, rows: float, level: float) -> tuple[Floats, Floats]:
-    """Exact limits (T,) of shares of so many rows, so that those of two samples hold at once with a level.
+    """Exact limits of proportions, for rectangles of two independent proportions.
+
+    Parameters
+    ----------
+    share : (T,) float
+        Proportions.
+    rows : float
+        Number of rows.
+    level : float
+        Joint confidence level of two such intervals.
+
+    Returns
+    -------
+    low, high : (T,) float
 
     Examples
     --------
@@ -166,7 +236,7 @@ def rectangle_limits(share: Floats, rows: float, level: float) -> tuple[Floats, 
 
 
 def thinned(curve: Curve, most: int = 400) -> Curve:
-    """The corners of a curve, so many of them that none is off by more than a few shares of 1/most."""
+    """Reduce a curve to about `most` of its corners; it changes by at most a few multiples of 1/most."""
     false = curve.false_positive
     true = curve.true_positive
     turns = np.ones(len(false), dtype=bool)
@@ -181,7 +251,19 @@ def thinned(curve: Curve, most: int = 400) -> Curve:
 def _tied(
     scores: Floats, positive: NDArray[np.bool_], weights: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Scores in rising order, each once, and the rows of the class and others of each."""
+    """Distinct scores, and the weights of rows with each score.
+
+    Parameters
+    ----------
+    scores : (n,) float
+    positive : (n,) bool
+    weights : (n,) float or None
+
+    Returns
+    -------
+    values, in_class, others : (v,) float
+        Scores in ascending order; sums of weights of rows of the class and of other rows.
+    """
     values, at = np.unique(scores, return_inverse=True)
     weights = np.ones(len(scores)) if weights is None else weights
     in_class, others = (np.bincount(at[rows], weights[rows], len(values)) for rows in (positive, ~positive))
@@ -193,9 +275,9 @@ SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 @dataclass(frozen=True, slots=True)
 class PairAreas:
-    """Areas A(i,j) of all pairs of classes, i < j, and their mean M over the classes that have rows.
+    """Areas A(i,j) of all pairs of classes, i < j, and their mean M.
 
-    An area is missing where one of the classes has no row.
+    An area is NaN if one of its classes has no rows; M is the mean of the others.
     """
 
     pairs: list[tuple[int, int]]
@@ -204,7 +286,7 @@ class PairAreas:
 
 
 class _Ordered(NamedTuple):
-    """Scores (n,) of the rows of a class in rising order, their places, and sums (n + 1,) of weights."""
+    """Sorted scores (n,) of the rows of a class, their positions, and cumulative weights (n + 1,)."""
 
     values: Floats
     places: Codes
@@ -212,13 +294,13 @@ class _Ordered(NamedTuple):
 
     @classmethod
     def of(cls, scores: Floats, weights: Floats) -> Self:
-        """Scores put into order."""
+        """Sort scores (n,)."""
         places = np.argsort(scores, kind="stable")
         return cls(scores[places], places, np.append(0.0, np.cumsum(weights[places])))
 
     def above(self, others: _Ordered) -> Floats:
-        """Share (n,) of the others that each row's score exceeds, a tie counting half."""
-        # Twice the rows, so that ties are whole numbers and the sums exact.
+        """Proportion (n,) of the other rows that each row exceeds, with ties counted as one half."""
+        # Count rows twice: ties are then whole numbers and the sums exact.
         twice = sum(others.sums[np.searchsorted(others.values, self.values, side)] for side in SIDES)
         shares = np.empty(len(self.values))
         shares[self.places] = twice / (2 * others.sums[-1])
@@ -226,7 +308,21 @@ class _Ordered(NamedTuple):
 
 
 def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, level: float = 0.95) -> PairAreas:
-    """Areas of each pair of classes, and Hand and Till's M, from scores (m, K) of rows of classes (m,).
+    """Compute the area for each pair of classes, and Hand and Till's M.
+
+    Parameters
+    ----------
+    scores : (m, K) float
+    codes : (m,) int
+        Class of each row.
+    weights : (m,) float, optional
+        Frequency weights.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    PairAreas
 
     Examples
     --------
@@ -243,14 +339,14 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
     by_pair = dict.fromkeys(combinations(range(k), 2), NO_AREA)
     summed = [np.zeros(len(at)) for at in rows]
     with Progress(len(there), "areas of pairs of classes") as progress:
-        # By column i all classes stand in one order, which areas with class i ask for.
+        # Sort all classes by column i once, for all areas that involve class i.
         halves: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         for i in there:
             ordered = {c: _Ordered.of(scores[rows[c], i], class_weights[c]) for c in there}
             for j in there:
                 if j == i:
                     continue
-                # Of A(i|j): rows of class i above those of j, and rows of j below those of i.
+                # For A(i|j): placements of the rows of class i, and of the rows of class j.
                 parts = ordered[i].above(ordered[j]), 1 - ordered[j].above(ordered[i])
                 if j > i:
                     halves[i, j] = parts
@@ -275,11 +371,23 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
 
 
 def _area(classes: list[tuple[Floats, Floats]], level: float, auc: float | None = None) -> Area:
-    """The area of placements, with weights, of the rows of each class; of the first's mean if not given."""
+    """Area from the placements of the rows of each class.
+
+    Parameters
+    ----------
+    classes : list of (placements, weights)
+    level : float
+    auc : float, optional
+        By default the mean placement of the first class.
+
+    Returns
+    -------
+    Area
+    """
     variance = 0.0
     for placed, weights in classes:
         rows = float(weights.sum())
-        # Equal placements have no variance, whatever rounding makes of their mean.
+        # The variance of equal placements is exactly zero.
         mean = float(placed[0] if (placed == placed[0]).all() else weights @ placed / rows)
         auc = mean if auc is None else auc
         variance += float(weights @ (placed - mean) ** 2) / (rows * (rows - 1)) if rows > 1 else np.nan

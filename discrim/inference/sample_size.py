@@ -12,13 +12,13 @@ covariance 11' + I/n in each column; their products U'U have a Wishart distribut
 that contain the means. Given U, only a few more random numbers are needed, for any number of columns:
 
 - LDA uses u_k'S^-1 u_k, the squared norms of the columns of A^-1/2 R, with R'R = U'U and A Wishart of order K
-with nu - p + K degrees of freedom, nu = K(n - 1) (Muirhead, 1982, Aspects of Multivariate Statistical
-Theory, theorem 3.2.10).
+  with nu - p + K degrees of freedom, nu = K(n - 1) (Muirhead, 1982, Aspects of Multivariate Statistical
+  Theory, theorem 3.2.10).
 - QDA uses u_k'S_k^-1 u_k + ln|S_k|: with a_k chi-square with n - p degrees of freedom, the first term is
-(n - 1) |u_k|^2 / a_k, and |S_k| is a_k times a product of independent chi-squares with n - 1, ..., n - p +
-1 degrees of freedom.
+  (n - 1) |u_k|^2 / a_k, and |S_k| is a_k times a product of independent chi-squares with n - 1, ..., n - p +
+  1 degrees of freedom.
 - The diagonal rule uses sums over columns of u_kj^2 / s_j^2, which are all drawn; the differences of the
-means are spread evenly over the columns.
+  means are spread evenly over the columns.
 
 Samples can therefore be drawn without tables of rows. The error of the Bayes rule on the same rows is
 subtracted as a control variate, which reduces the standard error. For large n the results agree with Okamoto

@@ -1,20 +1,22 @@
-"""Choice of variables from triangular roots: what each adds to those chosen, or takes from them.
+"""Criteria of variable selection, computed from updated triangular roots of the scatters.
 
-Theory. A root of the scatter within classes that is triangular in the chosen columns s holds, for every other
-column j, its residual given them, whose sum of squares is W_jj.s; so does one of the total scatter T. For a
-term of g columns, partial Wilks' lambda is |W_gg.s|/|T_gg.s|, and Rao's F, for one column the exact
-(1 - lambda)/lambda (N - K - |s|)/(K - 1). (R's klaR has one degree of freedom too few there.) Of a chosen
-term, the same ratio is that of the rows of the inverse triangles. The distance between two classes grows by
-d'W_gg.s^-1 d with d the difference of the means given the chosen columns, and Rao's V, the Hotelling-Lawley
-trace times N - K, likewise (Rao, 1952, Advanced Statistical Methods in Biometric Research). What two classes
-leave unexplained, one less the squared correlation of their best function with their label as two classes of
-equal share have it, is 4/(4 + D2), and "minresid" sums it over the pairs.
+Stepwise selection adds and removes terms of a `SelectedColumns`.
 
-The tolerance of a chosen column is the share of its variance within classes that the others chosen leave:
-1/(W_jj w) with w the squared length of its row in the inverse triangle.
+Theory. A root of the within-class scatter that is triangular in the chosen columns s contains, for every
+other column j, its residuals given s, with sum of squares W_jj.s; likewise for the total scatter T. For a
+term of g columns, partial Wilks' lambda is |W_gg.s|/|T_gg.s| with Rao's F, for one column the exact (1 -
+lambda)/lambda (N - K - |s|)/(K - 1). (R's klaR has one degree of freedom too few there.) For a chosen term,
+the ratio is computed from the rows of the inverse triangles. Adding a term increases the squared distance
+between two classes by d'W_gg.s^-1 d with d the difference of the means given the chosen columns, and Rao's V,
+the Hotelling-Lawley trace times N - K, accordingly (Rao, 1952, Advanced Statistical Methods in Biometric
+Research). The unexplained variation of two classes, one minus the squared correlation of their discriminant
+with the label for equal proportions, is 4/(4 + D2); "minresid" sums it over the pairs.
 
-No scatter is formed or swept, so that what `dependencies` lets pass is never refused here, and has the digits
-here that a fit to the same columns has.
+The tolerance of a chosen column is the proportion of its within-class variance not explained by the other
+chosen columns: 1/(W_jj w) with w the squared length of its row in the inverse triangle.
+
+Scatter matrices are not formed or swept. Columns that pass `dependencies` are therefore never rejected here,
+and results have the accuracy of a fit to the same columns.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from discrim.core.rules.leave_one_out import squared_gaps
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Test of one term given the chosen ones, by its partial lambda."""
+    """Test of a term given the other chosen terms, by partial Wilks' lambda."""
 
     wilks: float
     F: float
@@ -47,21 +49,26 @@ class Partial:
 
 
 class Extreme(NamedTuple):
-    """A criterion's value, and the two classes that have it where it is that of a pair, else None."""
+    """Value of a criterion, and the pair of classes that determines it if there is one."""
 
     value: float
     pair: tuple[int, int] | None = None
 
 
 NEAREST = ("mahalanobis", "maxminf")
-"""Criteria that are those of one pair of classes."""
+"""Criteria that are determined by one pair of classes."""
 
 LEAST = ("wilks", "minresid")
-"""Criteria that are better where they are smaller."""
+"""Criteria for which smaller values are better."""
 
 
 class SelectedColumns:
-    """Roots of the scatters within classes and in total, triangular in the chosen columns."""
+    """Roots of the within-class and total scatters, triangular in the chosen columns.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    """
 
     def __init__(self, moments: ClassMoments) -> None:
         means = moments.means
@@ -72,7 +79,7 @@ class SelectedColumns:
         unit = 1 / np.where(self._flat, 1.0, lengths)
         self._rounding, self._turned = rounding * unit, qr_rounding(moments)
         self._centred = centred = (means - weighted_centre(means, moments.counts)) * unit
-        # Fewer rows than columns leave rows of zeros.
+        # With fewer rows than columns the remaining rows of the root are zero.
         root = (_root(within, self._flat) * unit)[: int(moments.rows.sum())]
         lifts = np.sqrt(moments.counts)[:, None] * centred
         self._within = UpdatedRoot(root)
@@ -91,9 +98,9 @@ class SelectedColumns:
     # ---- one term at a time
 
     def dependent(self, columns: Codes) -> bool:
-        """Whether a term holds a column that the chosen ones, or its others, determine within classes.
+        """Return whether a column of a term is collinear within classes with chosen or other columns of it.
 
-        As `dependencies` says of the columns in this order.
+        The criterion is the one of `dependencies` for the columns in this order.
         """
         if self._flat[columns].any():
             return True
@@ -116,9 +123,9 @@ class SelectedColumns:
         return False
 
     def _clearly_apart(self) -> NDArray[np.bool_]:
-        """Columns (p,) whose residual is above what any slopes on the chosen ones could make of nothing."""
+        """Mask (p,) of columns whose residual exceeds the rounding error for any coefficients."""
         if self._clear is None:
-            # No slopes of columns of length one are longer than the inverse of the triangle of the others.
+            # The norm of the inverse triangle bounds the coefficients of unit-norm columns.
             reach = float(np.linalg.norm(self._inverted()[0])) if self.pivots else 0.0
             others = reach * np.sqrt(len(self.pivots)) * self._rounding.max(initial=0.0)
             bound = self._rounding + others + self._turned * np.hypot(1, reach)
@@ -126,13 +133,13 @@ class SelectedColumns:
         return self._clear
 
     def _inverted(self) -> tuple[Floats, Floats]:
-        """Inverse triangles of the chosen columns, within classes and in total."""
+        """Inverse triangles (m, m) of the chosen columns, within classes and in total."""
         if self._inverses is None:
             self._inverses = self._within.inverse(), self._total.inverse()
         return self._inverses
 
     def partials(self, terms: Sequence[Codes]) -> list[Partial]:
-        """What each term adds to the chosen ones, or, chosen themselves, each to the others of them."""
+        """Test each term given the chosen ones; or, for chosen terms, given the other chosen ones."""
         if not terms:
             return []
         inside = terms[0][0] in self.pivots
@@ -141,7 +148,7 @@ class SelectedColumns:
         return self._rao(logs, g, self._nu - len(self.pivots) + (g if inside else np.zeros(len(g))))
 
     def overall(self) -> Partial:
-        """Test of all the chosen ones together."""
+        """Test of all chosen columns together."""
         log = np.array([min(self._log_wilks(), 0.0)])
         return self._rao(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
 
@@ -150,7 +157,21 @@ class SelectedColumns:
         return 2.0 * float((np.log(np.abs(within)) - np.log(np.abs(total))).sum())
 
     def _rao(self, logs: Floats, g: Floats, v: Floats) -> list[Partial]:
-        """Rao's F of lambdas of g columns, with v degrees of freedom within classes."""
+        """Rao's F for partial lambdas.
+
+        Parameters
+        ----------
+        logs : (t,) float
+            Logarithms of the lambdas.
+        g : (t,) float
+            Numbers of columns.
+        v : (t,) float
+            Within-class degrees of freedom.
+
+        Returns
+        -------
+        list of Partial
+        """
         q = self.n_classes - 1
         free = g**2 + q**2 - 5
         rao = np.sqrt(np.maximum(g**2 * q**2 - 4, 0.0) / np.where(free > 0, free, 1.0))
@@ -162,11 +183,11 @@ class SelectedColumns:
         return [Partial(*row) for row in np.stack(columns_of, axis=1).tolist()]
 
     def _logs(self, terms: Sequence[Codes], inside: bool) -> Floats:
-        """Logarithms of partial lambdas."""
+        """Logarithms of the partial lambdas of terms; `inside` states whether the terms are chosen."""
         single = np.array([columns[0] for columns in terms])
         if inside:
             at = {column: i for i, column in enumerate(self.pivots)}
-            # The order of the chosen is that of the triangles of both.
+            # Both triangles have the chosen columns in the same order.
             places = [np.array([at[c] for c in columns.tolist()]) for columns in terms]
             within, total = self._inverted()
             firsts = np.array([place[0] for place in places])
@@ -186,7 +207,7 @@ class SelectedColumns:
         return np.asarray(logs)
 
     def with_term(self, columns: Codes, criterion: str) -> Extreme:
-        """The criterion once a term is chosen too."""
+        """Value of a criterion after adding a term."""
         if criterion == "wilks":
             return Extreme(self.value("wilks").value * self.partials([columns])[0].wilks)
         scores = self._scores(self._within)
@@ -196,7 +217,7 @@ class SelectedColumns:
         return self._value(np.concatenate([scores, more]), criterion)
 
     def without_term(self, columns: Codes, criterion: str) -> Extreme:
-        """The criterion once a chosen term is taken back."""
+        """Value of a criterion after removing a chosen term."""
         if criterion == "wilks":
             return Extreme(self.value("wilks").value / self.partials([columns])[0].wilks)
         left = [i for i, column in enumerate(self.pivots) if column not in columns]
@@ -205,17 +226,17 @@ class SelectedColumns:
         return self._value(scipy.linalg.solve_triangular(triangle, means, trans=1), criterion)
 
     def value(self, criterion: str) -> Extreme:
-        """Wilks' lambda, the least D2 or F of two classes, what is unexplained, or Rao's V, of the chosen."""
+        """Criterion for the chosen columns: Wilks' lambda, smallest D2 or F, residual, or Rao's V."""
         if criterion == "wilks":
             return Extreme(float(np.exp(self._log_wilks())))
         return self._value(self._scores(self._within), criterion)
 
     def tolerances(self) -> Floats:
-        """Tolerance (m,) of each chosen column."""
+        """Tolerances (m,) of the chosen columns."""
         return np.asarray(1 / (self._inverted()[0] ** 2).sum(axis=1))
 
     def tolerances_with(self, columns: Codes) -> tuple[float, float]:
-        """The smallest tolerance of the columns of a term that is chosen too, and of all columns then in."""
+        """Smallest tolerance of the columns of a term after adding it, and of all chosen columns then."""
         if self._flat[columns].any() or len(self._within.residuals(columns)) < len(columns):
             return 0.0, 0.0
         corner = np.linalg.qr(self._within.residuals(columns), mode="r")
@@ -230,13 +251,20 @@ class SelectedColumns:
         return own, min(own, float(others.min()))
 
     def pairs(self) -> tuple[Floats, Floats, float, float]:
-        """D2 (K, K) between the classes, F (K, K) of each, and its degrees of freedom, of the chosen."""
+        """Distances between the classes in the chosen columns.
+
+        Returns
+        -------
+        d2, f : (K, K) float
+            Squared distances and F statistics.
+        df1, df2 : float
+        """
         d2 = self._nu * squared_gaps(self._scores(self._within).T)
         p = len(self.pivots)
         return d2, self._pair_f(d2, p), float(p), self._nu - p + 1
 
     def move(self, columns: Codes) -> None:
-        """Choose a term, or take a chosen one back."""
+        """Add a term, or remove it if it is chosen."""
         self._inverses = self._clear = None
         for root in (self._within, self._total):
             inside = columns[0] in root.pivots
@@ -247,7 +275,7 @@ class SelectedColumns:
 
     @property
     def pillai(self) -> float:
-        """Pillai's trace of the chosen; over K - 1 it is SAS's average squared canonical correlation."""
+        """Pillai's trace of the chosen columns; K - 1 times SAS's average squared canonical correlation."""
         return float(self._counts @ (self._scores(self._total) ** 2).sum(axis=0))
 
     def _scores(self, root: UpdatedRoot) -> Floats:
@@ -266,13 +294,13 @@ class SelectedColumns:
         return Extreme(float(size[least]), (int(i[least]), int(j[least])))
 
     def _pair_f(self, d2: Floats, p: int) -> Floats:
-        """F (K, K) of squared distances by p columns."""
+        """F statistics (K, K) of squared distances in p columns."""
         n = self._counts
         return d2 * (n[:, None] * n / (n[:, None] + n)) * (self._nu - p + 1) / (self._nu * max(p, 1))
 
 
 def _root(pooled: ClassMoments, flat: NDArray[np.bool_]) -> Floats:
-    """A root (p, p) of the one scatter, with zeros for columns that do not vary."""
+    """Root (p, p) of the pooled scatter, with zeros for constant columns."""
     if pooled.roots is not None:
         return np.asarray(np.where(flat, 0.0, pooled.roots[0]))
     varies = np.flatnonzero(~flat)

@@ -1,23 +1,22 @@
-"""Errors of verification, where a score says whether a pair is of one class or of two.
+"""Error measures of verification, which decides by a score whether two rows belong to the same class.
 
-*Errors.* At a threshold t, pairs of one class with scores below t are missed, and pairs of two with scores
-of t and above are false alarms. The equal error rate is where the two shares cross, a straight line joining
-the points of neighbouring thresholds. The detection cost is
+*Errors.* At a threshold t, same-class pairs with scores below t are misses, and different-class pairs with
+scores of t or above are false alarms. The equal error rate is the rate at which both proportions are equal,
+interpolated linearly between neighbouring thresholds. The detection cost is
 
     c_miss pi P_miss(t) + c_false (1 - pi) P_false(t),
 
-pi the probability of a pair of one class, over the smaller of c_miss pi and c_false (1 - pi), which is the
-cost of looking at no score (NIST, Speaker Recognition Evaluation plans). Its minimum is over all thresholds;
-that of log likelihood ratios at Bayes' threshold, log(c_false (1 - pi) / (c_miss pi)), shows what
-calibration they lack. C_llr is the mean cost of log likelihood ratios s over all pi (Brümmer & du Preez,
-2006, Computer Speech and Language 20, 230-275): half the sum of the means of log2(1 + e^-s) over pairs of
-one class and of log2(1 + e^s) over pairs of two; 1 tells nothing.
+with pi the probability of a same-class pair, divided by the smaller of c_miss pi and c_false (1 - pi), the
+cost of a decision without a score (NIST, Speaker Recognition Evaluation plans). The minimum is over all
+thresholds. The actual cost of log likelihood ratios at the Bayes threshold, log(c_false (1 - pi) / (c_miss
+pi)), exceeds it if they are not calibrated. C_llr is the mean cost of log likelihood ratios s over all pi
+(Brümmer & du Preez, 2006, Computer Speech and Language 20, 230-275): half the sum of the means of log2(1 +
+e^-s) over same-class pairs and of log2(1 + e^s) over different-class pairs; it is 1 for uninformative scores.
 
-*Intervals.* Pairs share rows and rows share classes, so that pairs are not independent and no formula of
-proportions holds. Classes are: a bootstrap draws them with replacement, as often as there are, where a pair
-of one class counts as often as the class was drawn, and a pair of two as often as the product of both (Poh &
-Bengio, 2007, Interspeech). Limits are percentiles. They assume that the classes are a random sample of those
-to come.
+*Intervals.* Pairs share rows and rows share classes; pairs are therefore not independent, and formulas for
+proportions are not valid. A bootstrap draws the classes with replacement: a same-class pair counts as often
+as its class was drawn, a different-class pair as often as the product for both classes (Poh & Bengio, 2007,
+Interspeech). Limits are percentiles. They assume that the classes are a random sample of future classes.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from discrim.inference.roc import SIDES
 
 
 class Costs(NamedTuple):
-    """Probability of a pair of one class, and costs of missing it and of a false alarm."""
+    """Probability of a same-class pair, and costs of a miss and of a false alarm."""
 
     probability: float = 0.01
     miss: float = 1.0
@@ -42,20 +41,20 @@ class Costs(NamedTuple):
 
     @property
     def sides(self) -> tuple[float, float]:
-        """What misses and false alarms cost, over the cost of looking at no score."""
+        """Costs of misses and of false alarms relative to the cost of a decision without a score."""
         miss = self.miss * self.probability
         false = self.false_alarm * (1 - self.probability)
         return miss / min(miss, false), false / min(miss, false)
 
     @property
     def threshold(self) -> float:
-        """Bayes' threshold of log likelihood ratios."""
+        """Bayes threshold of log likelihood ratios."""
         miss, false = self.sides
         return float(np.log(false / miss))
 
 
 class VerificationErrors(NamedTuple):
-    """The measures of scores, each NaN without pairs of both kinds."""
+    """Equal error rate, minimum and actual cost, and C_llr; NaN unless there are pairs of both kinds."""
 
     eer: float
     min_cost: float
@@ -65,17 +64,18 @@ class VerificationErrors(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairScores:
-    """Scores of pairs of one class (S,) and of two (O,), each in rising order.
+    """Scores of S same-class pairs and O different-class pairs, each in ascending order.
 
     Attributes
     ----------
     same, other : (S,) and (O,) float
+        Scores of same-class and of different-class pairs.
     own : (S,) int
-        Class of a pair of one.
+        Class of a same-class pair.
     one, two : (O,) int
-        Classes of a pair of two.
+        Classes of a different-class pair.
     same_logs, other_logs : (S,) and (O,) float
-        What each costs in C_llr.
+        Contributions to C_llr.
     n_classes : int
     """
 
@@ -90,7 +90,7 @@ class PairScores:
 
     @staticmethod
     def of(scores: Floats, codes: Codes) -> PairScores:
-        """Those of each pair of rows with classes (m,), from scores (m, m) that are symmetric."""
+        """Build from symmetric scores (m, m) of the pairs of rows with classes (m,)."""
         at = np.triu_indices(len(codes), 1)
         values = scores[at]
         one = codes[at[0]]
@@ -108,7 +108,17 @@ class PairScores:
         )
 
     def errors(self, costs: Costs, times: Floats | None = None) -> VerificationErrors:
-        """Measures of all pairs, where classes count so many times (K,).
+        """Compute the measures.
+
+        Parameters
+        ----------
+        costs : Costs
+        times : (K,) float, optional
+            Frequency weights of the classes.
+
+        Returns
+        -------
+        VerificationErrors
 
         Examples
         --------
@@ -122,8 +132,8 @@ class PairScores:
         if not (same.sum() > 0 and other.sum() > 0):
             return VerificationErrors(*[np.nan] * 4)
         below_same, below_other = (np.append(0.0, np.cumsum(each)) for each in (same, other))
-        # Only at scores of pairs of one class, and next above them, can the two shares cross or a cost be
-        # least: in between there is nothing but fewer false alarms.
+        # The curves cross and costs are minimal only at, or just above, scores of same-class pairs: between
+        # them only the number of false alarms changes.
         cuts = np.unique(self.same)
         missed, passed = (
             np.column_stack([sums[scores.searchsorted(cuts, side)] for side in SIDES]).ravel() / sums[-1]
@@ -139,7 +149,21 @@ class PairScores:
         return VerificationErrors(_crossing(missed, false), float(cost.min()), float(actual), float(cllr))
 
     def limits(self, costs: Costs, level: float, replicates: int, seed: int | None) -> Floats:
-        """Limits (2, 4) of the measures, by a bootstrap of the classes."""
+        """Bootstrap limits (2, 4) of the measures, resampling classes.
+
+        Parameters
+        ----------
+        costs : Costs
+        level : float
+            Confidence level.
+        replicates : int
+        seed : int or None
+
+        Returns
+        -------
+        (2, 4) float
+            NaN if no replicate has pairs of both kinds.
+        """
         rng = np.random.default_rng(seed)
         drawn = []
         with Progress(replicates, "bootstrap of classes") as progress:
@@ -153,13 +177,13 @@ class PairScores:
             return np.full((2, 4), np.nan)
         limits = np.asarray(np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0))
         if self.errors(costs).eer == 0:
-            # Samples of classes without an error have none. This is the exact limit of so many classes.
+            # Bootstrap samples of classes without errors have none; use the exact limit for as many classes.
             limits[1, 0] = exact_interval(0.0, len(np.unique(self.own)), level)[1]
         return limits
 
 
 def _crossing(missed: Floats, false: Floats) -> float:
-    """Where a share that rises from 0 to 1 crosses one that falls from 1 to 0."""
+    """Value at which a proportion that increases from 0 to 1 equals one that decreases from 1 to 0."""
     at = int(np.argmax(missed >= false))
     rise = missed[at] - missed[at - 1]
     fall = false[at - 1] - false[at]
