@@ -1,4 +1,6 @@
-"""Log odds of the linear rule: standard errors, Wald's test, and Hausman's against the logistic model.
+"""Log odds of LDA: standard errors, Wald tests, and Hausman's test against the logistic model.
+
+The results of LDA and of logistic regression use these functions.
 
 *Log odds.* For classes 0 and 1 the rule's log odds are alpha + x'b with b = S^-1 (m_1 - m_0) and alpha =
 ln(pi_1/pi_0) - b'(m_0 + m_1)/2. Under normal classes with one covariance the means, the covariance and the
@@ -6,15 +8,15 @@ class proportions are independent; the delta method on all three gives, with a =
 and c = (m_0 + m_1)/2,
 
     var(b)     = a S^-1 + (D2 S^-1 + b b')/nu
-    var(alpha) = c' var(b) c + a D2/4 + (1/n_1 - 1/n_0) c'b  (+ a where the prior is estimated).
+    var(alpha) = c' var(b) c + a D2/4 + (1/n_1 - 1/n_0) c'b  (+ a if the prior is estimated).
 
 A diagonal covariance has independent columns, with var(b_j) = a/s_j + 2 b_j^2/nu. (Efron, 1975, JASA 70,
 892-898, for the setting; the formulas are derived in the vignettes.)
 
-*Wald's test.* Under R b = c the distance (R b - c)'(R V R')^-1 (R b - c) has the chi-square law with as many
-degrees of freedom as R has rows that are independent. With V = H'H and the triangular factor T of H R' the
-statistic is the squared length of T'^-1 (R b - c): neither V nor R V R' is formed, whose squares would lose
-half of the digits, and of columns in extreme units the range.
+*Wald test.* Under R b = c the statistic (R b - c)'(R V R')^-1 (R b - c) is chi-square with degrees of freedom
+equal to the rank of R. With V = H'H and the triangular factor T of H R' it is the squared length of T'^-1
+(R b - c): V and R V R' are not formed, because their squares would lose half of the digits, and overflow for
+columns in extreme units.
 
 *Hausman's test.* LDA and the logistic model both estimate the slopes of the log odds. Under normal classes
 with one covariance LDA's are efficient; the logistic model's are consistent without it. By Hausman (1978,
@@ -27,8 +29,8 @@ classes against the reference 0, follows from the delta method with b_k = S^-1 d
 
     cov(b_k, b_l) = ([k = l]/n_k + 1/n_0) S^-1 + [(d_k'S^-1 d_l) S^-1 + b_l b_k']/nu.
 
-In finite samples V_B - V_b need not be positive definite: directions in which it is not say nothing and are
-left out, which the degrees of freedom show.
+In finite samples V_B - V_b need not be positive definite. Directions in which it is not are left out, which
+reduces the degrees of freedom.
 """
 
 from __future__ import annotations
@@ -50,10 +52,18 @@ from discrim.inference.result import TestResult, chi_square_test
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogOdds:
-    """Coefficients of q classes against the reference, in the units of the data.
+    """Coefficients of q classes against the reference class, in units of the data.
 
-    The constants are the log odds (q,) of the priors, infinite where one of them is zero, and the cut (q,),
-    the rest, -b'c; their standard errors are those of the sum. Slopes and their standard errors are (q, p).
+    Attributes
+    ----------
+    prior_odds : (q,) float
+        Log odds of the priors, one part of the intercepts; infinite for a prior of zero.
+    cut : (q,) float
+        The other part of the intercepts, -b'c.
+    constant_se : (q,) float
+        Standard errors of the intercepts.
+    slopes, slopes_se : (q, p) float
+        Slopes and their standard errors.
     """
 
     prior_odds: Floats
@@ -73,10 +83,26 @@ def log_odds(
     *,
     estimated_prior: bool,
 ) -> LogOdds:
-    """Log odds of the classes `others` (q,) against the reference class.
+    """Compute the log odds of classes against the reference class, with standard errors.
 
-    The divisor is that of the covariance within classes, and nu in the variances. A prior that is estimated
-    is the class proportions, whose own variance then counts.
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariance : Covariance
+        Within-class covariance.
+    divisor : float
+        Its divisor, used as nu in the variances.
+    prior : (K,) float
+    others : (q,) int
+        Codes of the classes.
+    reference : int
+        Code of the reference class.
+    estimated_prior : bool
+        Whether the prior is the class proportions, whose sampling variance is then included.
+
+    Returns
+    -------
+    LogOdds
     """
     n0 = moments.counts[reference]
     n1 = moments.counts[others]
@@ -91,7 +117,7 @@ def log_odds(
     with np.errstate(divide="ignore", invalid="ignore"):
         prior_odds = np.log(prior[others]) - np.log(prior[reference])
     if covariance.is_diagonal:
-        # In whitened columns every variance is one: var(gap_j) = a + 2 gap_j^2 / nu.
+        # Whitened columns have unit variance: var(gap_j) = a + 2 gap_j^2 / nu.
         variances = both + 2 * gap**2 / divisor
         slopes_var = covariance.inverse[:, None] ** 2 * variances
         middle_var = (middle**2 * variances).sum(axis=0)
@@ -114,10 +140,26 @@ def log_odds(
 def log_odds_covariance(
     moments: ClassMoments, covariance: Covariance, divisor: float, reference: int, *, estimated_prior: bool
 ) -> Floats:
-    """Covariance (q (p + 1), q (p + 1)) of constants and slopes, class by class, in the units of the data.
+    """Covariance of all intercepts and slopes, ordered by class, in units of the data.
 
-    Of rows (1, x) let M_k = x - m_k and C_k = x - (m_0 + m_k)/2 in whitened columns and d_k = m_k - m_0,
-    that of log odds k and l is [k = l] M_k'M_k/n_k + M_0'M_0/n_0 + (d_k'd_l C_k'C_l + C_k'd_l d_k'C_l)/nu.
+    For rows (1, x) let M_k = x - m_k and C_k = x - (m_0 + m_k)/2 in whitened columns and d_k = m_k - m_0. The
+    covariance of log odds k and l is [k = l] M_k'M_k/n_k + M_0'M_0/n_0 + (d_k'd_l C_k'C_l + C_k'd_l
+    d_k'C_l)/nu.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariance : Covariance
+        Within-class covariance.
+    divisor : float
+        Its divisor, used as nu.
+    reference : int
+        Code of the reference class.
+    estimated_prior : bool
+
+    Returns
+    -------
+    (q (p + 1), q (p + 1)) float
     """
     counts = moments.counts
     k0 = reference
@@ -150,17 +192,27 @@ def log_odds_covariance(
 
 
 def wald_columns(odds: LogOdds, shrink: float, level: float) -> dict[str, Floats]:
-    """Coefficients with z tests and intervals, term by term within each class.
+    """Columns of a table of coefficients with z tests and intervals, ordered by class and term.
 
-    `shrink` is a factor of the slopes, and of all of the constants but the prior odds. A constant that is
-    infinite, or missing, has neither se nor z nor p.
+    Parameters
+    ----------
+    odds : LogOdds
+    shrink : float
+        Factor of the slopes and of the intercepts without the prior odds.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    dict of (q (p + 1),) float
+        Keys coef, se, z, p, low, high. Tests of an infinite or missing intercept are NaN.
     """
     check_level(level)
     coef = np.column_stack([odds.prior_odds + shrink * odds.cut, shrink * odds.slopes]).ravel()
     se = shrink * np.column_stack([odds.constant_se, odds.slopes_se]).ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
         z = coef / se
-    # Odds that a prior of zero settles are no estimates, and are not uncertain.
+    # Infinite odds due to a prior of zero are not estimates and have no standard error.
     se, z = (np.where(np.isfinite(coef), part, np.nan) for part in (se, z))
     half = np.where(np.isfinite(coef), normal_isf((1 - level) / 2) * se, 0.0)
     columns = {"coef": coef, "se": se, "z": z, "p": 2 * normal_sf(np.abs(z))}
@@ -168,18 +220,18 @@ def wald_columns(odds: LogOdds, shrink: float, level: float) -> dict[str, Floats
 
 
 ALIKE = 1e-10
-"""Share of a row's length beyond the rows before it that is no more than rounding."""
+"""Relative residual norm of a row, given earlier rows, that counts as zero."""
 
 
 def lengths(columns: Floats) -> Floats:
-    """Lengths (r,) of columns (m, r), whose squares may be no doubles."""
+    """Norms (r,) of columns (m, r), computed without overflow or underflow of squares."""
     largest = np.abs(columns).max(axis=0, initial=0.0)
     unit = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
     return np.asarray(unit * np.sqrt(((columns / unit) ** 2).sum(axis=0)))
 
 
 def dependent_row(rows: Floats) -> int | None:
-    """The first row (of r, k) that is a combination of those before it, or zero; None without one."""
+    """First row of (r, k) that is zero or a linear combination of earlier rows; None if there is none."""
     size = lengths(rows.T)
     if not (size > 0).all():
         return int(np.argmin(size > 0))
@@ -193,11 +245,24 @@ def dependent_row(rows: Floats) -> int | None:
 def wald_statistic(
     root: Floats, estimates: Floats, contrasts: Floats, values: Floats, restrictions: Floats | None = None
 ) -> float:
-    """The statistic of contrasts (r, k) of estimates (k,) with covariance root'root against values (r,).
+    """Wald statistic of linear hypotheses.
 
-    It is missing where the covariance of the contrasts is singular. Restrictions (s, k) are contrasts that
-    are zero whether or not the hypothesis holds: the statistic is that of both together less that of these
-    alone.
+    Parameters
+    ----------
+    root : (m, k) float
+        Root of the covariance root'root of the estimates.
+    estimates : (k,) float
+    contrasts : (r, k) float
+    values : (r,) float
+        Values of the contrasts under the hypothesis.
+    restrictions : (s, k) float, optional
+        Contrasts that are zero whether or not the hypothesis is true. The statistic is the joint statistic
+        minus the statistic of the restrictions alone.
+
+    Returns
+    -------
+    float
+        NaN if the covariance of the contrasts is singular.
     """
     before = 0 if restrictions is None else len(restrictions)
     if restrictions is not None:
@@ -210,7 +275,7 @@ def wald_statistic(
         gaps = (contrasts @ estimates - values) / size
     if not (np.isfinite(turned).all() and np.isfinite(gaps).all()):
         return np.nan
-    # What is given comes first, so that no square is a difference of others.
+    # Restrictions come first; the statistic is then not computed as a difference.
     order = np.arange(len(values))
     if before:
         factor = scipy.linalg.qr(turned, mode="r")[0]
@@ -226,9 +291,22 @@ def wald_statistic(
 def slope_covariance(
     moments: ClassMoments, covariance: Covariance, nu: float, reference: int
 ) -> tuple[Floats, Floats]:
-    """Slopes (K - 1, p) of LDA's log odds in the units of z, and the covariance of them all, stacked.
+    """Slopes of LDA's log odds and their covariance, in units of z.
 
-    The covariance within classes has nu degrees of freedom.
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariance : Covariance
+        Within-class covariance.
+    nu : float
+        Its degrees of freedom.
+    reference : int
+        Code of the reference class.
+
+    Returns
+    -------
+    slopes : (K - 1, p) float
+    stacked : ((K - 1) p, (K - 1) p) float
     """
     others = [k for k in range(moments.n_classes) if k != reference]
     means = moments.means
@@ -243,8 +321,19 @@ def slope_covariance(
 
 
 def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov: Floats) -> TestResult:
-    """Hausman's test on two estimates (m,) of the same numbers and their covariances (m, m)."""
-    # In standard errors of the robust one, so that units do not decide what is zero.
+    """Hausman's test of two estimates of the same parameters.
+
+    Parameters
+    ----------
+    efficient, robust : (m,) float
+        Estimates; the first is efficient under the hypothesis, the second consistent in general.
+    efficient_cov, robust_cov : (m, m) float
+
+    Returns
+    -------
+    TestResult
+    """
+    # Scale by the standard errors of the robust estimates, to be independent of units.
     unit = np.sqrt(np.diagonal(robust_cov))
     gap = (efficient - robust) / unit
     values, vectors = np.linalg.eigh((robust_cov - efficient_cov) / unit / unit[:, None])

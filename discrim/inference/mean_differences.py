@@ -1,12 +1,14 @@
-"""Which columns tell the classes apart, how far apart classes are, and how far from them normal rows lie.
+"""Univariate and partial tests of columns, distances between classes, and distances of rows from their class.
 
-*Distances of rows.* Of n rows of a class whose covariance is estimated on v degrees of freedom that hold
-these rows, the squared distance d2 to the class mean has B = n/(n - 1) d2/v ~ Beta(p/2, (v - p)/2)
-(Gnanadesikan & Kettenring, 1972, Biometrics 28, 81-124, for v = n - 1). Of a row that had no part in mean and
-covariance, m/(m + 1) (v - p + 1)/(p v) d2 ~ F(p, v - p + 1), with m rows of the class in the fit.
+The results of LDA and QDA use these functions for tables and Q-Q plots of distances.
 
-*Pointwise limits of ordered distances.* The distances of the rows of a fit are not independent: those of a
-class with a covariance of its own sum to (n - 1) p. The number of distances up to a quantile t at u = F(t)
+*Distances of rows.* For n rows of a class, included in the estimate of the covariance with v degrees of
+freedom, the squared distance d2 to the class mean has B = n/(n - 1) d2/v ~ Beta(p/2, (v - p)/2) (Gnanadesikan
+& Kettenring, 1972, Biometrics 28, 81-124, for v = n - 1). For a row not included in mean and covariance,
+m/(m + 1) (v - p + 1)/(p v) d2 ~ F(p, v - p + 1), with m rows of the class in the fit.
+
+*Pointwise limits of ordered distances.* The distances of the rows of a fit are dependent: in a class with a
+separate covariance they sum to (n - 1) p. The number of distances up to a quantile t at u = F(t)
 has the mean n u and, to first order in the correlation rho of two distances, the variance
 
     n u (1 - u) r,    r = 1 + (n - 1) rho A(t)^2 / (u (1 - u)),    A(t) = E[(B - E B)/sd(B); B <= t],
@@ -21,10 +23,10 @@ G the projection on p random directions of a space of v dimensions, so that
 
 where tr G = p and tr G^2 = p determine alpha and beta. If v = n - 1, rho = -1/(n - 1).
 
-The distances of new rows depend on one another through the fit, and the more the smaller it is. Given n, m, v
-and p their joint distribution is free of the mean and the covariance, so that the limits are quantiles of
-simulated ones, with a fixed seed. Samples of many rows (at four columns more than 1,000) have the limits of
-smaller ones, which are somewhat too wide for them. `python -m
+The distances of new rows depend on one another through the fit, the more so the fewer rows it has. For fixed
+n, m, v and p their joint distribution does not depend on the mean and the covariance. The limits are
+therefore quantiles of simulated distances, with a fixed seed. Large samples (more than 1,000 rows for four
+columns) use the limits of smaller ones, which are somewhat too wide. `python -m
 tests.benchmarks.distance_limits` simulates the coverage of both.
 """
 
@@ -47,16 +49,28 @@ from discrim.inference.effect_sizes import f_noncentrality, shares_explained
 
 
 def between_squares(moments: ClassMoments) -> Floats:
-    """Sum of squares (p,) of each column between classes, in the coordinates of the moments."""
+    """Between-class sum of squares (p,) of each column, in the coordinates of the moments."""
     means = moments.means
     return np.asarray(moments.counts @ (means - weighted_centre(means, moments.counts)) ** 2)
 
 
 def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = None) -> pd.DataFrame:
-    """One-way analysis of variance of each column, by term; at a level with intervals of its share.
+    """One-way analysis of variance of each column.
 
-    sd_total has the divisor N - 1, sd_within N - K, and sd_between N (K - 1)/K, as SAS. A column that is
-    constant within classes has an infinite F.
+    A column that is constant within classes has an infinite F.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    terms : pandas.Index
+    level : float, optional
+        Confidence level of intervals for the explained proportion; by default there are none.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per term. The divisors follow SAS: N - 1 for sd_total, N - K for sd_within, and N (K - 1)/K
+        for sd_between.
     """
     within = moments.squares.sum(axis=0)
     between = between_squares(moments)
@@ -64,7 +78,7 @@ def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = No
     k = moments.n_classes
     df1 = float(k - 1)
     df2 = total - k
-    # Weights that sum to no more than what is taken off leave a divisor missing.
+    # The divisor is missing if the sum of the weights does not exceed the number subtracted.
     all_rows, free = (d if d > LIGHT * total else np.nan for d in (total - 1, df2))
     with np.errstate(divide="ignore", invalid="ignore"):
         f = between / df1 / (within / free)
@@ -89,12 +103,28 @@ def distance_table(
     adjusted: tuple[int, Floats | None] = (0, None),
     level: float | None = None,
 ) -> pd.DataFrame:
-    """Squared Mahalanobis distance of each pair of classes, with Hotelling's F that their means are equal.
+    """Squared Mahalanobis distances of pairs of classes, with Hotelling's F test of equal means.
 
-    The covariance is pooled and unbiased, with nu = N - K degrees of freedom; F = (nu - p + 1) D2/(nu p
-    (1/n_i + 1/n_j)) on p and nu - p + 1. Of means adjusted for q covariates nu is N - K - q, and 1/n_i +
-    1/n_j grows by the squared distance (K, K) of the covariates' means under their scatter within classes. At
-    a level there is the distance D too, with its limits.
+    F = (nu - p + 1) D2/(nu p (1/n_i + 1/n_j)) on p and nu - p + 1 degrees of freedom.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariance : Covariance
+        Pooled and unbiased.
+    nu : float
+        Its degrees of freedom, N - K; N - K - q for means adjusted for q covariates.
+    classes : pandas.Index
+    adjusted : (int, (K, K) float or None)
+        Number q of covariates, and the squared distances of their class means under their within-class
+        scatter, which are added to 1/n_i + 1/n_j.
+    level : float, optional
+        Confidence level of intervals for the distance D; by default there are none.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By (class, other).
     """
     gaps = squared_gaps(covariance.whiten(moments.means.T).T)
     q, apart = adjusted
@@ -119,10 +149,23 @@ def distance_table(
 def generalized_distances(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats, classes: pd.Index
 ) -> pd.DataFrame:
-    """Generalized squared distance from the mean of one class (rows) to another class (columns).
+    """Generalized squared distances between classes, following the definition of SAS.
 
-    (m_i - m_j)' S_j^-1 (m_i - m_j) + ln|S_j| where classes have covariances of their own, - 2 ln prior_j
-    where the priors differ: SAS's definition.
+    (m_i - m_j)' S_j^-1 (m_i - m_j), plus ln|S_j| for separate covariances, minus 2 ln prior_j for unequal
+    priors.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariances : tuple of Covariance
+        One, or one for each class.
+    log_prior : (K,) float
+    classes : pandas.Index
+
+    Returns
+    -------
+    pandas.DataFrame
+        (K, K), from the mean of a class (rows) to a class (columns).
     """
     means = moments.means
     rows = []
@@ -141,20 +184,33 @@ def generalized_distances(
 def partial_table(
     axes: Canonical, covariance: Covariance, n_classes: int, nu: float, terms: pd.Index
 ) -> pd.DataFrame:
-    """What each column adds to all others: Wilks' lambda with it over that without it.
+    """Contribution of each column given all others: partial Wilks' lambda with its F test.
 
     Partial lambda_j is (T^-1)_jj/(W^-1)_jj. On canonical axes a_r of unit variance within classes, nu
-    (W^-1)_jj - nu (T^-1)_jj = sum_r a_jr^2 lambda_r/(1 + lambda_r), so that nothing is subtracted; the F has
+    (W^-1)_jj - nu (T^-1)_jj = sum_r a_jr^2 lambda_r/(1 + lambda_r), which avoids subtraction; the F has
     K - 1 and N - K - p + 1 degrees of freedom (Rao, 1973, Linear Statistical Inference, sec. 8c). For two
-    classes its signed root is the t of the column in the regression of the class indicator, exactly.
+    classes its signed root is exactly the t of the column in the regression of the class indicator.
 
-    The axes have the roots of W^-1 B as squared singular values; the covariance is pooled and unbiased, with
-    nu = N - K degrees of freedom. Tolerance is 1 - R2 of the column on the others within classes.
+    Parameters
+    ----------
+    axes : Canonical
+        Their squared singular values are the roots of W^-1 B.
+    covariance : Covariance
+        Pooled and unbiased.
+    n_classes : int
+    nu : float
+        Degrees of freedom of the covariance, N - K.
+    terms : pandas.Index
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per term; tolerance is 1 - R2 of the column on the others within classes.
     """
     precision = (covariance.inverse**2).sum(axis=1)
     roots = axes.singular**2
     between = axes.axes**2 @ (roots / (1 + roots))
-    # What T^-1 keeps of the precision, a sum of positive terms as well: along the axes, and across them.
+    # The diagonal of T^-1 as a sum of positive terms: along the axes and orthogonal to them.
     basis = np.linalg.qr(covariance.root @ axes.axes, mode="complete")[0]
     across = covariance.unwhiten(basis[:, len(roots) :])
     left = (across**2).sum(axis=1) + axes.axes**2 @ (1 / (1 + roots))
@@ -177,10 +233,10 @@ def partial_table(
 
 
 MOST = 4000
-"""Ranks of a class that have quantiles and limits."""
+"""Maximum number of ranks of a class that have quantiles and limits."""
 
 MAX_SIMULATED_NUMBERS = 4_000_000
-"""Numbers that are drawn for the limits of new rows of a class."""
+"""Maximum number of random numbers that are drawn for the limits of new rows of a class."""
 
 
 def distance_quantiles(

@@ -1,15 +1,17 @@
-"""Repeated measures: contrasts within rows, their univariate tests, and sphericity.
+"""Repeated measures: within-subject contrasts, their univariate tests, and sphericity.
 
-The p responses of a row are one quantity, measured under p conditions that are the cells of a design within
-rows. A term of that design has d contrasts, the columns of C (p, d), orthonormal and with sums of zero; the
-mean of the responses has the one column 1/sqrt(p). A term of the model between rows is then tested on Y C:
-its scatters C'HC and C'EC, on q and v degrees of freedom, give the four multivariate tests, and their traces
+The repeated-measures results of the linear model use these functions.
+
+The p responses of a row are one quantity, measured under p conditions, the cells of a within-subject design.
+A term of this design has d orthonormal contrasts that sum to zero, the columns of C (p, d); the mean of the
+responses has the single column 1/sqrt(p). A between-subject term is then tested on Y C: its scatters C'HC and
+C'EC, on q and v degrees of freedom, provide the four multivariate tests, and their traces
 
     F = (tr C'HC/(q d)) / (tr C'EC/(v d))   on q d and v d degrees of freedom,
 
-the univariate test, which holds where C'SC, S being the covariance of a row, is a multiple of the identity:
-sphericity. Where it is none, F has about eps times these degrees of freedom (Box, 1954, Annals of
-Mathematical Statistics 25, 484-498), where eps = tr(C'SC)^2/(d tr (C'SC)^2) lies from 1/d to 1. Estimates:
+the univariate test. It is valid if C'SC, with S the covariance of a row, is a multiple of the identity
+(sphericity). Otherwise F has approximately eps times these degrees of freedom (Box, 1954, Annals of
+Mathematical Statistics 25, 484-498), with eps = tr(C'SC)^2/(d tr (C'SC)^2) between 1/d and 1. Estimates:
 
     Greenhouse & Geisser   that of C'EC/v (1959, Psychometrika 24, 95-112),
     Huynh & Feldt          (n d eps - 2)/(d (v - d eps)), eps that of Greenhouse and Geisser. n is v + 1
@@ -17,9 +19,9 @@ Mathematical Statistics 25, 484-498), where eps = tr(C'SC)^2/(d tr (C'SC)^2) lie
                            rows, as Huynh and Feldt wrote for several groups (1976, ibid. 1, 69-82).
 
 Mauchly's criterion (1940, Annals of Mathematical Statistics 11, 204-209) is W = |C'EC|/(tr(C'EC)/d)^d. With
-rho = 1 - (2d^2 + d + 2)/(6 d v), f = d(d+1)/2 - 1 and z = -v rho ln W, its tail is that of chi-square at z on
-f, and w2 times what that on f + 4 exceeds it by, where w2 = (d+2)(d-1)(d-2)(2d^3 + 6d^2 + 3d + 2)/(288 (d v
-rho)^2) (Anderson, 2003, An Introduction to Multivariate Statistical Analysis, sec. 10.7).
+rho = 1 - (2d^2 + d + 2)/(6 d v), f = d(d+1)/2 - 1 and z = -v rho ln W, its p-value is P_f + w2 (P_{f+4} -
+P_f), with P_f the tail of chi-square on f degrees of freedom at z and w2 = (d+2)(d-1)(d-2)(2d^3 + 6d^2 + 3d +
+2)/(288 (d v rho)^2) (Anderson, 2003, An Introduction to Multivariate Statistical Analysis, sec. 10.7).
 """
 
 from __future__ import annotations
@@ -37,13 +39,21 @@ from discrim.inference.manova import Hypothesis, LeastSquares
 HuynhFeldt = Literal["lecoutre", "1976"]
 
 NOT_ORTHOGONAL = 1e-9
-"""Cosine from which two contrasts of a design within rows are not orthogonal."""
+"""Cosine above which two within-subject contrasts are not orthogonal."""
 
 
 def contrasts_of(codes: Sequence[Codes]) -> Floats | None:
-    """Orthonormal contrasts (p, d) of the interaction of some factors, whose codes are (p,) each.
+    """Orthonormal contrasts of the interaction of within-subject factors.
 
-    There is none where cells without a row leave it fewer than it should have.
+    Parameters
+    ----------
+    codes : sequence of (p,) int
+        Levels of each factor for the p responses.
+
+    Returns
+    -------
+    (p, d) float or None
+        None if empty cells make the contrasts linearly dependent.
 
     Examples
     --------
@@ -61,7 +71,7 @@ def contrasts_of(codes: Sequence[Codes]) -> Floats | None:
 
 
 def not_orthogonal(contrasts: Sequence[Floats]) -> tuple[int, int] | None:
-    """Positions of the first two groups of contrasts that are not orthogonal, if there are any."""
+    """Positions of the first two groups of contrasts that are not orthogonal, or None."""
     for j, later in enumerate(contrasts):
         for i, earlier in enumerate(contrasts[:j]):
             if np.abs(earlier.T @ later).max() > NOT_ORTHOGONAL:
@@ -71,10 +81,14 @@ def not_orthogonal(contrasts: Sequence[Floats]) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Sphericity:
-    """How far the covariance of some contrasts is from a multiple of the identity.
+    """Mauchly's test of sphericity, and estimates of eps.
 
-    `mauchly` is W and `p` the p-value of its test, missing of one contrast and where
-    too few degrees of freedom are left; `gg` and `hf` estimate eps.
+    Attributes
+    ----------
+    mauchly, p : float
+        W and its p-value; NaN for a single contrast or too few degrees of freedom.
+    gg, hf : float
+        Greenhouse-Geisser and Huynh-Feldt estimates of eps.
     """
 
     mauchly: float
@@ -84,14 +98,27 @@ class Sphericity:
 
 
 def sphericity(numbers: LeastSquares, total: float, kind: HuynhFeldt) -> Sphericity:
-    """The sphericity of a model whose responses are d orthonormal contrasts; N is the total."""
+    """Test sphericity of a model whose responses are d orthonormal contrasts.
+
+    Parameters
+    ----------
+    numbers : LeastSquares
+    total : float
+        Number of rows N.
+    kind : {"lecoutre", "1976"}
+        Variant of the Huynh-Feldt estimate.
+
+    Returns
+    -------
+    Sphericity
+    """
     roots = np.linalg.svd(numbers.error, compute_uv=False) ** 2
     d = len(roots)
     v = numbers.df
     roots = roots / roots.mean()
     gg = d / float((roots**2).sum())
     n = v + 1 if kind == "lecoutre" else total
-    # Of one row more than contrasts differ in, it has no bound.
+    # The estimate is unbounded if v = d eps.
     with np.errstate(divide="ignore"):
         hf = float(np.divide(n * d * gg - 2, d * (v - d * gg)))
     if d == 1 or v < d:
@@ -108,10 +135,21 @@ def sphericity(numbers: LeastSquares, total: float, kind: HuynhFeldt) -> Spheric
 def univariate_row(
     numbers: LeastSquares, hypothesis: Hypothesis, total: float, kind: HuynhFeldt
 ) -> dict[str, float]:
-    """The univariate test of a hypothesis on d orthonormal contrasts, sums of squares being in their unit.
+    """Univariate test of a hypothesis on d orthonormal contrasts.
 
-    Beside the uncorrected p-value stand those by either estimate of eps; of Huynh and Feldt's it is 1 where
-    the estimate is above.
+    Parameters
+    ----------
+    numbers : LeastSquares
+    hypothesis : Hypothesis
+    total : float
+        Number of rows N.
+    kind : {"lecoutre", "1976"}
+        Variant of the Huynh-Feldt estimate.
+
+    Returns
+    -------
+    dict of float
+        SS, df1, SS_error, df2, F; p-values p, p_GG and p_HF (the last with eps at most 1); GG, HF and eta2.
     """
     d = len(numbers.error)
     found = sphericity(numbers, total, kind)

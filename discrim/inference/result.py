@@ -1,4 +1,4 @@
-"""What every test of the package returns."""
+"""Result class of the hypothesis tests."""
 
 from __future__ import annotations
 
@@ -24,21 +24,20 @@ class TestResult:
     name : str
         Name of the test.
     statistic : float
-        Value of the test statistic: of the chi-square where the test has one, also where it is an
-        approximation to another number, as it is to Box's M; of Wilks' test lambda.
+        Value of the test statistic. If the test has a chi-square approximation (for example Box's M), the
+        chi-square; for Wilks' test lambda.
     df : float or tuple of float
         Degrees of freedom of the reference distribution: a number for a chi-square, a pair for an F, and an
         empty tuple for permutations.
     pvalue : float
-        Probability of so large a statistic under the hypothesis.
+        Probability of a statistic at least as large under the hypothesis.
     assumes : str
-        What the p-value assumes.
+        Assumptions of the p-value.
     approximations : dict of str to tuple
-        The rows of the table by their labels: what its columns say of each approximation.
+        Rows of the table by their labels: the values of its columns for each approximation.
     numbers : tuple of (str, float)
-        What the printed line says before the degrees of freedom, which are those of the last: each number
-        after its word, which is empty where the name of the test is its name. By default the statistic, as a
-        chi-square.
+        Values in the printed line with their labels; the degrees of freedom belong to the last one. A label
+        is empty if the name of the test is the label. By default the statistic, as a chi-square.
     columns : tuple of str
         Names of the columns of the table.
     """
@@ -59,7 +58,7 @@ class TestResult:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row for each approximation, with these columns."""
+        """Table with one row for each approximation."""
         values = np.array(list(self.approximations.values()), dtype=np.float64)
         return pd.DataFrame(values, index=list(self.approximations), columns=list(self.columns))
 
@@ -93,13 +92,14 @@ class TestResult:
         )
 
     def _line(self) -> str:
+        """One-line summary of the test."""
         df = ", df " + ", ".join(f"{d:.6g}" for d in self._df) if self._df else ""
         numbers = self.numbers or (("chi-square", self.statistic),)
         text = ", ".join(f"{word} {number:.6g}".lstrip() for word, number in numbers)
         return f"{self.name}: {text}{df}, p {_p(self.pvalue) or 'nan'}"
 
     def _cells(self) -> list[list[str]]:
-        """The table as texts, its head first; what is missing is blank."""
+        """Texts of the table, the header first; missing values are blank."""
         rows = [
             [
                 label,
@@ -111,17 +111,18 @@ class TestResult:
 
 
 def _p(p: float) -> str:
-    """A p-value, never zero."""
+    """Format a p-value; very small ones as an upper bound."""
     return "<1e-300" if p < 1e-300 else _number(p, 3)
 
 
 def _number(x: Any, digits: int = 6) -> str:
+    """Format a number; a missing value is blank."""
     if isinstance(x, str):
         return x
     return "" if x is None or math.isnan(x) else f"{x:.{digits}g}"
 
 
 def chi_square_test(name: str, statistic: float, df: float, assumes: str) -> TestResult:
-    """A test whose statistic has a chi-square distribution."""
+    """Return a test whose statistic has a chi-square distribution."""
     pvalue = float(chi2_sf(statistic, df))
     return TestResult(name, statistic, (df,), pvalue, assumes, {name: (statistic, df, np.nan, pvalue)})
