@@ -1,7 +1,7 @@
 """The list of models, and the module of every public name.
 
-Modules are given as text and imported by `resolve` when they are needed, so that `import discrim` is fast and
-this file imports no model. An address is "package.module:name". The modules of models are relative to
+Modules are listed by name and imported by `resolve` on demand, which keeps `import discrim` fast: this file
+does not import any model. An address is "package.module:name". The modules of models are relative to
 `discrim.models`. `discrim/__init__.py` looks up public names in `MODULE_BY_NAME`; `load()`, the command line
 and the estimators use `MODELS`.
 """
@@ -36,7 +36,7 @@ class ModelEntry(NamedTuple):
     results : str
         The public class of its results.
     home : str
-        Module of the results, of the `ModelSpec`, and of the verb unless `verb_home` is given.
+        Module of the results, of the `ModelSpec`, and of the verb unless `verb_home` is set.
     spec_class : str
         Name of its subclass of `ModelSpec`.
     verb_home : str
@@ -54,7 +54,7 @@ class ModelEntry(NamedTuple):
     can_be_saved : bool
         Whether a file can store its fits.
     name_in_files : str
-        Name of the model, if it is not that of its verb: a verb may fit two models.
+        Name of the model, if it differs from its verb, which may fit two models.
     """
 
     verb: str
@@ -333,7 +333,7 @@ FOLD_PLOTS = "discrim.models.selection.fold_plots:PLOTS"
 
 
 def resolve(address: str) -> Any:
-    """Import the module of an address and return the object of its name, or the module if there is no name.
+    """Import the module of an address and return the object of its name, or the module if the address lacks a name.
 
     All imports of modules by text go through this function.
     """
@@ -353,7 +353,7 @@ The summary of a model comes from `ModelSpec.summary_sections`.
 
 
 def summary_of(results: Any, *arguments: Any) -> Any:
-    """Return the summary of results that have no `ModelSpec`; `arguments` are those of their `summary()`."""
+    """Return the summary of results without a `ModelSpec`, with the arguments of their `summary()`."""
     return resolve(SUMMARIES[type(results).__name__])(results, *arguments)
 
 

@@ -27,7 +27,7 @@ Check = Callable[[Any], object]
 
 
 COMPONENTS = ("covariance_model", "subspace", "covariate_model")
-"""Attributes of a fit that are objects with what one of its options adds."""
+"""Attributes of a fit that are a `FitComponent`."""
 
 
 class Conditional:
@@ -126,7 +126,7 @@ def conditional_attributes(kind: type) -> dict[str, Conditional]:
 
 
 class PublicAttributes:
-    """Base of results: `dir()` lists what applies, and an unknown name gets the nearest known one."""
+    """Base of results: `dir()` lists what applies, and errors for other names suggest the nearest name."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -1,8 +1,8 @@
 """The range of data that models accept: checked once in a fit, and derived from a fit for new observations.
 
-Two limits apply. A column varies by 1e-303 to 1e304, so that its coefficients are within double precision.
-No value lies more than 1e100 within-class standard deviations from the class means, so that squared distances
-are within double precision and no model has to consider overflow.
+Two limits apply. A column varies by 1e-303 to 1e304: its coefficients are then within double precision.
+No value lies more than 1e100 within-class standard deviations from the class means: squared distances
+are then within double precision, and models do not have to consider overflow.
 
 In a fit a distant value inflates the standard deviation of its class. Class means far apart, and standard
 deviations of classes that differ by as much, show in the moments. Of one standard deviation for all classes

@@ -161,7 +161,7 @@ class Shown(PublicAttributes, ABC):
         NotSupportedError
             openpyxl is not there: ``pip install discrim[excel]``.
         DataError
-            `path` is no path, or ends otherwise.
+            `path` is not a path, or has another extension.
         UnwritableFileError
             The folder does not exist, the disk is full, or the like.
         """
@@ -209,7 +209,7 @@ class ShownModel(Shown):
         Parameters
         ----------
         brief : bool
-            Whether the sections are those of the short form.
+            Whether to return the sections of the short form.
         subject : FittedModel, optional
             Second argument of the functions of the specification; by default `_subject()`.
         """
@@ -243,15 +243,15 @@ class ShownModel(Shown):
         Parameters
         ----------
         sections : sequence of str, optional
-            Names of the sections to show, in order; "all" stands for those that are not named beside it. By
-            default all are shown; with more than eight columns the long ones are left out, and the last line
-            names them. Only sections that are shown are computed.
+            Names of the sections to show, in order; "all" stands for all sections that are not named in the
+            list. By default all are shown; with more than eight columns the long ones are left out, and the
+            last line names them. Only sections that are shown are computed.
 
         Returns
         -------
         Summary
-            It has `.as_text()`, `.as_html()`, `.as_latex()` and `.as_markdown()`; `.tables` holds the numbers
-            unrounded.
+            It has `.as_text()`, `.as_html()`, `.as_latex()` and `.as_markdown()`; `.tables` has the unrounded
+            numbers.
         """
         from discrim.report.tables import summarize
 

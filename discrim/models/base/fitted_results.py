@@ -1,4 +1,4 @@
-"""Base class of the results of all fitted classifiers: the fit, and what is stored of it."""
+"""Base classes of the results of fitted classifiers and of their components."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ class FittedResults(ShownModel):
 
 
 def needs_rows(what: str, hint: str = "fit formula and data") -> Any:
-    """Return a check of `available_if` for methods that read the rows of the fit and take no other rows.
+    """Return a check of `available_if` for methods that need the rows of the fit and do not accept others.
 
     Parameters
     ----------
     what : str
-        The method, as its error names it.
+        Name of the method in the error message.
     hint : str
-        What to do if the fit has no rows.
+        Hint for fits without rows.
     """
 
     def check(results: FittedResults) -> None:
@@ -96,7 +96,7 @@ def needs_rows(what: str, hint: str = "fit formula and data") -> Any:
 
 
 class FitComponent(PublicAttributes):
-    """What a fit has because of one option, such as its covariates or its kind of covariance.
+    """Attributes of a fit that depend on one option, such as its covariates or covariance type.
 
     Parameters
     ----------

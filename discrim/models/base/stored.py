@@ -1,13 +1,13 @@
-"""Estimates as JSON values and arrays, and back, by the annotations of what makes them.
+"""Conversion of estimates to JSON values and arrays, and back, by annotations of their constructor.
 
 `ModelSpec.to_arrays` and `ModelSpec.from_arrays` use this module. A fit is made by a constructor, a function
 or a dataclass such as `fit_lda` or `SparseFit`: its parameters name the attributes of the estimates that a
-file stores, and their annotations say how each is written and read. Supported are numbers, words, arrays,
-covariances, tuples, named tuples and dataclasses of these. A field whose metadata are `NOT_STORED` is left
-out.
+file stores, and their annotations determine how each is written and read. Supported are numbers, words,
+arrays, covariances, tuples, named tuples and dataclasses of these. A field whose metadata are `NOT_STORED` is
+left out.
 
-Reading trusts nothing: a value has exactly the type of its annotation, and a dataclass that has a method
-`validate` is validated.
+Files are not trusted when they are read: a value must have exactly the type of its annotation, and a
+dataclass that has a method `validate` is validated.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class StoredEstimates:
 
 
 def store(constructor: Callable[..., Any], estimates: Any) -> StoredEstimates:
-    """Return what a constructor needs to make the same estimates again.
+    """Return the values and arrays from which a constructor creates the same estimates.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def _encode_fields(
 
 
 def _encode_items(items: tuple[Any, ...], path: str, arrays: dict[str, Floats]) -> Any:
-    """Return the JSON value of a tuple. Arrays of the items are joined, so that a file has few."""
+    """Return the JSON value of a tuple. Arrays of the items are joined to limit their number in a file."""
     nodes = []
     parts: list[dict[str, Floats]] = []
     for item in items:

@@ -35,7 +35,15 @@ METHOD_TITLES = {"apparent": "by the rule itself", "loo": "leaving each row out"
 
 
 def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> Classification:
-    """Predict rows of known class; see `ClassifierResults.classification`."""
+    """Predict labelled rows; see `ClassifierResults.classification`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+    method : {"apparent", "loo", "cv"}
+    plan : JudgingPlan
+    """
     fit.need_posteriors("classification()")
     actual, scores, weights, index = judged_scores(fit, data, method, plan)
     prior = pd.Series(fit.prior_values(), index=fit.classes)
@@ -47,7 +55,7 @@ def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: Jud
 
 
 class Classification(Shown):
-    """Rows of known class with their posteriors."""
+    """Labelled rows with their posteriors."""
 
     _FIRST_SECTIONS = ("classification", "average posteriors")
 
@@ -174,7 +182,7 @@ class Classification(Shown):
 
 
 def check_distances(fit: FittedModel[Any]) -> None:
-    """Raise NotSupportedError if the distances to the classes have no known distribution."""
+    """Raise NotSupportedError if the distribution of the distances to the classes is not available."""
     if not has_law(fit, "chi2"):
         raise NotSupportedError(
             "casewise() has the distances of rows to normal classes with full covariances, which "
@@ -184,7 +192,16 @@ def check_distances(fit: FittedModel[Any]) -> None:
 
 
 def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool | None) -> pd.DataFrame:
-    """Rows of a table, or of the fit; see `NewRows.casewise`."""
+    """Return a casewise table of new rows, or of the rows of the fit; see `NewRows.casewise`.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    data : table or None
+    method : {"apparent", "loo"}
+    gaps : Gaps
+    refit_prior : bool or None
+    """
     fit: FittedModel[Any] = results._fit
     check_word("method", method, ("apparent", "loo"))
     left_out = method == "loo"
@@ -208,7 +225,7 @@ def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool
 
 
 def _new_rows(fit: FittedModel[Any], blocks: Blocks) -> tuple[Codes, Floats]:
-    """Actual classes (n,) of new rows, where they have the response, and their scores (n, K)."""
+    """Return classes (n,) of new rows, -1 if missing, and their scores (n, K)."""
     n = blocks.table.nrows
     k = len(fit.classes)
     refuse_many_scores(n, k, "A casewise table")
@@ -222,7 +239,17 @@ def _new_rows(fit: FittedModel[Any], blocks: Blocks) -> tuple[Codes, Floats]:
 
 
 def _distances(fit: FittedModel[Any], blocks: Blocks, axes: pd.DataFrame | None, *, left_out: bool) -> Floats:
-    """Squared distances (n, K) to the centroids: by canonical variates where there are any."""
+    """Return squared distances (n, K) to the centroids.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : Blocks
+    axes : DataFrame (n, q) or None
+        Canonical scores, in whose space distances are measured.
+    left_out : bool
+        Whether each row is left out.
+    """
     d2 = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
     estimates = fit.estimates
     if axes is None:
@@ -245,6 +272,19 @@ def _table(
     *,
     left_out: bool,
 ) -> pd.DataFrame:
+    """Return the casewise table.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : Blocks
+    actual : (n,) int
+    scores : (n, K) float
+    axes : DataFrame (n, q) or None
+        Canonical scores, which are appended.
+    left_out : bool
+        Whether each row is left out.
+    """
     d2 = _distances(fit, blocks, axes, left_out=left_out)
     p = posteriors(scores)
     df = len(fit.terms) if axes is None else axes.shape[1]

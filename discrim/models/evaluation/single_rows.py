@@ -292,7 +292,7 @@ class LeftOut:
     shares: Floats | None
 
     def own(self) -> CalibrationRows:
-        """Return the used rows as calibration rows; the score of a row that cannot be left out is NaN."""
+        """Return the used rows as calibration rows; NaN if the row cannot be left out."""
         used = np.flatnonzero(self.codes >= 0)
         codes = self.codes[used]
         return CalibrationRows(

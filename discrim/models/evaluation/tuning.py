@@ -2,7 +2,7 @@
 
 A model is fitted to the training rows of each fold at all values of a grid, and its errors on the test rows
 are counted. Of the values whose error is smallest, or within one standard error of the smallest, the verb
-takes the simplest. Splits are pairs of training and test rows, as scikit-learn's `cv=` takes them.
+chooses the simplest. Splits are pairs of training and test rows, like `cv=` of scikit-learn.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class TuningFolds:
 
     @property
     def description(self) -> str:
-        """Their number with a noun, as in "10 folds"."""
+        """Number of folds or splits with a noun, for example "10 folds"."""
         return f"{self.count} {'splits' if self.splits else 'folds'}"
 
     def training_moments(

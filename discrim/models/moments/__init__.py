@@ -1,1 +1,1 @@
-"""Moments of tables: sums and differences of them, files, published statistics, what a verb fits to."""
+"""Moments of tables: addition, subtraction, files, published statistics, and the input of verbs."""

@@ -1,4 +1,4 @@
-"""Moments made of published statistics: means, covariances and counts of rows that nobody has any more."""
+"""Moments from published statistics: means, covariances and counts of rows that are not available."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def from_stats(
     Parameters
     ----------
     means : DataFrame, classes by columns
-        Class means. The name of the index is that of the response; without a name it is "class".
+        Class means. The name of the index is the name of the response, by default "class".
     covs : DataFrame or (p, p) array; or dict by class, or sequence in the order of the classes, of these
-        The covariance within classes, or that of each class, which `qda` needs. The covariances of all
-        classes may also be one DataFrame by class and column, as `groupby(...).cov()` of pandas returns. For
-        a class of one row the covariance is zero or missing.
+        The covariance within classes, or the covariance of each class, which `qda` needs. The covariances of
+        all classes may also be one DataFrame by class and column, as `groupby(...).cov()` of pandas returns.
+        For a class of one row the covariance is zero or missing.
     counts : Series or dict by class, or sequence in the order of the classes
         Number of rows of each class.
     method : {"moment", "mle"}
-        What the covariances were divided by: "moment" is N - K (n_k - 1 by class), and "mle" is N (n_k).
+        Divisor of the covariances: "moment" is N - K (n_k - 1 by class), and "mle" is N (n_k).
 
     Returns
     -------
@@ -61,7 +61,7 @@ def from_stats(
 
     Notes
     -----
-    For normal classes, counts, means and covariances are sufficient: the rows hold no more information
+    For normal classes, counts, means and covariances are sufficient: the rows contain no more information
     (Anderson, 2003, An Introduction to Multivariate Statistical Analysis, sec. 3.3).
 
     Examples
@@ -112,7 +112,7 @@ def from_stats(
     levels = tuple(means.index.tolist())
     design = Design(formula, response, (response,), terms, terms, levels, True, None, ())
     sums = given_moments(centres, matrices, sizes, divisors)
-    # Of rows that nobody has no value is known to be negative.
+    # Without rows, columns cannot be checked for negative values.
     counts = LevelCounts((), np.zeros(len(terms), dtype=bool))
     weighted = bool((sizes != np.round(sizes)).any())
     return Moments(design, sums, counts, "class" if by_class else "pooled", False, 0, weighted)
@@ -141,7 +141,17 @@ def _class_counts(counts: Any, classes: pd.Index) -> Floats:
 
 
 def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, Floats]:
-    """Whether there is one for each class, and the matrices."""
+    """Return whether there is a covariance for each class, and the matrices (1 or K, p, p).
+
+    Parameters
+    ----------
+    covs : object
+        Argument of `from_stats`.
+    means : DataFrame
+        Class means, classes by columns.
+    sizes : (K,) float
+        Rows of each class.
+    """
     classes = means.index
     columns = means.columns
     if isinstance(covs, pd.DataFrame) and covs.index.nlevels == 2:
@@ -174,7 +184,7 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
 
 
 def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
-    """The covariance of a class of one row, which has none."""
+    """Return the covariance (p, p) of a class of one row, which has to be zero or missing."""
     given = np.asarray(matrix, dtype=object)
     filled = np.where(pd.isna(given), 0.0, given)
     values = _finite(filled, f"The covariance of {label!r}", (len(columns), len(columns)))
@@ -188,6 +198,7 @@ def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
 
 
 def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:
+    """Return a covariance (p, p) of the user as an array; raise DataError if it is not valid."""
     if isinstance(matrix, pd.DataFrame):
         if set(matrix.index) != set(columns) or set(matrix.columns) != set(columns):
             raise DataError(
@@ -222,6 +233,7 @@ def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:
 
 
 def _finite(values: Any, what: str, shape: tuple[int, ...]) -> Floats:
+    """Return values as a float array of a shape; raise DataError if they are not finite numbers."""
     try:
         # Before 3.0 a frame of pandas gives its own memory to who asks for a copy.
         array = np.asarray(values, dtype=np.float64).copy()

@@ -1,7 +1,7 @@
-"""What a verb that needs only moments is fitted to: the rows of a table, or moments that the user passes.
+"""Input of verbs that need only moments: the rows of a table, or moments that the user passes.
 
 The verb creates a `Sample` and calls `read` or `of_moments`, depending on `has_rows`. A source that can be
-read only once, such as an iterator, is reduced to moments once it is known that the model needs no rows.
+read only once, such as an iterator, is reduced to moments if the model does not need rows.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _read_once(data: Any) -> Source | None:
 
 @dataclass(slots=True)
 class Sample:
-    """What a verb is fitted to: the rows of a table, or moments instead of formula and table.
+    """Input of a verb: the rows of a table, or moments instead of formula and table.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ def usable_moments(
     Raises
     ------
     DataError
-        There are no rows, or there is one class only.
+        The rows are missing, or of one class only.
     CollinearError
         Every column is constant.
     """

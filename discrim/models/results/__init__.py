@@ -1,1 +1,1 @@
-"""What every fitted classifier can do."""
+"""Base classes of the results of fitted classifiers."""

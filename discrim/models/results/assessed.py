@@ -60,17 +60,16 @@ MOST_PAIRED = 256
 
 
 class Assessment(Shown):
-    """How good a fit is on rows of known class.
+    """Performance of a fit on labelled rows.
 
     Attributes
     ----------
     nobs : int or float
-        Number of rows that are judged, or the sum of their weights.
+        Number of evaluated rows, or the sum of their weights.
     unlabelled, unpredicted : int
-        Numbers of rows that are left out: those without a class, and those with a class but without a
-        prediction.
+        Numbers of rows that are left out: without a class, and with a class but without a prediction.
     absent : list
-        Classes of which no row is judged.
+        Classes without evaluated rows.
     """
 
     def __init__(
@@ -94,14 +93,14 @@ class Assessment(Shown):
         self._counts = self._confusion.astype(np.float64)
         self.absent = [label for label, n in zip(fit.classes, self._counts.sum(axis=1), strict=True) if not n]
         if self._rows.posteriors:
-            # Of a number of bins that is none it is said here, and not where a figure is first asked for.
+            # Raise an error for an invalid number of bins now, and not when a figure is first computed.
             calibration_bins(np.array([0.5]), np.array([True]), bins)
 
     # ---- figures
 
     @property
     def prior(self) -> pd.Series | None:
-        """Shares of the classes by which the figures are weighted; None where the rows count as they are."""
+        """Shares of the classes by which the figures are weighted; None if rows are counted equally."""
         shares = self._rows.shares
         return None if shares is None else pd.Series(shares.copy(), self.classes, name="prior")
 
@@ -110,11 +109,11 @@ class Assessment(Shown):
     def overall(self) -> pd.DataFrame:
         """Figures of all classes together, by measure.
 
-        estimate, se, low and high of accuracy, balanced accuracy, kappa, and AUC, which is that of the second
-        of two classes, or the mean over all pairs of more. Models with posteriors also have the log loss,
-        Brier's score and the slope of a recalibration, for two classes with its intercept. The intervals of
-        log loss and Brier's score are log-normal, with an upper limit that allows for errors of which the
-        rows show none; it assumes that a label is no likelier to be wrong where the rule is surer.
+        estimate, se, low and high of accuracy, balanced accuracy, kappa, and AUC, for the
+        second of two classes, or the mean over all pairs of more. Models with posteriors also have the log
+        loss, Brier's score and the slope of a recalibration, for two classes with its intercept. The
+        intervals of log loss and Brier's score are log-normal, with an upper limit that allows for errors of
+        which the rows show none; it assumes that labels are not more often wrong if the rule is more certain.
         """
         shares = self._rows.shares
         level = self._level
@@ -182,9 +181,9 @@ class Assessment(Shown):
     @property
     @displayed(every="share", rows="count")
     def calibration(self) -> pd.DataFrame:
-        """Predicted probabilities beside observed shares, by (class, bin), for `plot("calibration")`.
+        """Predicted probabilities and observed shares, by (class, bin), for `plot("calibration")`.
 
-        With two classes they are the probabilities of the second.
+        For two classes they are the probabilities of the second.
         """
         self._fit.need_posteriors("calibration")
         parts = {}
@@ -203,9 +202,9 @@ class Assessment(Shown):
         calibrated ones, with the paired difference, its se and its limits.
 
         Rows of the fit that were left out calibrate each other, by the map of the other nine folds of them;
-        of other rows the posteriors are those of ``predict_proba(method="calibrated")``, and the fit has to
-        have the map, or rows. Negative differences are in favour of the calibration. Standard errors are of
-        independent rows, and take the maps as given.
+        for other rows the posteriors are from ``predict_proba(method="calibrated")``, and the fit has to
+        have the map, or rows. Negative differences are in favour of the calibration. Standard errors assume
+        independent rows and fixed maps.
         """
         judged_by_fit = self._rows.method in ("new", "apparent")
         calibrator = calibrator_of(self._fit) if judged_by_fit else None
@@ -289,9 +288,9 @@ class Assessment(Shown):
         kind : {"confusion", "roc", "calibration"}, optional
             "confusion", the default, draws actual by predicted classes. "roc" draws ROC curves, and
             "calibration" predicted probabilities against observed shares; both have bands at the level of the
-            assessment where the classes are at most three, or named.
+            assessment if the classes are at most three, or named.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default a new figure.
         classes : label or labels, optional
             Classes whose curves "roc" and "calibration" draw, with bands; by default all.
         colors : mapping, sequence, str or Colormap, optional
@@ -324,7 +323,7 @@ class Assessment(Shown):
 
 
 class _Figures:
-    """Figures of the rows that are judged, made where these are kept."""
+    """Figures of the evaluated rows, which are computed on the workers that have the rows."""
 
     def __init__(self, level: float, bins: int, rows: AssessedRows) -> None:
         self.rows = rows
@@ -391,7 +390,15 @@ class _Figures:
 def _calibrated(
     calibrator: Calibrator | None, log_prior: Floats | None, figures: _Figures
 ) -> dict[str, tuple[float, ...]]:
-    """Losses as they are and calibrated, their difference and its se, by a map or by one of other folds."""
+    """Return the losses with and without calibration, their difference and its standard error, by measure.
+
+    Parameters
+    ----------
+    calibrator : Calibrator or None
+        None to calibrate each fold by the other folds.
+    log_prior : (K,) float or None
+    figures : _Figures
+    """
     rows = figures.rows
     judged = figures.judged
     own = np.arange(len(figures.rows.codes))
@@ -401,7 +408,7 @@ def _calibrated(
     if calibrator is not None:
         found = calibrator.scores(scores)
     else:
-        # The rule without the only row of a class lacks the class, and calibrates nothing.
+        # The rule without the only row of a class lacks the class and cannot be calibrated.
         lone = absent_class_mask(rows.codes, rows.weights, rows.values.shape[1])
         codes = np.where(lone, -1, rows.codes)
         kind = fit_calibrator(scores, codes, weights, log_prior=log_prior).kind
@@ -430,12 +437,12 @@ def _log_losses(values: Floats, codes: Codes) -> Floats:
 
 
 def _brier_scores(values: Floats, codes: Codes) -> Floats:
-    """Brier's score (m,) of rows, from the same."""
+    """Brier's score (m,) of rows, from log odds (m, K) of each class against the rest."""
     return np.asarray((judged_residuals(values, codes) ** 2).sum(axis=1))
 
 
 LOSSES: dict[str, Callable[[Floats, Codes], Floats]] = {"log loss": _log_losses, "Brier": _brier_scores}
-"""What posteriors lose, by the name of the measure."""
+"""Loss functions of posteriors by the name of the measure."""
 
 
 def _unpickled(state: dict[str, Any]) -> Assessment:
@@ -446,7 +453,7 @@ def _unpickled(state: dict[str, Any]) -> Assessment:
 
 
 def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
-    """What is known of all rows together, their counts of actual by predicted classes, and their sum."""
+    """Return the evaluated rows without their arrays, the confusion matrix (K, K), and the sum of weights."""
     rows = figures.rows
     counts = counts_of(
         rows.codes, rows.predicted, rows.values.shape[1], rows.weights if rows.weighted else None
@@ -458,7 +465,7 @@ def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]
 
 
 def _bins(figures: _Figures) -> dict[int, Any]:
-    """Bins of probabilities by class; of two classes those of the second."""
+    """Return the calibration bins by class; for two classes only of the second."""
     rows = figures.rows
     k = figures.rows.values.shape[1]
     return {
@@ -581,7 +588,7 @@ MOST_CALIBRATED = 2**13
 
 
 def _calibrated_soon(assessment: Assessment) -> pd.DataFrame | None:
-    """Losses of calibrated posteriors, where they are there soon and rows let them be."""
+    """Return the losses of calibrated posteriors if they are fast to compute, else None."""
     left_out = assessment._rows.method in ("loo", "cv")
     size = len(assessment.classes) * assessment._counts.sum()
     if size > MOST_CALIBRATED or not (left_out or CALIBRATOR in assessment._fit.cache):

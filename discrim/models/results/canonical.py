@@ -1,8 +1,8 @@
-"""Canonical variates: the second face of a linear discriminant analysis.
+"""Canonical variates of a linear discriminant analysis, and their bootstrap stability.
 
-Classes weigh by their rows here, whatever the prior of the fit, and the covariance within classes has divisor
-N - K: eigenvalues, tests and coefficients are those that SAS, Stata, SPSS and R print. How far an axis is
-determined by the rows is seen from how it turns when these are drawn again.
+Classes are weighted by their rows, independently of the prior of the fit, and the covariance within classes
+has divisor N - K: eigenvalues, tests and coefficients are those that SAS, Stata, SPSS and R print. The
+stability of an axis is measured by its rotation in bootstrap samples.
 """
 
 from __future__ import annotations
@@ -45,7 +45,19 @@ def axis_stability(
     level: float,
     seed: int | None,
 ) -> pd.DataFrame:
-    """Eigenvalues and cosines over bootstrap samples; see `CanonicalResults.stability`."""
+    """Return eigenvalues and cosines over bootstrap samples; see `CanonicalResults.stability`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    axes : Canonical
+        Axes of the fit.
+    names : Index of length r
+        Names of the axes.
+    replicates : int
+    level : float
+    seed : int or None
+    """
     check_level(level)
     samples = BootstrapSamples(fit.rows("stability()"), replicates, seed)
     root = fit.estimates.unbiased().root
@@ -85,7 +97,7 @@ Convention = Literal["mass", "stata", "sas", "spss", "sklearn"]
 
 
 class System(NamedTuple):
-    """What tells a system's canonical coefficients from another's: what it calls an axis, before the number.
+    """Conventions of a system for canonical coefficients, and its prefix of the names of axes.
 
     Signs are as the singular value decomposition leaves them, or the largest standardized coefficient of an
     axis is positive; the variance within classes is one with the divisor N, or N - K.
@@ -191,7 +203,7 @@ class CanonicalResults(Shown):
     def raw(self) -> pd.DataFrame:
         """Coefficients of the columns in their own units, terms by LD1, LD2, ...
 
-        Coefficients that give scores of unit variance within classes.
+        The scores have unit variance within classes.
         """
         return self._coefficients(self._numbers.moments.scale)
 
@@ -199,7 +211,7 @@ class CanonicalResults(Shown):
     def constant(self) -> pd.Series:
         """Minus the score of the mean of all rows, by LD1, LD2, ...
 
-        Number that is added so that the scores have mean zero over the rows.
+        With this constant, the scores have mean zero over the rows.
         """
         moments = self._numbers.moments
         grand = moments.origin * moments.scale + self._axes.centre
@@ -246,8 +258,8 @@ class CanonicalResults(Shown):
         Parameters
         ----------
         kind : {"within", "total", "between"}
-            "within" takes the correlations pooled within classes (as Stata and SPSS), "total" those over all
-            rows (as R's candisc), and "between" those of the class means weighted by their rows.
+            "within": pooled within classes (Stata and SPSS), "total": over all rows (R's candisc), "between":
+            of the class means weighted by their rows.
         """
         check_word("kind", kind, Structure)
         if kind != "within":

@@ -1,8 +1,8 @@
-"""Rules as ONNX, a graph of operators that many runtimes have, in doubles throughout.
+"""Decision rules as ONNX, a graph of operators that many runtimes support, in float64.
 
-The rule is that of `discrim.models.results.exported`; its features are computed column by column and its
-scores by products of matrices. What is not finite becomes NaN, as x + (x - x) is, and with it all that is
-said of its row.
+The rule comes from `discrim.models.results.exported`; its features are computed column by column and its
+scores by matrix products. A value that is not finite becomes NaN, by x + (x - x), and so do all results of
+its row.
 """
 
 from __future__ import annotations
@@ -83,23 +83,23 @@ class _Graph:
         self._levels: dict[int, tuple[str, str]] = {}
 
     def add(self, operator: str, *inputs: str, name: str = "", **options: Any) -> str:
-        """Add a node, and give the name of its output."""
+        """Add a node and return the name of its output."""
         name = name or f"/{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **options))
         return name
 
     def constant(self, values: Any) -> str:
-        """Add an array, doubles but for text and whole numbers."""
+        """Add an array and return its name."""
         name = f"/c{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values), name))
         return name
 
     def finite(self, value: str) -> str:
-        """The same, NaN where it is infinite."""
+        """Return the value with infinite elements replaced by NaN."""
         return self.add("Add", value, self.add("Sub", value, value))
 
     def input(self, name: str, kind: str) -> str:
-        """The kind of a column of the table, rows by one, which it has from its first use."""
+        """Add a column of the table (rows, 1) as an input if it is new, and return its type."""
         if name not in self._kinds:
             self._kinds[name] = kind
             kind_of = getattr(self.onnx.TensorProto, kind)
@@ -107,7 +107,7 @@ class _Graph:
         return self._kinds[name]
 
     def write(self) -> None:
-        """The whole graph."""
+        """Add all nodes of the rule, from the inputs to the outputs."""
         rule = self.rule
         for name in rule.numbers:
             self.input(name, "DOUBLE")
@@ -137,14 +137,14 @@ class _Graph:
             self.add("Identity", scores, name="values")
 
     def levels(self, name: str, levels: tuple[Scalar, ...]) -> tuple[str, str]:
-        """Indicators of the levels of a column (rows, levels), and whether one of them is there (rows, 1)."""
+        """Return indicators (rows, levels) of the levels of a column, and their sum (rows, 1)."""
         dtype, _ = _KINDS[self.input(name, _kind(levels))]
         same = self.add("Equal", name, self.constant(np.array([levels], dtype=dtype)))
         indicators = self.add("Cast", same, to=self.onnx.TensorProto.DOUBLE)
         return indicators, self.add("ReduceSum", indicators, self.constant(np.array([1])), keepdims=1)
 
     def feature(self, feature: Feature) -> str:
-        """A feature as a column (rows, 1)."""
+        """Return a feature as a column (rows, 1)."""
         match feature:
             case Column(name):
                 return self._numbers[name]
@@ -168,7 +168,7 @@ class _Graph:
         raise TypeError(f"{feature!r} is no feature: pass those of an ExportedRule.")
 
     def log1p(self, x: str) -> str:
-        """Kahan's log(1 + x), in which the rounding of 1 + x is in the divisor as well."""
+        """Return log(1 + x) by Kahan's method, in which the rounding error of 1 + x cancels."""
         one = self.constant(np.array([[1.0]]))
         more = self.add("Add", one, x)
         ratio = self.add("Div", x, self.add("Sub", more, one))
@@ -177,7 +177,7 @@ class _Graph:
         )
 
     def scores(self, features: str) -> str:
-        """Scores (rows, K) of features (rows, p)."""
+        """Return scores (rows, K) of features (rows, p)."""
         rule = self.rule
         constant = self.constant(self.rule.constant[None])
         origin, scale, mean = (np.stack(each)[:, None] for each in zip(*rule.points, strict=True))
