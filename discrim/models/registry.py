@@ -333,7 +333,7 @@ FOLD_PLOTS = "discrim.models.selection.fold_plots:PLOTS"
 
 
 def resolve(address: str) -> Any:
-    """Import the module of an address and return the object of its name, or the module if the address lacks a name.
+    """Import the module of an address and return the named object, or the module without a name.
 
     All imports of modules by text go through this function.
     """

@@ -107,7 +107,7 @@ class ArrowDataset(Protocol):
     """A dataset of Arrow, in files."""
 
     def to_batches(self, *options: Any, **more: Any) -> Any:
-        """Its rows, in batches."""
+        """Iterate over the rows in batches."""
 
 
 class HasPrior(Protocol):
@@ -569,7 +569,7 @@ def collinear_error(
     separation_hint: str = "",
     can_drop: bool = False,
 ) -> CollinearError:
-    """Return the error that names determined columns and what they depend on.
+    """Return the error that names dependent columns and the columns that determine them.
 
     Parameters
     ----------
@@ -579,7 +579,7 @@ def collinear_error(
     where : str
         Rows in which the columns are dependent: "within classes", "over all rows" or in one class.
     instead : str
-        What the verb supports besides leaving the columns out of the formula.
+        Alternative to leaving the columns out of the formula, for the hint.
     separation_hint : str
         How the verb makes use of columns that vary between classes only; empty if it cannot.
     can_drop : bool
@@ -636,7 +636,7 @@ def separation_sentence(found: list[Dependency], terms: tuple[str, ...]) -> str:
 def warn_of_near_dependencies(
     moments: ClassMoments, terms: tuple[str, ...], where: str = "within classes", k: int | None = None
 ) -> None:
-    """Warn of columns that are nearly linear combinations of others, so that their coefficients are huge.
+    """Warn of columns that are nearly linear combinations of others, which makes their coefficients huge.
 
     Parameters
     ----------
@@ -735,7 +735,7 @@ def refuse_few_rows(blocks: Blocks, hint: str | None = None) -> None:
     ----------
     blocks : Blocks
     hint : str, optional
-        What the verb supports instead; by default the alternatives of lda().
+        Hint of alternatives; by default the alternatives of lda().
     """
     n_rows = blocks.n_labelled
     p = len(blocks.terms)
@@ -755,7 +755,7 @@ def refuse_no_freedom(
     terms : tuple of str
         Names of the columns.
     diagonal : bool
-        Whether only variances are estimated, so that one degree of freedom suffices.
+        Whether only variances are estimated, which need only one degree of freedom.
     hint : str, optional
         As in `refuse_few_rows`.
     """
@@ -791,7 +791,7 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | 
 
 
 def refuse_little_weight(counts: Floats, classes: Sequence[Any] | pd.Index, least: int, what: str) -> None:
-    """Raise an error if the weight of a class does not exceed `least`, so that no test statistic exists.
+    """Raise an error if the weight of a class does not exceed `least`.
 
     Parameters
     ----------
@@ -801,7 +801,7 @@ def refuse_little_weight(counts: Floats, classes: Sequence[Any] | pd.Index, leas
         Labels of the classes.
     least : int
     what : str
-        What needs the weight, for the message.
+        Name of the method in the message.
     """
     few = np.flatnonzero(counts <= least * (1 + LIGHT))
     if len(few):
@@ -858,13 +858,13 @@ def warn_of_tied_axes(
     Parameters
     ----------
     option : str
-        Option that says how many axes are kept, such as "components".
+        Option for the number of axes, such as "components".
     count : int
         Number of axes that are kept.
     tie : (int, int) or None
         Numbers of the first and the last of the axes whose eigenvalues are equal, from `tied_axes`.
     owner : str
-        What the axes are of, such as "class 'a'".
+        Owner of the axes, such as "class 'a'".
     most : int, optional
         Largest number that the option may have.
     """

@@ -77,7 +77,7 @@ def prior_item(fit: FittedModel[Any]) -> HeaderItem:
 
 
 def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> HeaderItem:
-    """Item with an error rate, if the fit has it and it does not take long to compute."""
+    """Return the item with an error rate, if it is available and fast to compute."""
     label = "Error, leave-one-out" if method == "loo" else "Error, apparent"
     key = f"error_{method}"
     if takes_long(fit) and not (method == "apparent" and method in fit.cache):
@@ -113,7 +113,7 @@ def facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any]) -> 
     ----------
     fit : FittedModel
     header : Pairs
-        Header whose items take no pass over the rows.
+        Header whose items do not require a pass over the rows.
     defaults : dict
         Default values of the arguments of the verb.
     """
@@ -172,12 +172,12 @@ def _error_fact(fit: FittedModel[Any], left_out: bool) -> list[str]:
 
 
 def skipped_error_item() -> HeaderItem:
-    """Item of the leave-one-out error for fits for which it takes long."""
+    """Return the item of the leave-one-out error for fits for which it is slow."""
     return HeaderItem("Error, leave-one-out", np.nan, "see error_rates()", key="error_loo")
 
 
 def error_items(fit: FittedModel[Any], *, left_out: bool = True) -> list[HeaderItem]:
-    """Items with the error rates of a fit; `left_out` is false if each row takes a search or a refit."""
+    """Items with the error rates of a fit; `left_out` is false if each row needs a search or a refit."""
     return [error_item(fit, "apparent"), *([error_item(fit, "loo")] if left_out else [])]
 
 
@@ -217,7 +217,7 @@ def means_section(
     errors : dict by term, optional
         Largest rounding errors of the means.
     of : (Index, ClassMoments), optional
-        Terms and moments, if they are not those of the fit.
+        Terms and moments that replace those in the fit.
     """
     terms, moments = (fit.terms, fit.estimates.moments) if of is None else of
     errors = mean_errors(fit) if errors is None else errors
