@@ -1,4 +1,4 @@
-"""What `choose` tries: the candidates that go with a table, and what each loses on rows outside its folds."""
+"""Candidates of `choose`: which models suit a table, and their losses on rows outside their folds."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 By = Literal["log_loss", "error", "costs", "brier"]
 
 MEASURES = {"log loss": "log_loss", "error": "error", "Brier": "brier", "costs": "costs"}
-"""Names of the losses in tables, by those of `cross_validate`."""
+"""Names of the losses in tables of `choose`, by their names in `cross_validate`."""
 
 # ---- candidates
 
 
 class Shape(NamedTuple):
-    """What is known of a table before any model is fitted.
+    """Dimensions of a table, which decide what models are candidates.
 
     Attributes
     ----------
     rows, columns, classes : int
-        The columns are those of the design, in which categories have one a level.
+        Numbers of rows, of columns of the design (a category has one for each level) and of classes.
     smallest : int
         Rows of the smallest class.
     numeric : bool
@@ -62,7 +62,18 @@ class Shape(NamedTuple):
 
 
 def shape_of(blocks: Blocks, rows: NDArray[Any]) -> Shape:
-    """The shape of a table whose classes have so many rows (K,)."""
+    """Return the dimensions of a table.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    rows : (K,) array
+        Number of rows of each class.
+
+    Returns
+    -------
+    Shape
+    """
     predictors = [name for name in blocks.design.columns if name != blocks.design.response_code]
     numeric = blocks.is_local and all(
         pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
@@ -72,7 +83,7 @@ def shape_of(blocks: Blocks, rows: NDArray[Any]) -> Shape:
 
 
 class Candidate(NamedTuple):
-    """A verb and its options, under a name."""
+    """A named verb with its options."""
 
     name: str
     verb: Callable[..., Any]
@@ -80,7 +91,21 @@ class Candidate(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A candidate of the package's own, and when it is left out without a fit."""
+    """A default candidate, and the condition under which it does not suit a table.
+
+    Attributes
+    ----------
+    name : str
+        Name of the candidate.
+    verb : str
+        Name of the verb.
+    options : mapping
+        Options of the verb.
+    unfit : callable
+        Function of a `Shape` that returns whether the candidate is left out.
+    why : str
+        Reason for leaving it out, for the table of candidates without losses.
+    """
 
     name: str
     verb: str
@@ -90,7 +115,7 @@ class Rule(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why a candidate has no losses: it does not suit the table, has no fit, or there was no time."""
+    """Reason why a candidate lacks losses: unsuitable for the table, failed, or out of time."""
 
     reason: Literal["not suited", "failed", "no time"]
     why: str
@@ -101,10 +126,10 @@ def _never(shape: Shape) -> bool:
 
 
 FEW = 10
-"""Columns from which models are tried that choose few directions, or few columns."""
+"""Smallest number of columns for models that choose a few directions or columns."""
 
 STRENGTHS = tuple(10.0 ** (-each / 2) for each in range(-2, 11))
-"""Strengths of the ridge, from one that leaves next to nothing of the coefficients to next to none."""
+"""Strengths of the ridge penalty, from almost complete shrinkage of the coefficients to a negligible one."""
 
 RULES = (
     Rule(
@@ -156,11 +181,11 @@ RULES = (
         "densities of more than 8 columns, or of categories, are out of reach of few rows",
     ),
 )  # fmt: skip
-"""The candidates: linear rules, such that choose an option, rules of squares, and those that follow rows."""
+"""Default candidates: linear rules, linear rules with tuning, quadratic rules, and nonparametric rules."""
 
 
 def own_candidates(shape: Shape) -> tuple[list[Candidate], dict[str, Refusal]]:
-    """The candidates that go with a table, and why each of the others does not."""
+    """Return the default candidates that suit a table, and the reason why each of the others does not."""
     suited = []
     refused = {}
     for rule in RULES:
@@ -172,7 +197,7 @@ def own_candidates(shape: Shape) -> tuple[list[Candidate], dict[str, Refusal]]:
 
 
 def read_candidates(given: Any) -> list[Candidate]:
-    """Candidates that a person names, in their order, checked."""
+    """Return the candidates of `candidates=`, in the order of the user; raise DataError if one is invalid."""
     ways = "names of verbs, or a dict of names, each with a verb or a pair of a verb and its options"
     if isinstance(given, Mapping):
         pairs = list(given.items())
@@ -211,7 +236,7 @@ def read_candidates(given: Any) -> list[Candidate]:
 Posteriors = Literal["plugin", "calibrated"]
 
 CALIBRATED = ", calibrated"
-"""What the name of a candidate ends in whose posteriors are calibrated."""
+"""Suffix of the name of a candidate with calibrated posteriors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,11 +245,20 @@ class TriedCandidate:
 
     Attributes
     ----------
-    method : {"plugin", "calibrated"}
-        Which posteriors of the fit lose that.
+    name : str
+        Name of the candidate, with a suffix if its posteriors are calibrated.
+    fit : ClassifierResults
+        Fit to all rows.
+    validation : CrossValidation
+        Cross-validation of the fit.
     losses, if_wrong : dict of (m,) float
-        By the names of the columns of the table, the losses of the rows, and their losses if their labels
-        were wrong.
+        Losses of the rows by measure, and their losses if their labels were wrong.
+    seconds : float
+        Time of fit and cross-validation.
+    warnings : list
+        Warnings of the fit.
+    method : {"plugin", "calibrated"}
+        Posteriors that the losses refer to.
     """
 
     name: str
@@ -239,7 +273,16 @@ class TriedCandidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """How candidates are tried: the table, arguments of every verb, and the folds."""
+    """Options that all candidates share: the table, arguments of every verb, and the folds.
+
+    Attributes
+    ----------
+    formula, data, by, folds, groups, seed, calibrate : see `choose`
+    arguments : mapping
+        Arguments that are passed to every verb.
+    costs : (K, K) float or None
+        Cost of assigning a row of one class (row) to another (column).
+    """
 
     formula: str
     data: Any
@@ -252,7 +295,7 @@ class Trial:
     calibrate: bool
 
     def of(self, candidate: Candidate) -> TriedCandidate:
-        """A candidate, tried; a DiscrimError where it cannot be."""
+        """Fit and cross-validate a candidate; raise a DiscrimError if it fails."""
         start = monotonic()
         options = dict(candidate.options)
         parameters = inspect.signature(candidate.verb).parameters
@@ -276,7 +319,7 @@ class Trial:
         return TriedCandidate(candidate.name, fit, judged, losses, if_wrong, monotonic() - start, list(said))
 
     def calibrated(self, tried: TriedCandidate) -> TriedCandidate:
-        """A candidate that was tried with calibrated posteriors; a DiscrimError where there are none."""
+        """Return the candidate with calibrated posteriors; raise a DiscrimError if that fails."""
         start = monotonic()
         losses, if_wrong = tried.validation._folded.apply(partial(_calibrated_losses, self.costs))
         name = tried.name + CALIBRATED
@@ -287,7 +330,20 @@ class Trial:
 
 
 def _losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Losses of the rows by measure, and their losses if their labels were wrong."""
+    """Compute the losses of the first repeat.
+
+    Parameters
+    ----------
+    costs : (K, K) float or None
+    rows : FoldedRows
+
+    Returns
+    -------
+    losses : dict of str to (m,) float
+        Losses of the rows by measure.
+    if_wrong : dict of str to (m,) float
+        Losses of the rows if their labels were wrong.
+    """
     losses, if_wrong = (
         {MEASURES[name]: each[0] for name, each in found.items()}
         for found in (rows.losses(), rows.losses_if_wrong())
@@ -300,7 +356,18 @@ def _losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], 
 
 
 def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """What rows lose by posteriors that the left-out scores of the other folds' rows have calibrated."""
+    """Compute the losses by calibrated posteriors; the calibration of a fold uses scores of the other folds.
+
+    Parameters
+    ----------
+    costs : (K, K) float or None
+    rows : FoldedRows
+
+    Returns
+    -------
+    losses, if_wrong : dict of str to (m,) float
+        Losses of the rows, and their losses if their labels were wrong; see `_losses`.
+    """
     at = rows.at
     codes = rows.judged.codes
     shares = rows.judged.shares()
@@ -317,7 +384,19 @@ def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str
 
 
 def losses_of_shares(costs: Floats | None, log_prior: Floats, rows: FoldedRows) -> dict[str, Floats]:
-    """What rows lose where no column is known, and each gets the prior (K,)."""
+    """Compute the losses of the null model, whose posteriors are the prior.
+
+    Parameters
+    ----------
+    costs : (K, K) float or None
+    log_prior : (K,) float
+    rows : FoldedRows
+        The rows, whose predictions and scores are replaced.
+
+    Returns
+    -------
+    dict of str to (m,) float
+    """
     codes = np.full(rows.predicted.shape, int(np.argmax(log_prior)))
     scores = np.tile(log_prior, (len(rows.at), 1))
     return _losses(costs, replace(rows, predicted=codes, scores=(scores,), posteriors=True))[0]
@@ -326,7 +405,23 @@ def losses_of_shares(costs: Floats | None, log_prior: Floats, rows: FoldedRows) 
 def tried_in_time(
     trial: Trial, candidates: Sequence[Candidate], seconds: float | None
 ) -> tuple[list[TriedCandidate], dict[str, Refusal]]:
-    """The candidates that could be tried before so many seconds had gone, and why others were not."""
+    """Try candidates until the time is over.
+
+    Parameters
+    ----------
+    trial : Trial
+    candidates : sequence of Candidate
+        In the order of simplicity.
+    seconds : float or None
+        Time after which no further candidate is begun.
+
+    Returns
+    -------
+    list of TriedCandidate
+        Candidates with losses.
+    dict of str to Refusal
+        Reasons why others lack losses.
+    """
     tried: list[TriedCandidate] = []
     refused: dict[str, Refusal] = {}
     start = monotonic()
@@ -343,7 +438,7 @@ def tried_in_time(
                 else:
                     way_out = 'choose by="error", or with calibrate=True'
                     refused[name] = Refusal("failed", f"It has no posteriors: {way_out}.")
-                # What calibrates its posteriors itself is not calibrated again.
+                # Verbs that calibrate their posteriors themselves are not calibrated again.
                 if trial.calibrate and "calibrate" not in inspect.signature(candidate.verb).parameters:
                     name += CALIBRATED
                     tried.append(trial.calibrated(found))
@@ -354,9 +449,20 @@ def tried_in_time(
 
 
 def _labelled(tried: list[TriedCandidate], refused: dict[str, Refusal]) -> list[TriedCandidate]:
-    """The candidates that give each row a label which any of them does; others are refused.
+    """Keep the candidates that predict every row which any of them predicts; add the others to `refused`.
 
-    A row whose level no row of another fold has gets a label of none. If no row has one, that is a DataError.
+    No candidate predicts a row with a level that occurs only in its own fold. If all rows are such, raise a
+    DataError.
+
+    Parameters
+    ----------
+    tried : list of TriedCandidate
+    refused : dict of str to Refusal
+        Changed in place.
+
+    Returns
+    -------
+    list of TriedCandidate
     """
     known = [each.validation._judged for each in tried]
     most = max(known, key=np.count_nonzero, default=np.array([], dtype=bool))

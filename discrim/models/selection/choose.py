@@ -1,4 +1,8 @@
-"""The verb `choose`: which model of the family suits a table, and what a fit of the chosen one is worth."""
+"""The verb `choose`, which selects a model for a table by cross-validated loss.
+
+It tries the candidates of `discrim.models.selection.candidates` on the same folds. The results contain the
+fit of the chosen model, the losses of all candidates, and the loss of the whole procedure on new rows.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +71,7 @@ if TYPE_CHECKING:
 WORDS = {"log_loss": "log loss", "error": "error rate", "brier": "Brier score", "costs": "mean cost"}
 
 REPLICATES = 500
-"""Draws of rows by which the loss of the chosen model is corrected."""
+"""Number of bootstrap samples that correct the loss of the chosen model for the choice."""
 
 
 @reading.with_keyword_hints
@@ -99,15 +103,15 @@ def choose(
     data : table or source of tables
         Table, or source of tables that can be read more than once; see the page on shared arguments.
     by : {"log_loss", "error", "costs", "brier"}
-        The loss of a row: minus the logarithm of the posterior of its class; whether its label is wrong; what
-        the label of least expected cost costs; or the squared distance of the posteriors from the class.
+        The loss of a row: minus the logarithm of the posterior of its class; whether its label is wrong; the
+        cost of the label of least expected cost; or the squared distance of the posteriors from the class.
     candidates : sequence or dict, optional
         The models to try, the simplest first: names of verbs or verbs, or a dict of names, each with a verb
-        or with a pair of a verb and a dict of its options. By default the verbs of the package that go with
-        the table, each with the choice of its own options by which it is known (see Notes).
+        or with a pair of a verb and a dict of its options. By default the verbs of the package that suit the
+        table, each with the usual choice of its options (see Notes).
     select : {"1se", "min"}
-        "1se" takes the simplest candidate whose loss is within one standard error of the smallest, "min" the
-        one of smallest loss.
+        "1se" chooses the simplest candidate whose loss is within one standard error of the smallest, "min"
+        the one of smallest loss.
     folds : int
         Number of folds. All candidates are judged on the same folds, and make their own choices again without
         each fold.
@@ -117,21 +121,20 @@ def choose(
         Time after which no further candidate is begun; the first that can be tried always is. The choice then
         depends on the machine.
     costs : DataFrame or (K, K) array, optional
-        Cost of assigning an observation of one class (row) to another (column). It goes with by="costs", and
-        only with it.
+        Cost of assigning an observation of one class (row) to another (column). It is required with
+        by="costs", and only allowed with it.
     calibrate : bool
         Whether each candidate is tried with calibrated posteriors too, as "lda, calibrated", right after it.
-        Those of `kernel_lda` are calibrated in any case.
+        Posteriors of `kernel_lda` are calibrated in any case.
     seed : int, optional
-        Seed by which the rows are dealt to folds, and of verbs that take one. Where it is not given, one is
-        drawn and kept.
+        Seed of the assignment of rows to folds, and of verbs with a seed. By default one is drawn and stored.
     prior : optional
         Prior of every candidate. None, or "proportional", stands for the class proportions, "equal" for
         equal ones; else a number for each class, by name (dict, Series) or in the order of the levels.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -151,31 +154,31 @@ def choose(
     Warns
     -----
     DiscrimWarning
-        As of the verb that is chosen; warnings of other candidates are not shown. Also where no candidate
-        loses less than the class shares alone do.
+        Warnings of the chosen verb; warnings of other candidates are not shown. Also if every candidate has a
+        larger loss than the class proportions alone.
 
     Notes
     -----
     The candidates stand in an order of simplicity: linear rules (`lda`, `logistic`), linear rules that choose
     an option by folds (`pls`, `sparse_lda`, `shrunken_centroids`, a ridge), rules of squares (`naive_bayes`,
     `qda`, `rda`), and rules that follow the rows (`mixture`, `knn`, `kernel_lda`, `kernel_density`). Which
-    are tried is a matter of the numbers of rows, columns and classes alone; `refused` says why others are
-    not.
+    are tried depends on the numbers of rows, columns and classes alone; `refused` lists the reasons for
+    leaving out the others.
 
     Calibrated posteriors of the rows of a fold are made by the scores of the other rows, each left out with
     its own fold. Those of the fit are made by its left-out rows: `predict_proba` of the result has the
     posteriors that were chosen, and ``fit.predict_proba(method="calibrated")`` is the same.
 
     Losses are compared row by row. The standard error of a mean difference assumes independent rows, or
-    groups, and is for the given fits: it ignores that another sample would have other fits. The rule of one
-    standard error is that of Breiman, Friedman, Olshen & Stone (1984); a candidate that loses more than the
-    class shares alone do is passed over where another does not.
+    groups, and is conditional on the fits: it ignores that another sample would have other fits. The rule of
+    one standard error is due to Breiman, Friedman, Olshen & Stone (1984); a candidate with a larger loss than
+    the class proportions alone is not chosen if another has a smaller one.
 
-    The smallest of several losses is optimistic, because it was chosen. `corrected` gives the loss of the
+    The smallest of several losses is optimistic, because it was chosen. `corrected` estimates the loss of the
     choice by the bootstrap of Tsamardinos, Greasidou & Borboudakis (2018, Machine Learning 107, 1895-1922):
-    rows are drawn with replacement, the losses of the rows drawn choose, and those of the others judge. It
-    costs no fit. `error_rates`, `assess` and `cross_validate` of the result take another way: they make the
-    choice and its fit anew without each fold, which takes as long as so many choices.
+    rows are drawn with replacement, the model is chosen by the losses of the rows drawn, and evaluated by the
+    losses of the others. This does not require any fit. `error_rates`, `assess` and `cross_validate` of the
+    result repeat the choice and its fit without each fold, which needs the time of so many choices.
 
     Examples
     --------
@@ -215,7 +218,7 @@ def choose(
     tried, others = tried_in_time(trial, suited, seconds)
     refused |= others
     if not tried:
-        # What was tried and failed says more than what was not suited.
+        # The error of a candidate that failed is more informative than "not suited".
         first = min(refused, key=lambda name: refused[name].reason != "failed")
         raise DataError(
             f"No candidate can be tried. Of {shown(first)}: {refused[first].why}",
@@ -237,7 +240,22 @@ def choose(
 def _choice_on_rows(
     formula: str, data: Any, weights: Any, groups: Any, options: dict[str, Any], rows: Codes
 ) -> ChooseResults:
-    """The same choice by rows, at some positions, of a table."""
+    """Run `choose` with the same arguments on some rows of a table.
+
+    Parameters
+    ----------
+    formula : str
+    data : table
+    weights, groups : column name, (n,) array or None
+    options : dict
+        Other arguments of `choose`.
+    rows : (m,) int
+        Positions of the rows.
+
+    Returns
+    -------
+    ChooseResults
+    """
     vectors = {"weights": weights, "groups": groups}
     for name, vector in vectors.items():
         if vector is not None and not isinstance(vector, str):
@@ -246,25 +264,25 @@ def _choice_on_rows(
 
 
 class ChooseResults(ChosenAnew):
-    """A model chosen from several, and the fit of it.
+    """A model chosen from several candidates, and its fit.
 
     Attributes
     ----------
     formula : str
     by : str
-        The loss that chose.
+        Loss that was minimized.
     chosen : str
         Name of the chosen candidate.
     method : {"plugin", "calibrated"}
-        Which of its posteriors are chosen, as the `method` of ``fit.predict_proba``.
+        Method of the chosen posteriors: the `method` of ``fit.predict_proba``.
     fit : fitted object
-        Its fit to all rows.
+        Fit of the chosen model to all rows.
     table : DataFrame by candidate
-        Those that were tried, the least loss first: mean losses on rows outside their folds, with the
-        standard error of the one that chose; its difference from the least one with its standard error;
-        the place of each in the order of simplicity, and its seconds.
+        Candidates with losses, the smallest loss first: mean losses on rows outside their folds, with the
+        standard error of the loss `by`; its difference from the smallest loss with the standard error of the
+        difference; rank in the order of simplicity, and seconds.
     refused : DataFrame by candidate
-        Why others have no losses: the reason, "not suited", "failed" or "no time", and more words.
+        Candidates without losses: the reason ("not suited", "failed" or "no time") and an explanation.
     validations : dict of str to CrossValidation
         The cross-validation of each candidate on the same folds.
     seed : int
@@ -279,11 +297,25 @@ class ChooseResults(ChosenAnew):
         select: Select,
         on_rows: Callable[[Codes], ChooseResults],
     ) -> None:
+        """Choose a candidate by its losses, and show its warnings.
+
+        Parameters
+        ----------
+        trial : Trial
+            Options that all candidates share.
+        tried : sequence of TriedCandidate
+            Candidates with losses, the simplest first.
+        refused : mapping of str to Refusal
+            Other candidates.
+        select : {"1se", "min"}
+        on_rows : callable
+            Function from positions of rows to the result of the same choice on these rows.
+        """
         self.formula = trial.formula
         self.by = trial.by
         self.seed = trial.seed
         self.select = select
-        # The table stays with the fits, which leave it behind when they travel.
+        # Do not store `trial`: it contains the table, which fits leave out when they are pickled.
         self._folds = trial.folds
         self._costs = trial.costs
         self._grouped = trial.groups is not None
@@ -315,13 +347,16 @@ class ChooseResults(ChosenAnew):
         self._fit = pick.fit
 
     def _losses(self, measure: str) -> Floats:
-        """Losses (C, m) of the candidates; a row without a part in the mean may lose an infinite amount."""
+        """Return the losses (C, m) of the C candidates by one measure.
+
+        Rows of weight zero have loss 0, because an infinite loss times zero would be missing.
+        """
         losses = np.stack([each.losses[measure] for each in self._tried])
         return np.where(self._judged.shares() > 0, losses, 0.0)
 
     @cached_property
     def _nothing(self) -> dict[str, Floats]:
-        """Losses (m,) by measure where no column is known, and each row has the prior."""
+        """Losses (m,) by measure of the null model, whose posteriors are the prior."""
         first = self._tried[0]
         with np.errstate(divide="ignore"):
             log_prior = np.log(first.fit._fit.prior_values())
@@ -329,7 +364,7 @@ class ChooseResults(ChosenAnew):
         return {name: np.where(self._judged.shares() > 0, each, 0.0) for name, each in losses.items()}
 
     def _measures(self) -> list[str]:
-        """The losses that every candidate has, that of the choice first."""
+        """Return the losses that every candidate has, first the loss that was minimized."""
         shared = set.intersection(*(set(each.losses) for each in self._tried))
         return [self.by, *(name for name in MEASURES.values() if name in shared and name != self.by)]
 
@@ -423,7 +458,7 @@ class ChooseResults(ChosenAnew):
 
     @displayed(every="share")
     def corrected(self, level: float = 0.95) -> pd.DataFrame:
-        """What the choice loses on new rows, corrected for the choice by draws of the rows that were judged.
+        """Loss of the choice on new rows, corrected for the choice by bootstrap samples of the rows.
 
         Parameters
         ----------
@@ -434,20 +469,20 @@ class ChooseResults(ChosenAnew):
         -------
         DataFrame by measure
             chosen: the mean loss of the chosen model on rows outside their folds, which is too small, because
-            it was chosen by it; corrected: that of the choice; low, high: an interval for rows, or groups,
-            that are independent, and fits that are given; nothing: the loss where no column is known and each
-            row has the prior.
+            it was chosen by it; corrected: the loss of the choice; low, high: an interval for independent
+            rows, or groups, conditional on the fits; nothing: the loss of the null model, which predicts the
+            prior for each row.
 
         Notes
         -----
         The interval contains the quantiles of the draws and an interval of the chosen model's losses: for the
         error the exact one (Clopper and Pearson), for other losses a log-normal one whose upper limit allows
-        for errors of which the rows show none, the mean loss of rows if they were wrong times the exact upper
-        limit of no error. In simulations with true error rates from 0.5 to 16 percent and 20 to 200 rows,
+        for errors that did not occur, the mean loss of rows if they were wrong times the exact upper limit
+        of zero errors. In simulations with true error rates from 0.5 to 16 percent and 20 to 200 rows,
         intervals at 95 percent contained the error and the log loss in 97 to 100 percent of samples, with one
         candidate and with five; the page on errors has the table. No interval of an unbounded loss has its
-        level for every distribution: that of the log loss assumes that a label is no likelier to be wrong
-        where the rule is surer.
+        level for every distribution: the interval of the log loss assumes that a prediction is not more
+        likely to be wrong the larger its posterior.
 
         Examples
         --------
@@ -493,18 +528,18 @@ class ChooseResults(ChosenAnew):
         colors: Any = None,
         title: str | None = None,
     ) -> Axes:
-        """Draw loss of each candidate less that of the best, with one standard error of the difference.
+        """Draw the loss of each candidate minus the smallest loss, with one standard error of the difference.
 
         Parameters
         ----------
         kind : {"candidates"}, optional
             The candidates are the only kind.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default the axes of a new figure.
         colors : mapping, sequence, str or Colormap, optional
             Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title instead of the default; "" for none.
 
         Returns
         -------
@@ -586,7 +621,7 @@ class ChooseResults(ChosenAnew):
         )
 
     def _impossible(self) -> str:
-        """What is said of candidates of infinite loss."""
+        """Return the sentence on candidates of infinite loss; empty if there are none."""
         names = [
             each.name for each, mean in zip(self._tried, self._compared.means, strict=True) if mean == np.inf
         ]
@@ -599,14 +634,14 @@ class ChooseResults(ChosenAnew):
 
     def _refusals(self) -> Section:
         table = self.refused[["reason"]].rename_axis(None)
-        # Messages have lines of their own, as where they point into a formula.
+        # Messages may have several lines, for example if they point into a formula.
         said = " ".join(f"{name}: {' '.join(each.why.split())}" for name, each in self._refused.items())
         return Section("Not compared", table, {"reason": "text"}, note=said, source=".refused")
 
 
 @plot("candidates", "loss of each candidate less that of the best, with one standard error", data=False)
 def candidates_plot(results: Any, options: PictureOptions) -> Axes:
-    """What each candidate loses more than the best."""
+    """Draw the loss of each candidate minus the smallest loss."""
     table = results.table
     name = WORDS[results.by]
     table["text"] = [f"{value:.3g}" for value in table[results.by]]

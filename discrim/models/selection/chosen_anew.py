@@ -1,4 +1,7 @@
-"""What judges a choice and the fit to it: errors with the choice made anew from the rows that are left."""
+"""Error rates of a model choice: methods that repeat the choice without the rows that are left out.
+
+`ChosenAnew` is the base class of the results of `stepwise` and `choose`.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +24,22 @@ if TYPE_CHECKING:
 Counted = Literal["apparent", "cv", "loo", "632+"]
 
 CHOSEN_ANEW: tuple[Counted, ...] = get_args(Counted)
-"""Error rates of a choice; any other takes the choice as given, and is one of the fit."""
+"""Error rates that can repeat the choice; the other methods are available for the fit only."""
 
 
 class ChosenAnew(Shown):
-    """Judges a choice, which its children made, and the fit to it."""
+    """Base class of results of a choice, with methods that evaluate the choice together with its fit."""
 
     @property
     @abstractmethod
     def fit(self) -> ClassifierResults:
-        """The fit to what was chosen."""
+        """The fit of the chosen model."""
 
     def _judge(self, method: str | None) -> Judging:
-        """What leaves rows out with the choice made anew: of single rows the fit itself holds it."""
+        """Return the object whose error rates repeat the choice.
+
+        For folds and the bootstrap the fit repeats the choice itself; for leave-one-out it does not.
+        """
         return Judging(self.fit._fit.choosing_anew()) if method == "loo" else self.fit
 
     @displayed(estimate="share", se="share", low="share", high="share")
@@ -52,7 +58,7 @@ class ChosenAnew(Shown):
         weights: Any = None,
         refit_prior: bool | None = None,
     ) -> pd.DataFrame:
-        """Estimates of the error rate of the choice and its fit, the choice made anew from the rows left.
+        """Estimate the error rate of the choice and its fit, with the choice repeated on the remaining rows.
 
         Parameters
         ----------
@@ -60,16 +66,15 @@ class ChosenAnew(Shown):
             New rows with their response, whose error under the fit is the row "new rows".
         methods : sequence of str, optional
             By default "apparent" and "cv", or with `data` only the error on its rows. They may come
-            first, as in `error_rates(["cv"])`. "apparent" is the error
+            first, for example `error_rates(["cv"])`. "apparent" is the error
             of the fit on its own rows. "cv" leaves folds out, "loo" each row, and "632+" is Efron and
-            Tibshirani's bootstrap; all three choose anew each time.
+            Tibshirani's bootstrap; all three repeat the choice each time.
         prior : optional
             Shares of the classes by which the errors within classes are weighted, in any form that a verb
-            takes. By default they are a prior that was given to the verb; without one, rows count as they
-            are.
+            accepts. By default they are the prior passed to the verb; without one, rows are not reweighted.
         costs : DataFrame or (K, K) array, optional
             Cost of assigning an observation of one class (row) to another (column). The rate is then the mean
-            cost of that rule, including what a right label costs.
+            cost of that rule, including the cost of correct labels.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         folds : int
@@ -88,15 +93,16 @@ class ChosenAnew(Shown):
         Returns
         -------
         DataFrame
-            By method, as `error_rates` of a fit; `choice` says "anew" where the choice was made anew, and
-            "held" where the rows that are judged have chosen them.
+            By method, like `error_rates` of a fit; `choice` is "anew" if the choice was repeated, and "held"
+            if the model was chosen with the rows that it predicts.
 
         Raises
         ------
         DataError
             Nothing was chosen; a method is unknown; or the rows are too few for the folds.
         NotSupportedError
-            Without some fold there is no fit, or the rows are read part by part and a choice takes a call.
+            The model cannot be fitted without some fold, or the rows are read in chunks and a choice needs a
+            call.
         """
         usual = methods is None and data is None
         data, methods = table_and_methods(data, methods)
@@ -111,7 +117,7 @@ class ChosenAnew(Shown):
         if data is not None:
             tables.append(self.fit.error_rates(data=data, weights=weights, **shared))
         table = pd.concat(tables)
-        # Those of one table are not kept where others have none.
+        # `concat` drops notes that not all tables have.
         notes = [each.attrs["note"] for each in tables if "note" in each.attrs]
         if notes:
             table.attrs["note"] = " ".join(notes)
@@ -128,7 +134,7 @@ class ChosenAnew(Shown):
         seed: int | None = None,
         refit_prior: bool | None = None,
     ) -> pd.DataFrame:
-        """Actual classes (rows) by predicted classes (columns), the choice made anew from the rows left.
+        """Cross-tabulate actual (rows) and predicted classes (columns), with the choice repeated.
 
         Parameters
         ----------
@@ -172,7 +178,7 @@ class ChosenAnew(Shown):
         weights: Any = None,
         refit_prior: bool | None = None,
     ) -> Assessment:
-        """Accuracy, kappa, predictive values, areas, calibration, the choice made anew from the rows left.
+        """Accuracy, kappa, predictive values, areas and calibration, with the choice repeated.
 
         Parameters
         ----------
@@ -182,7 +188,7 @@ class ChosenAnew(Shown):
             How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
             default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
         prior : optional
-            Shares of the classes by which figures are weighted, in any form that a verb takes.
+            Shares of the classes by which figures are weighted, in any form that a verb accepts.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         bins : int
@@ -219,7 +225,7 @@ class ChosenAnew(Shown):
         permutations: int = 0,
         within: Any = None,
     ) -> CrossValidation:
-        """Cross-validate the choice and its fit: both are made anew without each fold.
+        """Cross-validate the choice and its fit: both are repeated without each fold.
 
         Parameters
         ----------
@@ -230,19 +236,19 @@ class ChosenAnew(Shown):
         groups : column name or vector of length n, optional
             Groups whose rows remain in one fold, such as the observations of one patient.
         seed : int, optional
-            Seed of the random assignment of rows to folds. Where it is not given, one is drawn and kept.
+            Seed of the random assignment of rows to folds. By default one is drawn and stored.
         refit_prior : bool, optional
             Whether class proportions are estimated again in each fold; see the page on shared arguments.
         permutations : int
             How often the labels are shuffled and all of this is done again, for a permutation test of the hit
-            rate. By default there is no test.
+            rate. By default the test is omitted.
         within : column name or vector of length n, optional
             Blocks within which the labels are shuffled.
 
         Returns
         -------
         CrossValidation
-            As of `discrim.cross_validate`. It judges the rows that are complete in all candidates.
+            See `discrim.cross_validate`. It predicts the rows that are complete in all candidates.
 
         Examples
         --------

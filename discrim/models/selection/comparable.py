@@ -1,12 +1,12 @@
-"""Whether fits may be set side by side, being of the same rows, and of the same columns.
+"""Checks of whether fits can be compared: whether they use the same rows and the same columns.
 
-Fits are compared by their rows' labels in the table's index, classes and weights, and by the values of
-their columns. A fit that was loaded, or made of moments, has its counts and class means alone. What is no
-fit is told so, with the way out.
+Rows are compared by their labels in the index of the table, classes and weights, and by the values of their
+columns. For a fit that was loaded, or made from moments, only counts and class means are available. `compare`
+and `cross_validate` use these checks, and the tests of models in `discrim.models.selection`.
 
-A likelihood of class and row is one of densities, which are in the units of the columns: of other columns, or
-of the same in other units, it is a number on another scale. The likelihood of the class given the row has no
-units, and is comparable between models of any columns on the same rows.
+A likelihood of class and row contains densities, which are in the units of the columns: with other columns,
+or the same in other units, it is on another scale. The likelihood of the class conditional on the row is free
+of units, and is comparable between models of any columns on the same rows.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
 
 ALIKE = 0.999
-"""Correlation of ranks beyond which a column is the same one in other units."""
+"""Smallest absolute rank correlation of two columns that count as one column in different units."""
 
 
 def refuse_other_rows(fits: Sequence[ClassifierResults], what: str) -> None:
-    """Raise a DataError where fits that `what` compares differ in classes, weights or rows."""
+    """Raise a DataError if fits differ in classes, weights or rows; `what` is the caller, for the message."""
     first = fits[0]
     for place, fit in enumerate(fits[1:], start=2):
         if set(fit.classes) != set(first.classes):
@@ -57,7 +57,16 @@ def refuse_other_rows(fits: Sequence[ClassifierResults], what: str) -> None:
 
 
 def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
-    """Raise for fits of other numbers of rows."""
+    """Raise a DataError for two fits with different numbers of rows.
+
+    Parameters
+    ----------
+    first, fit : ClassifierResults
+    place : int
+        Number of the second fit, for the message.
+    what : str
+        Name of the caller, for the message.
+    """
     columns = list(
         dict.fromkeys([*first._fit.design_rows.design.columns, *fit._fit.design_rows.design.columns])
     )
@@ -82,7 +91,16 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int,
 
 
 def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
-    """Raise where rows have other labels in the index, other classes or weights."""
+    """Raise a DataError if the rows of two fits differ in their index, class or weight.
+
+    Parameters
+    ----------
+    first, fit : ClassifierResults
+    place : int
+        Number of the second fit, for the message.
+    what : str
+        Name of the caller, for the message.
+    """
     (index, *ours), (other_index, *theirs) = (_used_rows(each, what) for each in (first, fit))
     if not index.equals(other_index):
         pairs = zip_longest(other_index.tolist(), index.tolist())
@@ -106,7 +124,23 @@ def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, w
 
 
 def _used_rows(fit: ClassifierResults, what: str) -> tuple[pd.Index, NDArray[Any], NDArray[Any]]:
-    """Labels in the index, classes and weights of the rows that a fit uses."""
+    """Return the rows that a fit uses.
+
+    Parameters
+    ----------
+    fit : ClassifierResults
+    what : str
+        Name of the caller, for the message.
+
+    Returns
+    -------
+    Index
+        Labels of the m rows.
+    (m,) object
+        Their classes.
+    (m,) float
+        Their weights.
+    """
     blocks = fit._fit.rows(what)
     codes = used_codes(blocks)
     used = codes >= 0
@@ -115,11 +149,19 @@ def _used_rows(fit: ClassifierResults, what: str) -> tuple[pd.Index, NDArray[Any
 
 
 def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
-    """Raise where two tables have one index but other rows: a column of one name that is not the same one.
+    """Raise a DataError if a column has different values in the tables of two fits.
 
-    A column in other units is the same one; its values are ordered alike. Where the tables have one index,
-    rows that one of the fits drops are no matter. Of fits that read no column in common, one that either
-    reads and both tables have is the same in both.
+    Columns in different units count as equal, because their values have the same order. If both tables have
+    the same index, only rows that both fits use are compared. If the fits do not share a column, the columns
+    are compared that either fit reads and both tables contain; one equal column suffices.
+
+    Parameters
+    ----------
+    first, fit : ClassifierResults
+    place : int
+        Number of the second fit, for the message.
+    what : str
+        Name of the caller, for the message.
     """
     ours = first._fit.rows(what)
     theirs = fit._fit.rows(what)
@@ -150,7 +192,7 @@ def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place:
 
 
 def _is_one_column(one: pd.Series, other: pd.Series) -> bool:
-    """Whether two columns have the same values, or such that are ordered alike, as in other units."""
+    """Return whether two columns have equal values, or values in the same or reverse order (other units)."""
     if one.reset_index(drop=True).equals(other.reset_index(drop=True)):
         return True
     types = pd.api.types
@@ -164,7 +206,7 @@ def _is_one_column(one: pd.Series, other: pd.Series) -> bool:
 
 
 def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
-    """Whether each fit is of the columns of the first, value by value, whatever their names and order."""
+    """Return for each fit whether it has the same columns as the first, regardless of names and order."""
     if all(fit._fit.has_rows for fit in fits):
         digests = [_digests(fit._fit) for fit in fits]
         return [each == digests[0] for each in digests]
@@ -172,17 +214,17 @@ def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
 
 
 def _digests(fit: FittedModel[Any]) -> Counter[tuple[str, bytes]]:
-    """The columns of a fit's design over its rows: what the model has of them, and their hashes."""
+    """Return the columns of a fit as a multiset of pairs: kind (see `_measures`) and hash of the values."""
     hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
     for _, x, _, _ in used_rows(fit.design_rows):
         for column, column_hash in zip(x.T, hashes, strict=True):
-            # Adding zero makes one of the two zeros that there are.
+            # Adding zero turns -0.0 into 0.0.
             column_hash.update(np.ascontiguousarray(column + 0.0).tobytes())
     return Counter(zip(_measures(fit), (column_hash.digest() for column_hash in hashes), strict=True))
 
 
 def _measures(fit: FittedModel[Any]) -> list[str]:
-    """Whether the model has a density of each column, or probabilities of its values."""
+    """Return "density" or "probability" for each column: how it enters the likelihood."""
     measures = ["density"] * len(fit.terms)
     if isinstance(fit.estimates, NaiveBayesFit):
         for at in (*fit.estimates.plan.tables, *fit.estimates.plan.counts):
@@ -191,7 +233,7 @@ def _measures(fit: FittedModel[Any]) -> list[str]:
 
 
 def _has_means_of(first: FittedModel[Any], fit: FittedModel[Any]) -> bool:
-    """Whether two fits have the same class means of columns of the same names."""
+    """Return whether two fits have equal class means of columns of the same names."""
     if set(first.terms) != set(fit.terms) or _measures(first) != _measures(fit):
         return False
     ours = first.class_means()
@@ -200,7 +242,7 @@ def _has_means_of(first: FittedModel[Any], fit: FittedModel[Any]) -> bool:
 
 
 def llf_given_row(results: ClassifierResults) -> float:
-    """Log-likelihood of the classes given the rows, by the fit's posteriors; missing where there are none."""
+    """Log-likelihood of the classes conditional on the rows, by the posteriors; NaN without posteriors."""
     fit = results._fit
     if not fit.has_posteriors:
         return np.nan
@@ -216,7 +258,18 @@ def llf_given_row(results: ClassifierResults) -> float:
 
 
 def verb_named(verb: Any, argument: str = "verb") -> Any:
-    """The verb of a name, which is given as an argument; what is no text is returned."""
+    """Return the verb of a name; other values are returned as they are.
+
+    Parameters
+    ----------
+    verb : str or any
+    argument : str
+        Name of the argument, for the message.
+
+    Returns
+    -------
+    callable or any
+    """
     if not isinstance(verb, str):
         return verb
     known = (name for name, model in BY_VERB.items() if model.estimator is not None)
@@ -237,15 +290,18 @@ def no_label_reason(fit: FittedModel[Any], rules: str) -> tuple[str, str]:
 
 
 class HasFit(Protocol):
-    """What has a fit, as a choice of columns by `discrim.stepwise` has."""
+    """Protocol of objects with a fit, such as the results of `discrim.stepwise`."""
 
     @property
     def fit(self) -> Any:
-        """The fit."""
+        """The fitted model."""
 
 
 def need_fits(fits: Sequence[Any], what: str) -> None:
-    """Raise where an argument of a function is no fit: a DataError, or NotSupportedError for a known law."""
+    """Raise an error if an argument is not a fit; `what` is the caller, for the message.
+
+    The error is a NotSupportedError for a `BayesResults`, and a DataError otherwise.
+    """
     if not fits:
         raise DataError(f"{what} has no fit.", hint="Give what lda() and other verbs return.")
     for place, fit in enumerate(fits, start=1):
@@ -266,7 +322,7 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
 
 
 def need_rows(fits: Sequence[Any], what: str) -> None:
-    """Raise where an argument is no fit, or a fit without its rows, such as one that was loaded."""
+    """Raise an error if an argument is not a fit, or lacks its rows, for example because it was loaded."""
     need_fits(fits, what)
     for place, fit in enumerate(fits, start=1):
         if not fit._fit.has_rows:

@@ -1,6 +1,7 @@
 """The verb `compare`: fits side by side, pair by pair on the same folds, or on the rows of another table.
 
-Error rates on folds are compared by McNemar's test and the corrected t test, and drawn fold by fold.
+Error rates on folds are compared by McNemar's test and by the corrected resampled t test. The plot of
+differences by fold and the command line use the functions of this module too.
 """
 
 from __future__ import annotations
@@ -39,7 +40,22 @@ def cross_validated(
     seed: int | None,
     refit_prior: bool | None = None,
 ) -> list[CrossValidation]:
-    """Each fit cross-validated, on the same folds; a DataError says that they are of other rows."""
+    """Cross-validate several fits on the same folds.
+
+    Parameters
+    ----------
+    fits : sequence of ClassifierResults
+    folds, repeats, groups, seed, refit_prior : see `compare`
+
+    Returns
+    -------
+    list of CrossValidation
+
+    Raises
+    ------
+    DataError
+        The fits use tables with different rows, or differ in the class, fold or weight of a row.
+    """
     comparable.need_rows(fits, "compare(folds=)")
     seed = drawn_seed(seed)
     for place, fit in enumerate(fits[1:], start=2):
@@ -62,7 +78,14 @@ def cross_validated(
 
 
 def refuse_other_folds(first: CrossValidation, one: CrossValidation, place: int) -> None:
-    """Raise a DataError where two fits differ in the class, fold or weight of a row."""
+    """Raise a DataError if two fits differ in the class, fold or weight of a row.
+
+    Parameters
+    ----------
+    first, one : CrossValidation
+    place : int
+        Number of the second fit, for the message.
+    """
     both = np.flatnonzero((first._actual >= 0) & (one._actual >= 0))
     labels = [each._fit.classes.to_numpy(dtype=object)[each._actual[both]] for each in (first, one)]
     checks = {
@@ -83,7 +106,21 @@ def refuse_other_folds(first: CrossValidation, one: CrossValidation, place: int)
 def _wrong_in_both(
     a: CrossValidation, b: CrossValidation
 ) -> tuple[NDArray[np.bool_], tuple[Floats, Floats], JudgedRows]:
-    """Rows (n,) that two fits judge, which of these each has wrong (R, m) in each repeat, and the rows."""
+    """Return the errors of two fits on the rows that both predict.
+
+    Parameters
+    ----------
+    a, b : CrossValidation
+
+    Returns
+    -------
+    both : (n,) bool
+        The m rows that both fits use and predict in each repeat.
+    wrong : two arrays (R, m) of float
+        1 for rows that the first fit, and the second, misclassify in each repeat.
+    rows : JudgedRows
+        Classes and weights of these rows, and the prior if both fits have the same one.
+    """
     both = a._judged & b._judged
     if not both.any():
         raise DataError(
@@ -91,7 +128,7 @@ def _wrong_in_both(
             hint="Fit both to one table.",
         )
     wrong = tuple((each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b))
-    # Unless both fits were given the same prior, rows count as they are.
+    # Unless the user passed the same prior to both fits, rows are not reweighted.
     prior, other = (each._rows().prior for each in (a, b))
     if (
         prior is None
@@ -105,7 +142,7 @@ def _wrong_in_both(
 
 
 def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
-    """Mean differences (R, F) of errors by fold, over rows that both judge."""
+    """Return the mean differences (R, F) of errors in each fold, over the rows that both fits predict."""
     both, wrong, rows = _wrong_in_both(a, b)
     together = zip(*wrong, a._dealt[:, both], strict=True)
     count = len(a._fold_labels)
@@ -114,7 +151,7 @@ def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
 
 
 def paired(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
-    """A row for each pair; see `discrim.compare`."""
+    """Return a table with a row for each pair of fits; the columns are documented in `Comparison.pairs`."""
     rows = [_fold_pair(validations[i], validations[j]) for i, j in combinations(range(len(validations)), 2)]
     index = pd.MultiIndex.from_tuples(list(combinations(names, 2)), names=["a", "b"])
     return pd.DataFrame(rows, index=index)
@@ -152,7 +189,22 @@ def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
 
 
 def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats]) -> dict[str, float]:
-    """McNemar's test of what two fits have wrong (m,) of the rows that both judge, by groups if there are."""
+    """Compute McNemar's test of two fits, by groups if rows were assigned to folds in groups.
+
+    Parameters
+    ----------
+    a : CrossValidation
+        The first fit, for weights and groups.
+    both : (n,) bool
+        The m rows that both fits predict.
+    wrong : two arrays (m,) of float
+        1 for rows that the first fit, and the second, misclassify.
+
+    Returns
+    -------
+    dict of str to float
+        Numbers of rows that only one fit misclassifies, the statistic and p-values.
+    """
     weights = a._weights[both]
     if (weights != np.round(weights)).any():
         raise NotSupportedError(
@@ -170,10 +222,13 @@ def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats
 
 
 class Comparison(ResultTable):
-    """Fits side by side, a row for each, as `discrim.compare` gives them; cut, it is a plain table."""
+    """Table of fits, a row for each, as returned by `discrim.compare`.
+
+    A selection of its rows or columns is a plain DataFrame.
+    """
 
     def _set(self, fits: Sequence[Any], names: list[str], validations: list[CrossValidation] | None) -> Self:
-        # Past pandas, to which attributes are columns; copies and pickles are plain tables.
+        # Bypass pandas, which treats attributes as columns; copies and pickles are plain tables.
         object.__setattr__(self, "_compared", (fits, names, validations))
         return self
 
@@ -191,16 +246,17 @@ class Comparison(ResultTable):
             which one fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with his
             continuity-corrected chi-square, `mcnemar` and p_mcnemar. With `groups` these are counts of
             groups, because the rows of one are not independent. A row with a frequency weight stands for so
-            many rows. Errors are weighted by a prior that both fits were given; else rows count as they are.
-            The t test takes the differences of folds for equally correlated, by the share of rows that fits
-            have in common; McNemar's takes rows for independent, given the fits. If all folds have the same
-            difference, se is zero, and low and high are minus and plus the exact upper limit of the share of
-            rows (or groups) on which one fit alone is wrong.
+            many rows. Errors are weighted by the prior of the user if both fits have the same one; otherwise
+            rows are not reweighted. The t test assumes that the differences of folds are equally correlated,
+            by the share of rows that fits have in common; McNemar's test assumes independent rows,
+            conditional on the fits. If all folds have the same difference, se is zero, and low and high are
+            minus and plus the exact upper limit of the share of rows (or groups) on which one fit alone is
+            wrong.
 
         Raises
         ------
         DataError
-            There are no folds, or there is one fit.
+            The fits were compared without folds, or there is only one fit.
         """
         fits, names, validations = self._compared
         if validations is None:
@@ -211,20 +267,20 @@ class Comparison(ResultTable):
 
     @displayed()
     def log_odds(self) -> pd.DataFrame:
-        """The log odds of a linear discriminant analysis beside those of a logistic regression.
+        """Compare the log odds of a linear discriminant analysis and of a logistic regression.
 
         Returns
         -------
         DataFrame by (class, term)
-            LDA, LDA_se, logistic, logistic_se and their difference (LDA less logistic), against the logistic
+            LDA, LDA_se, logistic, logistic_se and their difference (LDA minus logistic), against the logistic
             regression's reference; statistic, df and p of Hausman's chi-square of the difference, missing
-            where LDA's standard error is not the smaller one. The last row, ("all", "slopes"), has the joint
+            unless LDA's standard error is the smaller one. The last row, ("all", "slopes"), has the joint
             test, with as many df as there are directions in which LDA is more precise.
 
         Raises
         ------
         NotSupportedError
-            The fits are others.
+            The fits are not one of `lda` and one of `logistic`.
         """
         pair = lda_beside_logistic(self._compared[0])
         if pair is None:
@@ -244,16 +300,16 @@ def compare(
     seed: int | None = None,
     refit_prior: bool | None = None,
 ) -> Comparison:
-    """Fits side by side.
+    """Compare fits side by side.
 
     Parameters
     ----------
     *fits
         Fits of any verbs, as separate arguments.
     folds : int, or column name or vector of length n, optional
-        Number of folds, or the fold of each row as a label of any kind. All fits are judged on the same
+        Number of folds, or the fold of each row as a label of any kind. All fits are evaluated on the same
         folds. They must have the same table and response, while formulas and verbs may differ. By default
-        there is no cross-validation.
+        fits are not cross-validated.
     repeats : int
         How often the rows are assigned to folds.
     groups : column name or vector of length n, optional
@@ -268,43 +324,42 @@ def compare(
     Returns
     -------
     Comparison
-        A DataFrame with a row for each fit: formula, nobs, what the likelihood is of, df, llf, aic, bic,
-        llf_given_row, apparent and leave-one-out error (missing where the model has none, and with `folds`
-        where it takes a fit for each of many rows), and with `folds` the cross-validated error and its
-        standard error. With folds its method `pairs()` compares the errors
+        A DataFrame with a row for each fit: formula, nobs, likelihood ("class and row" or "class given row"),
+        df, llf, aic, bic, llf_given_row, apparent and leave-one-out error (missing if the model does not have
+        one, and with `folds` if it requires a fit for each of many rows), and with `folds` the
+        cross-validated error and its standard error. With folds its method `pairs()` compares the errors
         pair by pair; for one linear discriminant analysis and one logistic regression `log_odds()` sets their
         log odds side by side.
 
     Raises
     ------
     DataError
-        An argument is not a fit; options do not go together, or `discrim.cross_validate` does not take them;
-        or the fits have other rows, classes or weights. With `folds`, fits may drop different rows of one
-        table.
+        An argument is not a fit; options cannot be combined, or `discrim.cross_validate` rejects them; or the
+        fits have other rows, classes or weights. With `folds`, fits may drop different rows of one table.
     NotSupportedError
-        With `folds`, a fit was loaded, has no rule without some fold, or has weights that are not whole
-        numbers.
+        With `folds`, a fit was loaded, cannot be refitted without some fold, or has weights that are not
+        whole numbers.
 
     Warns
     -----
     DiscrimWarning
-        aic and bic are missing, and there are no folds; the reason is in `attrs["note"]` of the table
-        whether or not there are. Or the columns of a fit were chosen from the same rows, by
-        `discrim.stepwise`, so that its figures are optimistic.
+        aic and bic are missing, and `folds` is not used; the reason is in `attrs["note"]` of the table with
+        and without folds. Or the columns of a fit were chosen from the same rows, by `discrim.stepwise`,
+        which makes its figures optimistic.
 
     Notes
     -----
     AIC is Akaike's (1974, IEEE Transactions on Automatic Control 19, 716-723) and BIC is Schwarz's (1978,
-    Annals of Statistics 6, 461-464). Those of a likelihood of class and row judge how well the model
+    Annals of Statistics 6, 461-464). With a likelihood of class and row they evaluate how well the model
     describes the rows, and not how well it predicts their classes.
 
-    A likelihood of class and row, such as that of LDA, contains densities in the units of the columns. It can
-    be compared between models of the same columns, value by value, such as LDA and QDA. With other columns,
-    or the same in other units, it is on another scale, and so is the likelihood of the class given the row,
-    which `logistic` has. AIC and BIC of class and row are missing then. `llf_given_row`, the sum of the
-    logarithms of the posteriors of the rows' own classes, can be compared between all models on the same
-    rows. The rows of the fit are judged by the rule that they made, so that it favours models with more
-    parameters.
+    A likelihood of class and row, such as the likelihood of LDA, contains densities in the units of the
+    columns. It can be compared between models of the same columns, value by value, such as LDA and QDA. With
+    other columns, or the same in other units, it is on another scale, and so is the likelihood of the class
+    conditional on the row, which `logistic` has. AIC and BIC of class and row are missing then.
+    `llf_given_row`, the sum of the logarithms of the posteriors of the rows' own classes, can be compared
+    between all models on the same rows. It evaluates the rule on the rows of its own fit and therefore
+    favours models with more parameters.
 
     ``cross_validate(fit).plot("differences", other=another_fit)`` draws the differences of two fits by fold.
 
@@ -333,7 +388,7 @@ def compare(
 
 
 def _names(fits: Sequence[Any]) -> list[str]:
-    """Models' names; fits of one model are told apart by their place."""
+    """Return the names of the models, with a number if several fits have the same model."""
     names = [type(fit).__name__.removesuffix("Results") for fit in fits]
     return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 
@@ -344,6 +399,23 @@ def _by_fit(
     refit_prior: bool | None,
     validations: list[CrossValidation] | None,
 ) -> Comparison:
+    """Build the table of `compare`.
+
+    Parameters
+    ----------
+    fits : sequence of ClassifierResults
+    names : list of str
+        Labels of the rows.
+    refit_prior : bool or None
+        Whether leave-one-out estimates class proportions again.
+    validations : list of CrossValidation or None
+        Cross-validation of each fit, with `folds=`.
+
+    Returns
+    -------
+    Comparison
+        Likelihoods that cannot be compared are missing, with the reason in `attrs["note"]`.
+    """
     other_rows = ""
     try:
         comparable.refuse_other_rows(fits, "compare()")
@@ -389,14 +461,26 @@ def _by_fit(
         table.loc[table["likelihood"] == "class and row", ["aic", "bic"]] = np.nan
     if note:
         table.attrs["note"] = note
-        # With folds it is the errors that were wanted, which can be compared all the same.
+        # With folds the user wants the errors, which can be compared nevertheless.
         if other_rows or validations is None:
             warn_user(note, NotComparableWarning)
     return table
 
 
 def _other_scales(fits: Sequence[Any], names: list[str], table: pd.DataFrame) -> str:
-    """Why the likelihoods of class and row are not to be compared; empty where they are."""
+    """Return why the likelihoods of class and row cannot be compared; empty if they can.
+
+    Parameters
+    ----------
+    fits : sequence of ClassifierResults
+    names : list of str
+    table : DataFrame
+        Table of `compare`, for the likelihoods.
+
+    Returns
+    -------
+    str
+    """
     there = table["llf"].notna().to_numpy()
     joint, given_row = (
         np.flatnonzero(there & (table["likelihood"] == of).to_numpy()).tolist()
@@ -422,11 +506,23 @@ def _other_scales(fits: Sequence[Any], names: list[str], table: pd.DataFrame) ->
 def compared_on(
     fits: Sequence[Any], names: Sequence[str], tables: Iterable[Any]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors of fits, by their names, on the rows of the parts of a table, and McNemar's test of each pair.
+    """Compare the errors of fits on the rows of another table.
 
-    By fit there are the formula; rows, wrong, error with its standard error and its exact interval of 95 %.
-    By pair (a, b) there are the rows that both label; those on which one alone is wrong; McNemar's exact
-    p-value.
+    Parameters
+    ----------
+    fits : sequence of ClassifierResults
+    names : sequence of str
+        Labels of the fits.
+    tables : iterable of tables
+        Chunks of the table.
+
+    Returns
+    -------
+    DataFrame by fit
+        formula, rows, wrong, error with its standard error and its exact 95% confidence interval.
+    DataFrame by (a, b)
+        For each pair: the rows that both predict, the rows on which one alone is wrong, and McNemar's exact
+        p-value.
 
     Examples
     --------
@@ -475,7 +571,7 @@ def _pair(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> dict[str, Any
 
 
 def on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
-    """Another fit, or choice of columns, cross-validated on the folds of one that was."""
+    """Cross-validate another fit, or stepwise choice, on the folds of an existing cross-validation."""
     if cv.seed is None:
         raise DataError(
             "The folds were given, and not dealt by a seed.",
@@ -489,7 +585,10 @@ def on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
 
 
 def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
-    """Error of the first less that of the second, over the rows that both judge, by (repeat, fold)."""
+    """Return the error of the first fit minus the error of the second in each fold, by (repeat, fold).
+
+    Only rows that both predict count. Raise a DataError if rows, folds or repeats differ.
+    """
     if a._dealt.shape != b._dealt.shape or not a._index.equals(b._index):
         raise DataError(
             "other= has other rows, folds or repeats.",

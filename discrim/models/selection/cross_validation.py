@@ -1,6 +1,7 @@
-"""The verb `cross_validate`: every row judged by rules that did not see it, on folds that models share.
+"""The verb `cross_validate`, which predicts every row by a rule fitted without the fold of the row.
 
-The result has a summary and pictures; those of two models are in `discrim.models.selection.comparison`.
+All models use the same folds for the same rows, which makes their errors comparable. The result is a
+`CrossValidation` with a summary and plots; `discrim.models.selection.comparison` compares two of them.
 """
 
 from __future__ import annotations
@@ -52,20 +53,27 @@ COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldedRows:
-    """What is known of the rows (n,) of a cross-validation, and figures of their scores in each repeat.
+    """Observed and predicted classes, folds and scores of the n rows of a cross-validation with R repeats.
 
-    Scores may be kept where the rows lie, and then the rest goes there.
+    Scores that worker processes computed may stay in these processes (see `StoredValue`). A `FoldedRows` is
+    then sent there, and computes losses without copying the scores.
 
     Attributes
     ----------
     at : (n,) bool
-        The rows that are judged, m of them.
+        The m rows that have a class and a prediction in each repeat, and count in the losses.
     judged : JudgedRows
-        Their classes and weights.
-    predicted, dealt : (R, n) int
+        Classes and weights of these m rows.
+    predicted : (R, n) int
+        Positions of the predicted classes; -1 for a row without a prediction.
+    dealt : (R, n) int
+        Positions of the folds; -1 for a row that the fit does not use.
+    n_folds : int
+        Number F of folds.
     posteriors : bool
-        Whether the scores are logs of shares.
+        Whether the softmax of the scores gives posteriors.
     scores : R arrays (n, K) of float
+        Scores of each repeat by rules fitted without the fold of the row.
     """
 
     at: Mask
@@ -77,13 +85,33 @@ class FoldedRows:
     scores: tuple[Floats, ...] = ()
 
     def scored(self, *scores: Floats) -> FoldedRows:
-        """The same rows with the scores of each repeat; on the way there classes and weights are short."""
+        """Return a copy with scores, and with classes and weights in full precision.
+
+        Parameters
+        ----------
+        *scores : (n, K) float
+            Scores of each repeat.
+
+        Returns
+        -------
+        FoldedRows
+            `judged` has codes of type intp and weights of type float64. Both are sent to worker processes in
+            shorter types.
+        """
         codes = self.judged.codes.astype(np.intp)
         weights = self.judged.weights.astype(np.float64)
         return replace(self, judged=replace(self.judged, codes=codes, weights=weights), scores=scores)
 
     def losses(self) -> dict[str, Floats]:
-        """By measure, what each of the m rows that are judged loses, (R, m)."""
+        """Compute the losses of each row in each repeat.
+
+        Returns
+        -------
+        dict of str to (R, m) float
+            "error" is 1 for a wrong prediction and 0 otherwise. Models with posteriors also have "log loss",
+            minus the log posterior of the actual class, and "Brier", the sum over classes of squared
+            differences between posterior and indicator of the actual class.
+        """
         at = self.at
         actual = self.judged.codes
         losses = {"error": (self.predicted[:, at] != actual).astype(np.float64)}
@@ -97,7 +125,13 @@ class FoldedRows:
         return losses
 
     def losses_if_wrong(self) -> dict[str, Floats]:
-        """By measure, the losses (R, m) of rows of the class with their second largest posterior."""
+        """Compute the losses if the class of each row were the one with the second largest posterior.
+
+        Returns
+        -------
+        dict of str to (R, m) float
+            Losses by measure, named like those of `losses`; the error is 1 for all rows.
+        """
         losses = {"error": np.ones((len(self.predicted), len(self.judged.codes)))}
         if not self.posteriors:
             return losses
@@ -109,7 +143,14 @@ class FoldedRows:
         return losses | {name: np.stack([one[name][0] for one in found]) for name in ("log loss", "Brier")}
 
     def means(self) -> list[dict[str, NDArray[Any]]]:
-        """For each repeat the rows, wrong rows and mean losses (F,) of each fold."""
+        """Compute the number of rows, the number of wrong rows and the mean losses of each fold.
+
+        Returns
+        -------
+        list of dict of str to (F,) array
+            For each repeat the columns "rows" and "wrong" (sums of weights), and the mean losses "error",
+            "log_loss" and "brier".
+        """
         weights = self.judged.weights
         shares = self.judged.shares()
         found = []
@@ -125,7 +166,18 @@ class FoldedRows:
         return found
 
     def rates(self, level: float) -> dict[str, tuple[float, float, float, float]]:
-        """Mean loss by measure, over rows and repeats, with its standard error and interval."""
+        """Compute mean losses over rows and repeats, with standard errors and confidence intervals.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals.
+
+        Returns
+        -------
+        dict of str to tuple of four floats
+            Estimate, standard error and limits of each measure.
+        """
         if_wrong = self.losses_if_wrong()
         return {
             name: loss_rate(
@@ -145,7 +197,7 @@ class CrossValidation(Shown):
     Attributes
     ----------
     folds : DataFrame, rows by repeats
-        Label of the fold of each row, counted from 1 unless the folds were given; missing where the fit does
+        Label of the fold of each row, counted from 1 unless the user passed folds; missing if the fit does
         not use the row.
     labels : DataFrame, rows by repeats
         Class that the rule fitted without the row's fold predicts for the row.
@@ -154,18 +206,19 @@ class CrossValidation(Shown):
     by_class : DataFrame by class
         rows, wrong (the mean over repeats), error; and se, low, high as in `table`, at 95 percent.
     confusion : DataFrame, actual by predicted
-        Counts or sums of weights, as the mean over repeats.
+        Counts or sums of weights, averaged over repeats.
     unlabelled : int
-        Number of rows that the fit uses and that have no label in some repeat; no figure counts them.
+        Number of rows that the fit uses but that lack a predicted label in some repeat. They are excluded
+        from all error rates.
     seed : int or None
-        The seed that deals the same folds again; None where the folds were given.
+        The seed that produces the same folds again; None if the user passed folds.
     nested : bool
-        Whether choices were made anew without each fold.
+        Whether tuning parameters and variables were chosen again without each fold.
     prior : str
-        Which prior the rules without a fold have: "given", class proportions that are "held" or "refitted",
-        or nothing where the model has no prior.
+        Prior of the rules without a fold: "given" by the user, class proportions of all rows ("held") or
+        estimated without the fold ("refitted"), or the empty string if the model does not use a prior.
     permutations : Permutations or None
-        The permutation test of the hit rate if it was asked for: `rates`, `pvalue`, `table`.
+        The permutation test of the hit rate, if requested: `rates`, `pvalue`, `table`.
     """
 
     def __init__(
@@ -180,6 +233,27 @@ class CrossValidation(Shown):
         nested: bool,
         refit_prior: bool | None = None,
     ) -> None:
+        """Compute predictions from the scores of each repeat.
+
+        Parameters
+        ----------
+        fit : FittedModel
+            The fitted model, with its rows.
+        scores : sequence of R stored (n, K) float
+            Scores of each repeat by rules fitted without the fold of the row.
+        dealt : (R, n) int
+            Positions of the folds; -1 for a row that the fit does not use.
+        fold_labels : list
+            Labels of the folds, by position.
+        clusters : (n,) int or None
+            Group of each row, if groups of rows stay in one fold.
+        seed : int or None
+            Seed of the folds; None if the user passed folds.
+        nested : bool
+            Whether choices are made again without each fold.
+        refit_prior : bool, optional
+            Whether class proportions are estimated again without each fold.
+        """
         blocks = fit.rows("cross_validate()")
         self.seed = seed
         self.nested = nested
@@ -231,9 +305,9 @@ class CrossValidation(Shown):
         Raises
         ------
         DataError
-            There is no such repeat.
+            The number of the repeat is out of range.
         NotSupportedError
-            The model has no posteriors.
+            The model does not estimate posteriors.
         """
         check_whole("repeat", repeat, 1, len(self._dealt), what="a number")
         self._fit.need_posteriors("posteriors()")
@@ -242,7 +316,7 @@ class CrossValidation(Shown):
 
     @cached_property
     def _folded(self) -> StoredValue[FoldedRows]:
-        """The rows with their scores, where these are kept."""
+        """Rows with their scores, in the process that stores the scores."""
         kind = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
         folds = self._dealt.astype(kind)
         predicted = self._predicted.astype(kind)
@@ -262,7 +336,7 @@ class CrossValidation(Shown):
     def class_shares(self) -> pd.DataFrame:
         """Share of each class among the rows outside each fold, by (repeat, fold).
 
-        These shares are the prior where it is estimated again.
+        If the prior is estimated again without each fold, it consists of these shares.
         """
         counts = np.concatenate(self._counts_outside())
         labels: list[Any] = [self._repeats(), self._fold_labels]
@@ -272,14 +346,19 @@ class CrossValidation(Shown):
         )
 
     def _counts_outside(self) -> list[Floats]:
-        """Rows, or sums of weights, (F, K) of each class outside each fold, by repeat."""
+        """Return the class counts, or sums of weights, outside each fold.
+
+        Returns
+        -------
+        list of R arrays (F, K) of float
+        """
         blocks = self._fit.rows("class_shares()")
         return [counts_without(blocks, dealt, len(self._fold_labels)) for dealt in self._dealt]
 
     # ---- figures
 
     def _rows(self) -> JudgedRows:
-        """The rows that are judged, with their weights."""
+        """Return the classes, weights, prior and groups of the m rows that count in the error rates."""
         at = self._judged
         fit = self._fit
         prior = None if fit.estimates.estimated_prior else fit.prior_values()
@@ -342,10 +421,11 @@ class CrossValidation(Shown):
             estimate: the log loss is the mean of -ln posterior, and Brier's score the mean of the sum of
             squares over classes. se, low, high assume that one rule had judged independent rows, or
             independent groups if there are groups. The interval is exact for the error, and log-normal for
-            the others, with an upper limit that allows for errors of which the rows show none: it assumes
-            that a label is no likelier to be wrong where the rule is surer. se_folds is s/sqrt(J) for the J =
-            repeats x folds folds, which is too small because their fits share rows. se_corrected is sqrt(1/J
-            + n2/n1) s (Nadeau & Bengio, 2003). Rates are weighted by a prior that was given.
+            the others, with an upper limit that allows for errors that did not occur among the rows: it
+            assumes that a prediction is not more likely to be wrong the larger its posterior. se_folds is
+            s/sqrt(J) for the J = repeats x folds folds, which is too small because their fits share rows.
+            se_corrected is sqrt(1/J + n2/n1) s (Nadeau & Bengio, 2003). Rates are weighted by the prior of
+            the user, if any.
         """
         check_level(level)
         by_fold = self.by_fold
@@ -366,23 +446,23 @@ class CrossValidation(Shown):
         colors: Any = None,
         title: str | None = None,
     ) -> Axes:
-        """Draw a picture.
+        """Draw a plot.
 
         Parameters
         ----------
         kind : {"folds", "differences", "confusion", "permutations"}, optional
             "folds", the default, draws the error of each fold with the mean. "differences" draws this error
-            less that of another model, fold by fold, with the interval of the corrected t test. "confusion"
-            draws actual by predicted classes, and "permutations" the hit rates of shuffled labels beside that
-            of the true labels.
+            minus the error of another model, fold by fold, with the interval of the corrected t test.
+            "confusion" draws actual by predicted classes, and "permutations" the hit rates of shuffled labels
+            next to the hit rate of the true labels.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default the axes of a new figure.
         other : fit or CrossValidation, optional
             The other model of "differences". A fit is cross-validated on the same folds.
         colors : mapping, sequence, str or Colormap, optional
             Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title instead of the default; "" for none.
 
         Returns
         -------
@@ -391,7 +471,7 @@ class CrossValidation(Shown):
         Raises
         ------
         DataError
-            The kind is not known; or the other model is missing, or has other rows or folds.
+            The kind is invalid; or the other model is missing, or has other rows or folds.
 
         Examples
         --------
@@ -405,7 +485,7 @@ class CrossValidation(Shown):
         return draw_kind((self,), resolve(FOLD_PLOTS), kind, options)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The figures as a summary, which prints as text and is shown as a table in a notebook.
+        """Summarize the error rates; prints as text, and displays as tables in a notebook.
 
         Parameters
         ----------
@@ -436,9 +516,9 @@ def cross_validate(
     Parameters
     ----------
     fit : ClassifierResults, StepwiseResults, callable or str
-        A fit of any verb, with its rows; a choice of columns by `discrim.stepwise`, which is made anew in
-        each fold; a verb, or its name, with `formula` and `data`; or a function of a table that gives a fit,
-        with `data`, which is called with the rows outside each fold.
+        A fit of any verb, with its rows; a choice of columns by `discrim.stepwise`, which is made again in
+        each fold; a verb, or its name, with `formula` and `data`; or a function of a table that returns a
+        fit, with `data`, which is called with the rows outside each fold.
     folds : int, or column name or vector of length n
         Number of folds, or the fold of each row as a label of any kind.
     repeats : int
@@ -446,40 +526,40 @@ def cross_validate(
     groups : column name or vector of length n, optional
         Groups whose rows remain in one fold, such as the observations of one patient.
     seed : int, optional
-        Seed of the random assignment of rows to folds. If it is not given, one is drawn and kept as `seed` of
-        the result.
+        Seed of the random assignment of rows to folds. By default one is drawn and stored as `seed` of the
+        result.
     nested : bool
-        Whether what the fit has chosen (such as alpha and gamma of `rda`, a threshold, a shrinkage by
-        leave-one-out, or the columns by `stepwise`) is chosen anew without each fold. A choice that is held
-        has seen the rows on which it is judged.
+        Whether choices of the fit (such as alpha and gamma of `rda`, a threshold, a shrinkage by
+        leave-one-out, or the columns by `stepwise`) are made again without each fold. A choice that is not
+        made again has seen the rows on which it is evaluated.
     refit_prior : bool, optional
-        Whether class proportions are estimated again in each fold; see the page on shared arguments. Held
-        class proportions include the rows that are left out, which matters if folds are uneven by class: the
-        summary says so.
+        Whether class proportions are estimated again in each fold; see the page on shared arguments.
+        Proportions that are not estimated again include the rows that are left out, which matters if folds
+        are uneven by class: the summary then has a note.
     permutations : int
         How often the labels are shuffled and the whole cross-validation is repeated, for a permutation test
-        of the hit rate (see Notes). By default there is no test; 999 is usual.
+        of the hit rate (see Notes). By default the test is omitted; 999 is usual.
     within : column name or vector of length n, optional
         Blocks within which the labels are shuffled. Unlike `groups`, they do not affect the folds.
     formula : str, optional
         Formula of a verb.
     data : table, optional
-        Table of a verb or a function. For a function it has to be in memory, and its rows are those that are
-        judged, in their order.
+        Table of a verb or a function. For a function it has to be in memory, and its rows are the rows that
+        are predicted, in their order.
     options : mapping, optional
         Arguments of a verb, by name.
 
     Returns
     -------
     CrossValidation
-        If a fold has all observations of a class, the rule without it is that of the other classes, and these
-        observations count as errors: the summary names the class.
+        If a fold has all observations of a class, the rule without it distinguishes the other classes only,
+        and these observations count as errors: the summary names the class.
 
     Raises
     ------
     DataError
         Folds, repeats, groups or the seed cannot be used; the labels
-        cannot be shuffled as asked for; or `formula`, `data` and `options` do not go with what is judged.
+        cannot be shuffled in this way; or `formula`, `data` and `options` cannot be combined with `fit`.
     NotSupportedError
         The fit was loaded, or cannot be made without some fold; or the labels are to be shuffled, but each
         fold needs a call of a function.
@@ -487,45 +567,46 @@ def cross_validate(
     Warns
     -----
     DiscrimWarning
-        Some rows are impossible in every class and get no label.
+        Some rows have density zero in every class and remain without a label.
 
     Notes
     -----
-    The method is that of Stone (1974, Journal of the Royal Statistical Society B 36, 111-147).
+    The method is due to Stone (1974, Journal of the Royal Statistical Society B 36, 111-147).
 
-    The same rows, classes, folds, repeats, groups and seed give the same folds for every verb and formula,
-    because the rows are dealt before a model drops those that miss a value. Without groups each class is
-    dealt in turn. With groups each fold gets as even a share of each class as the groups allow. A row with a
-    frequency weight stands for that many rows, all in one fold.
+    The same rows, classes, folds, repeats, groups and seed produce the same folds for every verb and formula,
+    because rows are assigned to folds before a model drops rows with missing values. Without groups the rows
+    of each class are assigned to the folds in turn. With groups each fold gets as even a share of each class
+    as the groups allow. A row with a frequency weight stands for that many rows, all in one fold.
 
-    What transforms of the formula learn from the columns (the means of `standardize`, the knots of `bs`) is
-    learnt again without each fold, and so are the levels of categories: an observation whose level no
-    observation outside its fold has gets no label and no posterior from any verb, and no figure counts it.
-    The ends of splines are held over all folds, and so is the prior where `refit_prior` says so.
+    Parameters that transforms of the formula learn from the columns (the means of `standardize`, the knots of
+    `bs`) are learnt again without each fold, and so are the levels of categories: an observation whose level
+    does not occur outside its fold remains without label and posterior under any verb, and is excluded from
+    all error rates. The boundary knots of splines are the same in all folds, and so is the prior unless
+    `refit_prior` is true.
 
-    A function may do what a formula cannot: choose columns, fill in values, leave rows out. Whatever it
-    learns, it learns from the rows outside the fold, and its fit predicts the rows of the fold as they are in
-    `data`, so that new columns belong in the formula. The prior is that of each fit. If columns were chosen
-    beforehand, by a person who has looked at the data or by another program, the errors do not account for it
-    and tend to be too small.
+    A function can do more than a formula: choose columns, fill in values, leave rows out. It learns from the
+    rows outside the fold only, and its fit predicts the rows of the fold as they are in `data`; therefore new
+    columns belong in the formula. Each fit uses its own prior. If columns were chosen beforehand, by a person
+    who has looked at the data or by another program, the errors do not account for it and tend to be too
+    small.
 
-    The permutation test asks how often shuffled labels are predicted as well as the true ones. It is exact if
-    all the shuffles that it draws from are equally likely when classes and columns are unrelated. Rows that
-    depend on one another, such as calls of one animal or samples of one patient, come in two designs (Mundry
-    & Sommer, 2007, Animal Behaviour 74, 965-976):
+    The permutation test counts how often shuffled labels are predicted as well as the true ones. It is exact
+    if all the shuffles that it draws from are equally likely when classes and columns are unrelated. Rows
+    that depend on one another, such as calls of one animal or samples of one patient, come in two designs
+    (Mundry & Sommer, 2007, Animal Behaviour 74, 965-976):
 
-    - nested, where each animal has one class, such as a species or a sex: use ``groups="animal"``. Whole
-      animals then exchange labels and stay in one fold; with ``within="site"`` they exchange labels with
-      animals of the same site.
-    - crossed, where each animal has rows of several classes, such as contexts: use ``within="animal"``.
-      Labels are then shuffled among the rows of an animal. With ``groups="animal"`` too, rules are judged on
-      animals that they did not see.
+    - nested: each animal has one class, such as a species or a sex. Use ``groups="animal"``. Whole animals
+      then exchange labels and stay in one fold; with ``within="site"`` they exchange labels with animals of
+      the same site.
+    - crossed: each animal has rows of several classes, such as contexts. Use ``within="animal"``. Labels are
+      then shuffled among the rows of an animal. With ``groups="animal"`` too, rules are evaluated on animals
+      that they did not see.
 
     With neither of the two, single rows exchange labels, which assumes that they are independent; a row with
-    a weight counts as one. Unless the folds were given, they are dealt anew for the shuffled labels, and the
-    prior is that of these labels, so that the same is done as for the true labels. As many folds as rows give
-    leave-one-out, which models of moments have in closed form. Under `nested` the choices are made anew for
-    each shuffle.
+    a weight counts as one. The procedure is the same for shuffled labels as for the true ones: rows are
+    assigned to folds again, unless the user passed folds, the prior is estimated from the shuffled labels,
+    and under `nested` the choices are made again for each shuffle. With as many folds as rows this is
+    leave-one-out, for which models based on moments have a closed form.
 
     Examples
     --------
@@ -539,7 +620,7 @@ def cross_validate(
     log loss    0.0519   0.0215
     Brier       0.0327   0.0157
 
-    Those of forty columns of noise that differ most are chosen within each fold:
+    Of forty columns of noise, the three that differ most between the classes are chosen within each fold:
 
     >>> import numpy as np
     >>> import pandas as pd
@@ -589,7 +670,29 @@ def cross_validate(
 def _judged(
     fit: Any, formula: Any, data: Any, options: Any, nested: bool, refit_prior: bool | None
 ) -> tuple[FittedModel[Any], bool | None]:
-    """What is cross-validated, as a fit that says how it is fitted again, and what becomes of its prior."""
+    """Resolve the arguments of `cross_validate` to a fitted model that can be refitted without a fold.
+
+    Parameters
+    ----------
+    fit : results, verb, name of a verb, or function of a table
+    formula, data, options : see `cross_validate`
+    nested : bool
+        Whether choices of the fit are made again without each fold.
+    refit_prior : bool or None
+        Whether class proportions are estimated again without each fold.
+
+    Returns
+    -------
+    FittedModel
+        Fitted to all rows. If `fit` is a function of a table, its refits call this function.
+    bool or None
+        `refit_prior`, which is True for a function.
+
+    Raises
+    ------
+    DataError
+        The arguments cannot be combined.
+    """
     whole = fit
     if not (callable(fit) or isinstance(fit, str)):
         if not (formula is None and data is None and options is None):
@@ -623,7 +726,20 @@ def _judged(
 
 
 def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
-    """The fit of a function to rows of a table at some positions."""
+    """Call a function with some rows of a table, and check that it returns results of a verb.
+
+    Parameters
+    ----------
+    function : callable
+        Function of a table that returns the results of a verb.
+    data : table
+    rows : (m,) int
+        Positions of the rows.
+
+    Returns
+    -------
+    ClassifierResults or StepwiseResults
+    """
     results = function(rows_of(data, rows))
     if not hasattr(results, "cross_validate"):
         need_fits([results], "cross_validate()")
@@ -631,7 +747,22 @@ def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
 
 
 def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: FittedModel[Any]) -> FittedModel[Any]:
-    """The fit of a function to all rows of a table, judged on them, whose refits call the function."""
+    """Return the fit of a function to a table, with refits that call the function.
+
+    Parameters
+    ----------
+    function : callable
+        Function of a table that returns the results of a verb.
+    data : table
+        All rows. They are the rows that are predicted, also if the function drops some.
+    whole : FittedModel
+        Fit that the function returned for all rows.
+
+    Returns
+    -------
+    FittedModel
+        `whole` with all rows of `data` and the refits `RefitsByCalls`.
+    """
     blocks = whole.new_rows(data)
     weights = whole.design_rows.weights
     if weights is not None and len(weights) != blocks.table.nrows:
@@ -655,7 +786,20 @@ def validated(
     nested: bool = True,
     refit_prior: bool | None = None,
 ) -> CrossValidation:
-    """As `cross_validate`, of a seed that was drawn."""
+    """Cross-validate a fitted model, with folds from a seed or from the user.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    folds, repeats, groups : see `cross_validate`
+    seed : int
+        Seed of the assignment of rows to folds.
+    nested, refit_prior : see `cross_validate`
+
+    Returns
+    -------
+    CrossValidation
+    """
     fit = fit.choosing_anew() if nested else fit
     blocks = fit.rows("cross_validate()")
     if groups is None and is_number(folds):
@@ -664,7 +808,7 @@ def validated(
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
     clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
-    # Folds that were given are dealt by no seed.
+    # Folds that the user passed do not depend on the seed.
     dealt_by = seed if isinstance(folds, (int, np.integer)) else None
     return folded(fit, dealt, labels, clusters, dealt_by, nested=nested, refit_prior=refit_prior)
 
@@ -679,10 +823,32 @@ def folded(
     nested: bool = True,
     refit_prior: bool | None = None,
 ) -> CrossValidation:
-    """A fit, which may choose anew, on folds (R, n) with labels; -1 is the fold of rows that are not used."""
+    """Cross-validate a fitted model on given folds.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The model. If its refits choose tuning parameters or variables, they do so again without each fold.
+    dealt : (R, n) int
+        Positions of the folds; -1 for rows that are not used.
+    labels : list
+        Labels of the folds, by position.
+    clusters : (n,) int or None
+        Group of each row, for standard errors.
+    seed : int or None
+        Seed of the folds; None if the user passed folds.
+    nested : bool
+        Whether choices are made again without each fold.
+    refit_prior : bool, optional
+        Whether class proportions are estimated again without each fold.
+
+    Returns
+    -------
+    CrossValidation
+    """
     options: dict[str, Any] = {"nested": nested, "labels": labels, "refit_prior": refit_prior}
     with Progress(len(dealt) * len(labels), "cross-validation") as progress:
-        # Row by row, as each figure goes through them.
+        # C order, because the losses are computed row by row.
         scores = [
             kept_fold_scores(fit, fold_of, len(labels), progress=progress, **options).map(
                 np.ascontiguousarray
@@ -695,12 +861,22 @@ def folded(
 
 
 def _labels(scores: Floats) -> Codes:
-    """Predicted classes in the shortest type that holds them, for the way."""
+    """Return predicted classes in the shortest integer type, because they are sent between processes.
+
+    Parameters
+    ----------
+    scores : (n, K) float
+
+    Returns
+    -------
+    (n,) int
+        Positions of the classes; -1 if all scores are missing or minus infinity.
+    """
     return best_class(scores).astype(np.min_scalar_type(-scores.shape[1]))
 
 
 def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
-    """Warn of rows that have no label."""
+    """Warn if some rows of a class remained without a prediction; `who` begins the message."""
     if cv.unlabelled:
         row = int(np.argmax((cv._actual >= 0) & ~cv._judged))
         first = cv._fit.design_rows.table.label(row)
@@ -714,7 +890,7 @@ def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
 
 
 def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None = None) -> Summary:
-    """Header, measures, errors by class, confusion, errors by fold."""
+    """Return the summary: header, measures, permutation test, errors by class, confusion, errors by fold."""
     title = f"Cross-validation: {cv._fit.title_in_sentence}"
     test = {} if cv.permutations is None else {"permutations": partial(_permutations, cv.permutations)}
     parts: dict[str, Callable[[], Section | Pairs]] = {
@@ -757,7 +933,7 @@ def _header(cv: CrossValidation) -> Pairs:
 
 
 def uneven_note(cv: CrossValidation) -> str:
-    """What is said of folds that are uneven by class while the prior of all rows is held."""
+    """Return a note on folds with uneven classes if the prior of all rows is used; otherwise ""."""
     counts = np.asarray(cv._fit.counts, dtype=np.float64)
     place = uneven(np.concatenate(cv._counts_outside()), counts) if cv.prior == "held" else None
     if place is None:
@@ -844,6 +1020,6 @@ def _folds(cv: CrossValidation) -> Section:
 
 
 def name_of(cv: Any) -> str:
-    """What a cross-validated model is called."""
+    """Return the name of the verb of a cross-validated model, such as "lda"."""
     name: str = cv._fit.spec.name
     return name

@@ -202,11 +202,11 @@ class LearningCurve(Shown):
         Parameters
         ----------
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default the axes of a new figure.
         colors : mapping, sequence, str or Colormap, optional
             Colour of the law, or a colormap of matplotlib or its name.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title instead of the default; "" for none.
 
         Returns
         -------

@@ -1,4 +1,8 @@
-"""The verb `stepwise`: which terms of a formula tell the classes apart, and what such a choice gives."""
+"""The verb `stepwise`, which chooses the terms of a formula that discriminate between the classes.
+
+It validates the arguments, runs the search of `discrim.models.selection.term_choice`, and fits the chosen
+terms. The results contain the fit and the tables of the steps.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +62,7 @@ if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 FEW_VALUES = {"calls": 2**16, "moments": 2**24}
-"""Values of the candidates up to which ten choices are a matter of a second or two."""
+"""Largest number of values (rows times candidate columns) for which ten searches need a second or two."""
 
 
 @reading.with_keyword_hints
@@ -94,22 +98,22 @@ def stepwise(
         "forward" adds terms. "backward" starts with all terms and removes some. "both" adds terms, and after
         each step removes those that no longer stay.
     criterion : {"wilks", "mahalanobis", "maxminf", "minresid", "rao", "cv", "aic", "bic"}
-        What the entering term has to make best: Wilks' lambda, that is, the largest partial F ("wilks"); the
-        smallest squared distance D2 between two classes ("mahalanobis"), or the smallest F between two
+        Statistic that the entering term optimizes: Wilks' lambda, that is, the largest partial F ("wilks");
+        the smallest squared distance D2 between two classes ("mahalanobis"), or the smallest F between two
         ("maxminf"); the unexplained variation 4/(4 + D2), summed over the pairs of classes ("minresid");
-        Rao's V ("rao"); the cross-validated error of `verb` ("cv"); or, as in R's `step`, the AIC or BIC of
-        `discrim.logistic`. With the last two a term that another one contains does not leave, such as `a`
-        while `a:b` is in.
+        Rao's V ("rao"); the cross-validated error of `verb` ("cv"); or the AIC or BIC of `discrim.logistic`,
+        like R's `step`. With AIC and BIC a term that another one contains does not leave, such as `a` while
+        `a:b` is in.
     enter, stay : float, optional
         Limits of the statistic that `by` names: a term enters if it is as good as `enter`, and has to leave
         if it is worse than `stay`. Levels of significance are 0.15 by default. "cv", "aic" and "bic" do not
         use them and go on as long as they fall.
     by : {"p", "F", "r2", "v"}
         Statistic of the limits. "p" is the p-value of the partial F, at most `enter`. "F" is the partial F
-        itself, at least `enter`; SPSS has enter=3.84 and stay=2.71. "r2" is the partial R2, one less the
-        partial Wilks' lambda, as SAS's PR2ENTRY= and PR2STAY=. "v", with criterion="rao", is what a term adds
-        to Rao's V, as SPSS's VIN; `stay` is then a level of significance, which a term has to meet to enter
-        as well.
+        itself, at least `enter`; SPSS has enter=3.84 and stay=2.71. "r2" is the partial R2, one minus the
+        partial Wilks' lambda, like SAS's PR2ENTRY= and PR2STAY=. "v", with criterion="rao", is the increase
+        of Rao's V by the term, like SPSS's VIN; `stay` is then a level of significance, which a term has to
+        meet to enter as well.
     tolerance : float, optional
         The smallest tolerance that is allowed. The tolerance of a column is the share of its variance within
         classes that the other chosen columns do not explain. A term does not enter if one of its columns, or
@@ -128,7 +132,7 @@ def stepwise(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -146,30 +150,29 @@ def stepwise(
         A criterion, direction or term is unknown; a limit is out of its range, missing, easier to enter by
         than to stay by, or not used by the criterion; or a candidate of "aic" or "bic" separates the classes.
     NotSupportedError
-        AIC or BIC is asked of a verb whose likelihood is also that of the columns, or of penalized
-        coefficients.
+        AIC or BIC is combined with a verb whose likelihood includes the columns or is penalized.
     CollinearError
         "backward" starts from columns whose covariance within classes is singular, or a term that is always
         in has too small a tolerance.
 
     Notes
     -----
-    The steps by Wilks' lambda, with F to enter and to remove, are those of Jennrich (1977, in Statistical
-    Methods for Digital Computers, 76-95). The other criteria of moments are those of SPSS's DISCRIMINANT, by
-    the names of its METHOD. Whatever the criterion, the limits apply to the partial F, and if several terms
-    have to leave, the weakest leaves first. SAS's STEPDISC prints tolerances of the total scatter; these are
-    within classes, as SPSS's.
+    The steps by Wilks' lambda, with F to enter and to remove, follow Jennrich (1977, in Statistical Methods
+    for Digital Computers, 76-95). The other criteria that need only moments are the criteria of SPSS's
+    DISCRIMINANT, by the names of its METHOD. With every criterion the limits apply to the partial F, and if
+    several terms have to leave, the weakest leaves first. SAS's STEPDISC prints tolerances of the total
+    scatter; here, like in SPSS, they refer to the scatter within classes.
 
     The F or Rao's V of the best of many terms does not have the distribution of one that was named
     beforehand: the p-values of the steps put the terms in an order and are not tests.
 
-    The rows that chose the terms also judge them, so that p-values of the fit are too small, and so are its
-    apparent and leave-one-out errors, which hold the terms: the summary of the fit says so. Methods of the
-    result choose the terms anew, by the same criterion and options, from the rows that are left:
-    `error_rates`, `confusion`, `assess` and `cross_validate`. So do "cv" and "632+" of the fit, and
-    `discrim.cross_validate` of it. Choices by moments (the four criteria of the partial F, and a fit of
-    pooled or class covariances) take no further pass over the rows; every other choice is a call a fold. See
-    Ambroise & McLachlan (2002), Proceedings of the National Academy of Sciences 99, 6562-6566.
+    The terms are chosen and evaluated on the same rows. P-values of the fit are therefore too small, and so
+    are its apparent and leave-one-out errors, which do not repeat the choice: the summary of the fit has a
+    note. Methods of the result choose the terms again, by the same criterion and options, from the remaining
+    rows: `error_rates`, `confusion`, `assess` and `cross_validate`. So do "cv" and "632+" of the fit, and
+    `discrim.cross_validate` of it. Choices by moments (all criteria except "cv", "aic" and "bic", and a fit
+    of pooled or class covariances) do not read the rows again; every other choice needs a call for each fold.
+    See Ambroise & McLachlan (2002), Proceedings of the National Academy of Sciences 99, 6562-6566.
 
     Examples
     --------
@@ -178,7 +181,7 @@ def stepwise(
     >>> stepwise("species ~ .", load_iris()).selected.tolist()
     ['petal_length', 'sepal_width', 'petal_width', 'sepal_length']
 
-    As in SPSS, with the terms that its second step compared:
+    With the limits of SPSS, and the terms that its second step compared:
 
     >>> found = stepwise("species ~ .", load_iris(), by="F", enter=3.84, stay=2.71, tolerance=0.001)
     >>> found.not_in_analysis.loc[1].round(3)[["tolerance", "min_tolerance", "F", "wilks"]]
@@ -188,14 +191,15 @@ def stepwise(
     sepal_width       0.857          0.857  43.035  0.037
     petal_width       0.765          0.765  24.766  0.044
 
-    By AIC, as R's `step`:
+    By AIC, like R's `step`:
 
     >>> from discrim.datasets import load_penguins
     >>> found = stepwise("sex ~ bill_depth_mm + island + year", load_penguins(), criterion="aic")
     >>> found.steps["aic"].round(2).tolist()
     [463.61, 416.89, 378.25]
 
-    Some of forty columns of noise are chosen and seem to separate the classes; chosen anew, they do not:
+    Some of forty columns of noise are chosen and seem to separate the classes. With a new choice in each
+    fold they do not:
 
     >>> import numpy as np
     >>> import pandas as pd
@@ -226,7 +230,7 @@ def stepwise(
         },
     )  # fmt: skip
     blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
-    # Of few rows a root with as many rows says all that a scatter does.
+    # With few rows a square root of the scatter matrix with as many rows contains the same information.
     blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     design = blocks.design
     texts = {part.label: part.text for part in design.parts()}
@@ -250,7 +254,7 @@ def stepwise(
 
 
 GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functions")
-"""Arguments of a verb that are those of `stepwise`, or made by it."""
+"""Arguments of a verb that `stepwise` passes itself, and that `verb=` therefore cannot set."""
 
 
 def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
@@ -261,7 +265,7 @@ def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
     verb : callable, str or None
         A verb, its name, a `functools.partial` of a verb with options, or None for the default.
     criterion : str
-        The criterion. AIC and BIC require a likelihood of the classes given the row.
+        The criterion. AIC and BIC require a likelihood of the classes conditional on the row.
     """
     options = {}
     if isinstance(verb, partial):
@@ -284,16 +288,25 @@ def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
 
 
 BY_MOMENTS = ("wilks", "mahalanobis", "maxminf", "minresid", "rao")
-"""Criteria whose steps go by the partial F."""
+"""Criteria whose steps use the partial F."""
 
 LEVEL = 0.15
-"""Level of significance of a term to enter and to stay, by default."""
+"""Default level of significance of a term to enter and to stay."""
 
 
 def read_limits(
     direction: Direction, criterion: Criterion, enter: Any, stay: Any, by: Any, tolerance: Any
 ) -> Limits:
-    """Return the validated limits of the steps; the parameters are those of `stepwise`."""
+    """Return the validated limits of the steps.
+
+    Parameters
+    ----------
+    direction, criterion, enter, stay, by, tolerance : see `stepwise`
+
+    Returns
+    -------
+    Limits
+    """
     check_word("by", by, By)
     if criterion not in BY_MOMENTS and (by != "p" or tolerance is not None):
         given = "tolerance=" if by == "p" else f'by="{by}"'
@@ -346,7 +359,17 @@ def _limit(name: str, value: Any, by: str, high: float, *, needed: bool) -> floa
 def check_verb_options(
     direction: Any, criterion: Any, verb: Any, options: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
-    """Raise a DataError for an option that is none; `given` are those that `stepwise` passes to a verb."""
+    """Raise a DataError if a criterion, direction or option of the verb is invalid.
+
+    Parameters
+    ----------
+    direction, criterion : see `stepwise`
+    verb : callable
+    options : mapping
+        Options of the verb from the user.
+    given : mapping
+        Arguments that `stepwise` passes to the verb.
+    """
     check_word("direction", direction, Direction)
     check_word("criterion", criterion, Criterion)
     if not callable(verb):
@@ -368,7 +391,16 @@ def check_verb_options(
 
 
 def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: Mapping[Any, Any]) -> None:
-    """Raise a DataError where an option is no argument of the verb, or one that `stepwise` gives it."""
+    """Raise a DataError if an option is not a parameter of the verb, or is set by `stepwise` itself.
+
+    Parameters
+    ----------
+    verb : callable
+    known : mapping of str to Parameter
+        Parameters of the verb.
+    options : mapping
+        Options from the user.
+    """
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
         return
     name = getattr(verb, "__name__", "the verb")
@@ -382,7 +414,23 @@ def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: 
 
 
 def included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
-    """Labels of the terms that are to be included, but for those that are constant."""
+    """Return the labels of the terms of `include=`, without constant terms.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    include : str or sequence of str
+        Terms as the formula writes them, or their labels.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    DataError
+        A term does not occur in the formula.
+    """
     labels = {part.text: part.label for part in blocks.design.parts()}
     if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
         raise DataError(
@@ -405,7 +453,25 @@ def _selected(
     parts: Mapping[str, Codes],
     on_rows: Callable[..., StepwiseResults],
 ) -> FittedModel[Any]:
-    """The fit to the chosen columns, which says that its rows chose them and how to choose anew."""
+    """Add to the fit on the chosen columns a description of the choice, and refits that repeat it.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        Fit on the chosen columns.
+    choice : Choice
+    criterion : str
+    blocks : Blocks
+        Rows without missing values in any candidate.
+    parts : mapping of str to (q,) int
+        Positions of the columns of each term.
+    on_rows : callable
+        Function of classes, table and positions of rows that runs `stepwise`, for refits that need rows.
+
+    Returns
+    -------
+    FittedModel
+    """
     words = f"stepwise by {criterion}, of {len(parts)} terms"
     what = f"the columns ({words})"
     anew = None
@@ -423,7 +489,24 @@ def _selected(
 def _choice_on_rows(
     formula: str, weights: Any, options: dict[str, Any], levels: list[Any], data: Any, rows: Codes
 ) -> StepwiseResults:
-    """The same choice by rows, at some positions, of the table that a fit holds, the classes in its order."""
+    """Run `stepwise` with the same arguments on some rows of a table.
+
+    Parameters
+    ----------
+    formula : str
+    weights : column name, (n,) array or None
+    options : dict
+        Other arguments of `stepwise`.
+    levels : list
+        Classes in the order of the fit.
+    data : table
+    rows : (m,) int
+        Positions of the rows.
+
+    Returns
+    -------
+    StepwiseResults
+    """
     if weights is not None and not isinstance(weights, str):
         weights = np.asarray(weights)[rows]
     return stepwise(formula, rows_of(data, rows), weights=weights, levels=levels, **options)
@@ -441,10 +524,10 @@ class StepwiseResults(ChosenAnew):
         The chosen terms, in the order in which they entered.
     steps : DataFrame by step
         The term that entered or was removed, its partial test, and criteria of the terms that are in after
-        the step: Wilks' lambda, the average squared canonical correlation (`ascc`), and the criterion asked
-        for, with the two classes that have it where it is that of a pair. Of Rao's V it has the change, and
-        its p by the chi-squared law, which holds for many rows (missing where V falls). For AIC and BIC it
-        has the deviance, the change of the deviance, and the degrees of freedom of the change.
+        the step: Wilks' lambda, the average squared canonical correlation (`ascc`), and the criterion of the
+        search, with the two classes if it refers to a pair. For Rao's V it has the change, and its p-value by
+        the chi-squared distribution, which is valid for many rows (missing if V decreases). For AIC and BIC
+        it has the deviance, the change of the deviance, and the degrees of freedom of the change.
     fit : fitted object
         The fit of the verb to the chosen terms.
     """
@@ -452,6 +535,19 @@ class StepwiseResults(ChosenAnew):
     def __init__(
         self, formula: str, criterion: str, choice: Choice, fit: ClassifierResults | None, nobs: float
     ) -> None:
+        """Store the result of a search.
+
+        Parameters
+        ----------
+        formula : str
+            Formula of the candidates.
+        criterion : str
+        choice : Choice
+        fit : ClassifierResults or None
+            Fit on the chosen terms; None if no term was chosen.
+        nobs : float
+            Number, or sum of weights, of the rows without missing values in any candidate.
+        """
         self.formula = formula
         self.criterion = criterion
         self.selected = pd.Index(choice.terms, name="term", dtype=object)
@@ -466,14 +562,14 @@ class StepwiseResults(ChosenAnew):
     @property
     @displayed()
     def steps(self) -> pd.DataFrame:
-        """What was done, step by step."""
+        """Action, term and statistics of each step."""
         return self._steps.copy()
 
     @property
     @available_if()
     @displayed(deviance="z")
     def trace(self) -> pd.DataFrame:
-        """What each step of "aic" or "bic" looked at: df, deviance and criterion, as R's `step` prints them.
+        """Moves that each step of "aic" or "bic" compared: df, deviance and criterion, like R's `step`.
 
         Raises
         ------
@@ -502,7 +598,7 @@ class StepwiseResults(ChosenAnew):
     def in_analysis(self) -> pd.DataFrame:
         """By step and term that is in: tolerance, F to remove, and the criterion without it.
 
-        The tolerance of a term of several columns is the smallest of theirs. Step 0 is the start.
+        The tolerance of a term of several columns is their smallest tolerance. Step 0 is the start.
 
         Raises
         ------
@@ -517,8 +613,8 @@ class StepwiseResults(ChosenAnew):
     def not_in_analysis(self) -> pd.DataFrame:
         """By step and term that is not in: tolerance, F to enter, and the criterion with it.
 
-        `min_tolerance` is the smallest tolerance of all columns once the term has entered. All else is
-        missing for a term that those in determine within classes.
+        `min_tolerance` is the smallest tolerance of all columns once the term has entered. F and the
+        criterion are missing for a term that is a linear combination, within classes, of the terms in.
 
         Raises
         ------
@@ -585,11 +681,11 @@ class StepwiseResults(ChosenAnew):
         kind : {"path"}, optional
             The criterion along the steps is the only kind.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default the axes of a new figure.
         colors : mapping, sequence, str or Colormap, optional
             Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title instead of the default; "" for none.
 
         Returns
         -------
@@ -637,7 +733,7 @@ class StepwiseResults(ChosenAnew):
             rows = number(self._nobs)
             fitted = number(self._fit.nobs)
             note += f" Chosen with the {rows} rows that are complete in all candidates; fitted to {fitted}."
-        # Its own criterion takes the place of what can be counted or is seldom asked for.
+        # The column of another criterion replaces columns that are redundant or seldom needed.
         spare = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
         table = printed_steps(self.steps.drop(columns=spare))
         return Section("Steps", table, FORMATS, headings=INTERVAL, note=note, source=".steps")
@@ -679,7 +775,7 @@ SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
 
 @plot("path", "the criterion after each step", data=False)
 def steps_plot(results: Any, options: PictureOptions) -> Axes:
-    """The criterion after each step of a choice of terms."""
+    """Draw the criterion after each step of a choice of terms."""
     table = results.steps
     by_error = results.criterion == "cv"
     column = {"cv": "error"}.get(results.criterion, results.criterion)

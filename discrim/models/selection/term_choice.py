@@ -1,12 +1,13 @@
-"""A choice of terms: its steps, and the fit whose refits choose anew.
+"""Stepwise choice of terms: the search itself, and fits whose refits repeat the search.
 
-Terms are chosen by partial F, by the cross-validated error of any verb, or by AIC or BIC. Refits that choose
-anew judge the choice, and not its outcome alone. The choice by partial F is a function of moments: where the
-final fit is one too, folds are taken away from moments, and no row is read twice. Everything else calls
-`stepwise` again with the rows that are left.
+Terms are chosen by partial F, by the cross-validated error of any verb, or by AIC or BIC. `stepwise` runs the
+search. Its fit contains refits that choose terms again, and therefore cross-validation evaluates the whole
+procedure and not only the chosen terms. The choice by partial F needs only the moments of the candidates. If
+the final fit needs only moments too, the moments of a fold are subtracted from the moments of all rows, and
+rows are not read again. In all other cases a refit calls `stepwise` with the remaining rows.
 
-The tables of each step, of the terms in and not in and of pairs of classes, are computed on request from the
-moments of the candidates and the steps.
+The tables of each step (terms in and not in the model, pairs of classes) are computed on request from the
+moments of the candidates and the moves.
 """
 
 from __future__ import annotations
@@ -47,22 +48,33 @@ if TYPE_CHECKING:
 Criterion = Literal["wilks", "mahalanobis", "maxminf", "minresid", "rao", "cv", "aic", "bic"]
 Direction = Literal["forward", "backward", "both"]
 Walk = Callable[[ClassMoments], list[str]]
-"""From moments of the candidates to the terms chosen."""
+"""Function from the moments of the candidates to the chosen terms."""
 
 Move = tuple[str, str, list[str]]
-"""What is done with which term ("entered" or "removed"), and the terms that are then in."""
+"""Action ("entered" or "removed"), the term that moves, and the terms in the model after the move."""
 
 
 By = Literal["p", "F", "r2", "v"]
-"""Statistics that limits refer to: of a partial test, or the increase of Rao's V."""
+"""Statistics that limits refer to: p-value, F or R2 of a partial test, or the increase of Rao's V."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a term has to have to enter and to stay: a p-value at most so large, or so large an F or R2.
+    """Criteria for a term to enter the model and to stay in it.
 
-    A term whose columns, or columns that are in, would have a smaller tolerance than the one given does not
-    enter, nor one that adds less than so much to Rao's V.
+    Attributes
+    ----------
+    enter : float
+        Largest p-value, or smallest F or partial R2, of a term that enters.
+    stay : float
+        Largest p-value, or smallest F or partial R2, of a term that stays.
+    by : {"p", "F", "r2"}
+        Statistic that `enter` and `stay` refer to.
+    tolerance : float, optional
+        Smallest tolerance. A term does not enter if one of its columns, or of the columns in the model, would
+        have a smaller tolerance.
+    v_enter : float, optional
+        Smallest increase of Rao's V by a term that enters.
     """
 
     enter: float
@@ -72,21 +84,21 @@ class Limits:
     v_enter: float | None = None
 
     def strength(self, test: Partial) -> float:
-        """What of the test is larger for a term that says more."""
+        """Return the statistic that is larger for stronger terms: minus the p-value, F or partial R2."""
         if self.by == "p":
             return -test.pvalue
         return test.F if self.by == "F" else 1 - test.wilks
 
     def admits(self, test: Partial) -> bool:
-        """Whether a term may enter by its test."""
+        """Return whether a term with this partial test may enter."""
         return self.strength(test) >= (-self.enter if self.by == "p" else self.enter)
 
     def keeps(self, test: Partial) -> bool:
-        """Whether a term may stay by its test."""
+        """Return whether a term with this partial test may stay."""
         return self.strength(test) >= (-self.stay if self.by == "p" else self.stay)
 
     def words(self) -> str:
-        """The limits, as a note says them."""
+        """Describe the limits in a sentence for the note under the table of steps."""
         name = {"p": "p", "F": "F", "r2": "partial R2"}[self.by]
         within, beyond = ("<=", ">") if self.by == "p" else (">=", "<")
         words = f"Enters at {name} {within} {self.enter:g}, leaves at {name} {beyond} {self.stay:g}"
@@ -97,10 +109,23 @@ class Limits:
 
 
 class Choice(NamedTuple):
-    """Where the steps ended: terms in the order in which they entered, and how they did.
+    """Result of a search for terms.
 
-    The trace, by (step, move), is what each step looked at, the best first. The last two give the terms that
-    other moments of the candidates choose, where moments are enough, and the tables of each step.
+    Attributes
+    ----------
+    terms : list of str
+        Chosen terms, in the order in which they entered.
+    steps : DataFrame by step
+        Action, term and statistics of each step.
+    note : str
+        Text under the table of steps.
+    trace : DataFrame by (step, move), optional
+        All moves that a step compared, the best first.
+    by_moments : callable, optional
+        Function from other moments of the candidates to the terms that the same search chooses; None if the
+        search needs rows.
+    tables : callable, optional
+        Function that computes the `StepTables`.
     """
 
     terms: list[str]
@@ -113,7 +138,16 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StepwiseSearch:
-    """How terms are chosen; as of `stepwise`, checked."""
+    """Validated options of `stepwise`.
+
+    Attributes
+    ----------
+    criterion, direction, include, folds, seed : see `stepwise`
+    limits : Limits
+        Criteria of the choice by partial F.
+    options : mapping
+        Options of the verb, for the choice by AIC or BIC.
+    """
 
     criterion: Criterion
     direction: Direction
@@ -130,7 +164,23 @@ class StepwiseSearch:
         parts: Mapping[str, Codes],
         fit: Callable[[Sequence[str]], ClassifierResults],
     ) -> Choice:
-        """The choice by the rows that are complete in all candidates, whose terms have columns `parts`."""
+        """Choose terms by the criterion of the search.
+
+        Parameters
+        ----------
+        blocks : Blocks
+            Rows without missing values in any candidate.
+        moments : ClassMoments
+            Moments of these rows.
+        parts : mapping of str to (q,) int
+            Positions of the columns of each term.
+        fit : callable
+            Function from terms to a fit of the verb, for the choice by cross-validated error.
+
+        Returns
+        -------
+        Choice
+        """
         if self.criterion in ("aic", "bic"):
             return self._by_information(blocks, moments)
         if self.criterion == "cv":
@@ -139,6 +189,18 @@ class StepwiseSearch:
         return self._by_partial_f(blocks, moments, parts)
 
     def _by_partial_f(self, blocks: Blocks, moments: ClassMoments, parts: Mapping[str, Codes]) -> Choice:
+        """Choose terms by partial F tests; parameters are documented in `choice`.
+
+        Parameters
+        ----------
+        blocks : Blocks
+        moments : ClassMoments
+        parts : mapping of str to (q,) int
+
+        Returns
+        -------
+        Choice
+        """
         if self.direction == "backward":
             hint = 'name fewer columns in the formula, or pass direction="both"'
             reading.refuse_no_freedom(moments, blocks.terms, diagonal=False, hint=hint)
@@ -170,7 +232,21 @@ class StepwiseSearch:
     def _by_error(
         self, fit: Callable[[Sequence[str]], ClassifierResults], terms: list[str], chance: float
     ) -> Choice:
-        """Add or take back one term at a time, as long as the error falls; without terms it is chance."""
+        """Add or remove one term at a time, as long as the cross-validated error decreases.
+
+        Parameters
+        ----------
+        fit : callable
+            Function from terms to a fit of the verb.
+        terms : list of str
+            Candidates, in the order of the formula.
+        chance : float
+            Error without terms: the proportion of rows outside the largest class.
+
+        Returns
+        -------
+        Choice
+        """
         include = self.include
         direction = self.direction
         known: dict[frozenset[str], tuple[float, float]] = {frozenset(): (chance, np.nan)}
@@ -178,7 +254,7 @@ class StepwiseSearch:
         def error(chosen: Sequence[str]) -> tuple[float, float]:
             key = frozenset(chosen)
             if key not in known:
-                # In the formula's order, so that the same terms are the same fit.
+                # In the order of the formula, because rounding errors depend on the order of columns.
                 results = fit([t for t in terms if t in key])
                 row = results.error_rates(["cv"], folds=self.folds, seed=self.seed).iloc[0]
                 known[key] = float(row["estimate"]), float(row["se"])
@@ -204,7 +280,7 @@ class StepwiseSearch:
                 lowest = error(chosen)[0]
                 for move in moves:
                     value = error(move[2])[0]
-                    # Of equal errors the fewer terms.
+                    # Of equal errors prefer fewer terms.
                     if value < lowest or (value == lowest and move[0] == "removed"):
                         best = move
                         lowest = value
@@ -218,7 +294,18 @@ class StepwiseSearch:
         return Choice(chosen, pd.DataFrame(rows, columns=columns).set_index("step"), note)
 
     def _by_information(self, blocks: Blocks, moments: ClassMoments) -> Choice:
-        """Add or take back one term of a logistic regression at a time, as long as AIC or BIC falls."""
+        """Add or remove one term of a logistic regression at a time, as long as AIC or BIC decreases.
+
+        Parameters
+        ----------
+        blocks : Blocks
+        moments : ClassMoments
+            Moments of these rows.
+
+        Returns
+        -------
+        Choice
+        """
         options = self.options
         other = [name for name, value in options.items() if name not in KNOWN and value is not None]
         if other:
@@ -252,11 +339,32 @@ def _chosen_by_moments(walk: Callable[[ClassMoments], _PartialFSteps], moments: 
 
 
 class _PartialFSteps:
-    """The steps of one choice by partial F of moments, taken until there is none.
+    """Stepwise selection by partial F tests from the moments of the candidates.
 
-    Terms are in the order in which they entered. Excluded are those that could not enter at the last step,
-    because those chosen determine them within classes; intolerable are those that leave, or make leave,
-    too small a tolerance.
+    The constructor runs the search until no term enters or leaves.
+
+    Parameters
+    ----------
+    parts : mapping of str to (q,) int
+        Positions of the columns of each candidate term.
+    criterion : str
+        Statistic that is compared when a term enters, such as "wilks" or "rao".
+    direction : {"forward", "backward", "both"}
+    include : list of str
+        Terms that enter first and are never removed.
+    limits : Limits
+    moments : ClassMoments
+        Moments of all candidate columns.
+
+    Attributes
+    ----------
+    entered : list of str
+        Chosen terms in the order in which they entered.
+    excluded : list of str
+        Terms that could not enter at the last step because they are constant within classes or linear
+        combinations of the chosen terms.
+    intolerable : list of str
+        Terms that could not enter at the last step because a tolerance would fall below the limit.
     """
 
     def __init__(
@@ -280,11 +388,11 @@ class _PartialFSteps:
 
     @property
     def taken(self) -> list[tuple[str, str]]:
-        """What was done with which term, step by step."""
+        """Action and term of each step."""
         return [(row["action"], row["term"]) for row in self._rows]
 
     def table(self, classes: pd.Index) -> pd.DataFrame:
-        """The steps, a row each."""
+        """Return a table with one row for each step."""
         columns = ["step", "action", "term", "terms_in", "partial_R2", "F", "df1", "df2", "p", "wilks"]
         columns += ["ascc"] if self._criterion == "wilks" else ["ascc", self._criterion]
         columns += ["change", "p_change"] if self._criterion == "rao" else []
@@ -306,7 +414,7 @@ class _PartialFSteps:
                 self._refuse_intolerable(term, "leave it out of include=")
                 self._step("included", term)
             moved = True
-            # Each pass changes the chosen set; a set that came back would go round for ever.
+            # Stop if a set of terms occurs again: the search would repeat itself without end.
             visited = {frozenset(self.entered)}
             while moved:
                 progress()
@@ -359,7 +467,7 @@ class _PartialFSteps:
         return True
 
     def _best(self, ready: list[str]) -> str | None:
-        """The term that makes the criterion best, of those that add enough to Rao's V."""
+        """Return the candidate with the best criterion; None if none increases Rao's V enough."""
         values = {term: self._selected.with_term(self._parts[term], self._criterion).value for term in ready}
         if self._limits.v_enter is not None:
             least = self._selected.value("rao").value + self._limits.v_enter
@@ -395,10 +503,10 @@ class _PartialFSteps:
 
 
 KNOWN = ("reference", "bias_reduction", "tol", "maxiter", "prior", "separation", "collinear")
-"""Options of the verb with which its candidates are fitted, or that make no difference to them."""
+"""Options of `logistic` that the search by AIC or BIC passes on, or that do not affect the deviance."""
 
 ALIKE = 1e-7
-"""What a criterion has to fall by, beyond which rounding could go round for ever."""
+"""Smallest relative decrease of AIC or BIC that counts; smaller ones may be rounding errors."""
 
 
 def _term_fits(blocks: Blocks, moments: ClassMoments, options: Mapping[str, Any]) -> TermFits:
@@ -412,7 +520,18 @@ def _term_fits(blocks: Blocks, moments: ClassMoments, options: Mapping[str, Any]
 
 
 class _InformationSteps:
-    """The steps of one choice by AIC or BIC."""
+    """Stepwise selection by AIC or BIC.
+
+    Parameters
+    ----------
+    fits : TermFits
+        Logistic regressions by term, fitted once each.
+    criterion : {"aic", "bic"}
+    total : float
+        Number of rows or sum of weights, for BIC.
+    include : list of str
+        Terms that are never removed.
+    """
 
     def __init__(self, fits: TermFits, criterion: str, total: float, include: list[str]) -> None:
         self._fits = fits
@@ -421,7 +540,7 @@ class _InformationSteps:
         self._rows: list[dict[str, Any]] = []
         self._trace: list[dict[str, Any]] = []
         terms = fits.margins.terms
-        # With those that they contain.
+        # An interaction in `include` requires the terms that it contains.
         self._include = [a for a in terms if a in include or any(terms[a] < terms[b] for b in include)]
 
     def _value(self, terms: list[str]) -> float:
@@ -429,7 +548,7 @@ class _InformationSteps:
         return fit.deviance + self._charge * fit.parameters
 
     def walk(self, direction: str) -> Choice:
-        """From the terms that are in at the start to those that no step betters."""
+        """Run the search and return its result; `direction` is "forward", "backward" or "both"."""
         start = list(self._fits.margins.terms) if direction == "backward" else self._include
         chosen = list(start)
         self._enter_row("start", " + ".join(chosen) or "none", chosen, None)
@@ -447,7 +566,19 @@ class _InformationSteps:
         return Choice(chosen, steps, note, trace.set_index(["step", "move"]))
 
     def _best(self, chosen: list[str], direction: str) -> Move | None:
-        """The move that lowers the criterion most; the trace keeps what was looked at."""
+        """Return the move that decreases the criterion most, and add all moves to the trace.
+
+        Parameters
+        ----------
+        chosen : list of str
+            Terms in the model.
+        direction : {"forward", "backward", "both"}
+
+        Returns
+        -------
+        Move or None
+            None if no move decreases the criterion.
+        """
         margins = self._fits.margins
         step = len(self._rows) + 1
         moves: list[Move] = []
@@ -490,12 +621,17 @@ class _InformationSteps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriorRule:
-    """The rule without a column: each row has the prior."""
+    """Rule of a model without columns: the scores of every row are the log prior.
+
+    Attributes
+    ----------
+    log_prior : (K,) float
+    """
 
     log_prior: Floats
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the log prior as the scores (m, K) of rows x (m, p)."""
         return np.tile(self.log_prior, (len(x), 1))
 
 
@@ -505,15 +641,29 @@ class PriorRule:
 def anew_by_moments(
     fit: FittedModel[Any], blocks: Blocks, parts: Mapping[str, Codes], walk: Walk, words: str
 ) -> FittedModel[Any] | None:
-    """The fit on the candidates, whose refits to moments choose by a walk; None where it needs rows.
+    """Return the fit on the chosen columns as a fit on all candidates that selects terms at each refit.
 
-    It is made from the fit on the chosen columns, and from blocks of the rows that are complete in all
-    candidates, with the columns of each term at the positions that `parts` says. The words say what is
-    chosen.
+    Parameters
+    ----------
+    fit : FittedModel
+        Fit on the chosen columns.
+    blocks : Blocks
+        Rows without missing values in any candidate.
+    parts : mapping of str to (q,) int
+        Positions of the columns of each term in `blocks`.
+    walk : callable
+        Function from the moments of the candidates to the chosen terms.
+    words : str
+        Description of the choice, for notes.
+
+    Returns
+    -------
+    FittedModel or None
+        None if a refit needs the rows and not only moments.
     """
     refits = fit.refits
     required = refits.required_moments(fit)
-    # Half of the rows, of two folds, have a scatter that is a root still.
+    # With two folds half of the rows remain; they have to exceed the number of columns.
     few = blocks.n_labelled - len(fit.classes) <= 2 * len(blocks.terms)
     if required not in ("pooled", "class") or few or refits.informative(fit) or refits.choice(fit):
         return None
@@ -528,18 +678,18 @@ def anew_by_moments(
 
 @dataclass(frozen=True, eq=False)
 class _ChosenByMoments(Refits[Any]):
-    """Refits to moments that choose columns again.
+    """Refits to moments that choose terms again.
 
     Parameters
     ----------
     chosen_refits : Refits
         Refits of the fit on the chosen columns.
     walk : callable
-        From moments of the candidates to the chosen terms.
+        Function from the moments of the candidates to the chosen terms.
     positions : mapping of str to (q,) int
         Positions of the columns of each term.
     words : str
-        What is chosen.
+        Description of the choice, for notes.
     """
 
     chooses_columns = True
@@ -554,11 +704,11 @@ class _ChosenByMoments(Refits[Any]):
         return self.chosen_refits.required_moments(fit)
 
     def choice(self, fit: FittedModel[Any]) -> str:
-        """Describe what the rows were asked to choose."""
+        """Describe the choice that each refit repeats."""
         return self.words
 
     def refit_to_moments(self, fit: FittedModel[Any], moments: ClassMoments) -> Rule | None:
-        """Return the rule of the columns that moments choose; None if a covariance is singular."""
+        """Return the rule on the terms that the moments choose; None if a covariance is singular."""
         if (moments.rows < 1).any() or moments.rows.sum() - moments.n_classes < moments.n_columns:
             return None
         try:
@@ -572,11 +722,11 @@ class _ChosenByMoments(Refits[Any]):
         return None if rule is None else PartRule(rule, keep)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, which chooses columns again."""
+        """Return the rule of a refit to rows, with terms chosen again."""
         return self.refit_to_moments(fit, reading.class_moments(rows, self.required_moments(fit) or "pooled"))
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeftOut:
-        """Return missing scores, so that each row is left out by a refit."""
+        """Return missing scores, which makes the caller refit without each row."""
         return scores_by_refits(fit, "chooses the columns anew without each row")
 
 
@@ -584,30 +734,47 @@ class _ChosenByMoments(Refits[Any]):
 
 
 FitOnRows = Callable[[Codes], Any]
-"""What fits rows of a table at some positions, or makes a choice of columns by them that has a fit."""
+"""Function from positions of rows to the results of a fit or of a stepwise choice on these rows."""
 
 
 def anew_by_calls(fit: FittedModel[Any], blocks: Blocks, on_rows: FitOnRows, words: str) -> FittedModel[Any]:
-    """The fit on the candidates, whose refits choose on some of the rows; as `anew_by_moments`."""
+    """Return the fit on the chosen columns as a fit on all candidates that calls a function at each refit.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        Fit on the chosen columns.
+    blocks : Blocks
+        Rows without missing values in any candidate.
+    on_rows : callable
+        Function from positions of rows to the results of a fit or of a stepwise choice on these rows.
+    words : str
+        Description of the choice, for notes.
+
+    Returns
+    -------
+    FittedModel
+    """
     refits = RefitsByCalls(fit.refits, blocks.table.data, on_rows, words, holds_prior=True)
     return replace(fit, design_rows=blocks, path=None, cache={}, selection=None, refits_instead=refits)
 
 
 @dataclass(frozen=True, eq=False)
 class RefitsByCalls(Refits[Any]):
-    """Refits by a call with the rows that remain.
+    """Refits by calls of a function with the remaining rows.
 
     Parameters
     ----------
     base : Refits
-        Refits of the fit, which know its groups and why there may be no rule.
+        Refits of the fit, which determine its groups and the cause of a failed refit.
     data : table
+        All rows.
     on_rows : callable
-        Fits the rows of the table at some positions.
+        Function from positions of rows of the table to the results of a fit or of a stepwise choice.
     words : str
-        What the calls choose; empty if nothing.
+        Description of the choice that each call makes; empty if a call does not choose anything.
     holds_prior : bool
-        Whether calls are under the prior of the fit, and not each under its own.
+        Whether scores use the prior of the fit to all rows instead of the prior of each call.
     """
 
     by_calls = True
@@ -623,11 +790,11 @@ class RefitsByCalls(Refits[Any]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[Any]) -> str:
-        """Describe what the calls choose; empty if nothing."""
+        """Describe the choice that each call repeats; empty if nothing is chosen."""
         return self.words
 
     def refit(self, fit: FittedModel[Any], rows: Blocks, *, fixed: bool = False) -> Rule | None:
-        """Return None: calls give scores, and no rule of the candidates."""
+        """Return None: a call may fit other columns than the candidates and therefore returns only scores."""
         return None
 
     def groups(self, fit: FittedModel[Any]) -> Codes | None:
@@ -635,18 +802,32 @@ class RefitsByCalls(Refits[Any]):
         return self.base.groups(fit)
 
     def why_no_rule(self, fit: FittedModel[Any], rows: Blocks) -> DiscrimError | None:
-        """Return an error that says why a refit to these rows has no rule; None if this is not known."""
+        """Return the error that explains why a refit to these rows fails; None if the cause is unclear."""
         return self.base.why_no_rule(fit, rows)
 
     def scores_by_call(self, fit: FittedModel[Any], train: Codes, test: Codes) -> Floats:
-        """Return the scores (m, K) of rows at some positions (m,) by a call with others (n,)."""
+        """Compute scores of held-out rows by a call with training rows.
+
+        Parameters
+        ----------
+        fit : FittedModel
+            Fit to all rows, for the classes and the prior.
+        train : (n,) int
+            Positions of the training rows.
+        test : (m,) int
+            Positions of the held-out rows.
+
+        Returns
+        -------
+        (m, K) float
+        """
         with catch_warnings():
-            # That a column is constant, or rare, in some fold is no news of the fit.
+            # Warnings about columns that are constant or rare in one fold do not concern the whole fit.
             simplefilter("ignore", DiscrimWarning)
             results = self.on_rows(train)
             fitted: FittedModel[Any] | None = results._fit
             if not isinstance(fitted, FittedModel):
-                # No term was chosen, and so there is no fit.
+                # A stepwise choice: its fit, or None if no term was chosen.
                 fitted = getattr(fitted, "_fit", None)
             if fitted is None:
                 return PriorRule(fit.log_prior()).scores(np.empty((len(test), 0)))
@@ -655,7 +836,7 @@ class RefitsByCalls(Refits[Any]):
             return _scores_by(fitted, rows_of(self.data, test), fit.classes, prior, method)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> Floats:
-        """Return the scores (n, K) of the rows that the fit uses, by a call without each."""
+        """Return the scores (n, K) of the n rows that the fit uses, each by a call without the row."""
         scores_by_refits(fit, "takes a call without each row")
         used = np.flatnonzero(used_codes(fit.rows("leave_one_out()")) >= 0)
         scores = []
@@ -669,9 +850,25 @@ class RefitsByCalls(Refits[Any]):
 def _scores_by(
     fit: FittedModel[Any], data: Any, classes: pd.Index, prior: Floats | None, method: str
 ) -> Floats:
-    """Scores (m, K) of the rows of a table, by a fit that may lack some of the classes.
+    """Compute scores of the rows of a table by a fit that may lack some classes.
 
-    Those of calibrated posteriors are such under the prior of the fit.
+    Parameters
+    ----------
+    fit : FittedModel
+        Fit to the training rows.
+    data : table
+        The m rows to score.
+    classes : Index
+        All K classes.
+    prior : (K,) float or None
+        Prior to use instead of the prior of the fit. It is ignored if the fit lacks a class.
+    method : str
+        Method of the posteriors; "calibrated" uses calibrated posteriors.
+
+    Returns
+    -------
+    (m, K) float
+        Minus infinity for classes that the fit lacks; missing for rows with a missing value.
     """
     blocks = fit.new_rows(data, Gaps(unseen="missing"))
     there = classes.get_indexer(fit.classes)
@@ -688,7 +885,17 @@ def _scores_by(
 
 
 class StepTables(NamedTuple):
-    """Tables by step and term, by step and term, by step, and by step and pair of classes."""
+    """Tables of a stepwise choice.
+
+    Attributes
+    ----------
+    in_analysis, not_in_analysis : DataFrame by (step, term)
+        Tolerance, partial F and criterion of the terms in the model, and not in it.
+    overall : DataFrame by step
+        Wilks' lambda of the chosen terms, with Rao's F.
+    pairs : DataFrame by (step, class, other)
+        Squared distances of pairs of classes, with Hotelling's F.
+    """
 
     in_analysis: pd.DataFrame
     not_in_analysis: pd.DataFrame
@@ -704,7 +911,26 @@ def step_tables(
     moves: Sequence[str],
     classes: pd.Index,
 ) -> StepTables:
-    """The tables of a choice that began with some terms and moved others in and out, one at a step."""
+    """Compute the tables of a stepwise choice by repeating its moves.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of all candidate columns.
+    parts : mapping of str to (q,) int
+        Positions of the columns of each term.
+    criterion : str
+        Statistic that the search compared.
+    start : sequence of str
+        Terms in the model before the first step.
+    moves : sequence of str
+        Term that entered or left at each step.
+    classes : Index
+
+    Returns
+    -------
+    StepTables
+    """
     selected = SelectedColumns(moments)
     for term in start:
         selected.move(parts[term])
@@ -747,7 +973,24 @@ def _frame(rows: list[dict[str, Any]], keys: list[str], columns: list[str]) -> p
 def _inside(
     selected: SelectedColumns, parts: Mapping[str, Codes], criterion: str, step: int, terms: list[str]
 ) -> list[dict[str, Any]]:
-    """Of each chosen term: tolerance, F to remove, and the criterion without it."""
+    """Compute tolerance, F to remove and criterion without the term for each term in the model.
+
+    Parameters
+    ----------
+    selected : SelectedColumns
+        Moments swept by the columns in the model.
+    parts : mapping of str to (q,) int
+        Positions of the columns of each term.
+    criterion : str
+    step : int
+    terms : list of str
+        Terms in the model.
+
+    Returns
+    -------
+    list of dict
+        One row for each term.
+    """
     tolerances = dict(zip(selected.pivots, selected.tolerances().tolist(), strict=True)) if terms else {}
     rows = []
     for term, test in zip(terms, selected.partials([parts[term] for term in terms]), strict=True):
@@ -765,7 +1008,24 @@ def _inside(
 def _outside(
     selected: SelectedColumns, parts: Mapping[str, Codes], criterion: str, step: int, terms: list[str]
 ) -> list[dict[str, Any]]:
-    """Of each term that is not in: tolerance, the least with it, F to enter, and the criterion with it."""
+    """Compute tolerance, minimum tolerance, F to enter and criterion with the term for each other term.
+
+    Parameters
+    ----------
+    selected : SelectedColumns
+        Moments swept by the columns in the model.
+    parts : mapping of str to (q,) int
+        Positions of the columns of each term.
+    criterion : str
+    step : int
+    terms : list of str
+        Terms not in the model.
+
+    Returns
+    -------
+    list of dict
+        One row for each term. Statistics of a term that depends linearly on the chosen ones are missing.
+    """
     able = [term for term in terms if not selected.dependent(parts[term])]
     tests = dict(zip(able, selected.partials([parts[term] for term in able]), strict=True))
     rows = []
@@ -782,7 +1042,7 @@ def _outside(
 
 
 def _pairs(selected: SelectedColumns, step: int, classes: pd.Index) -> pd.DataFrame:
-    """D2 of each pair of classes by the chosen columns, with Hotelling's F."""
+    """Return the squared distance of each pair of classes by the chosen columns, with Hotelling's F."""
     d2, f, df1, df2 = selected.pairs()
     i, j = np.triu_indices(len(classes), 1)
     columns = {"step": step, "class": classes[i], "other": classes[j], "D2": d2[i, j], "F": f[i, j]}
@@ -790,7 +1050,19 @@ def _pairs(selected: SelectedColumns, step: int, classes: pd.Index) -> pd.DataFr
 
 
 def with_pair(table: pd.DataFrame, classes: pd.Index, criterion: str) -> pd.DataFrame:
-    """The table with the two classes that its column `pair` has the positions of, where there are some."""
+    """Replace the column `pair` by the labels of the two classes, for criteria that refer to a pair.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With a column `pair` of tuples of two class positions, or None. It is changed in place.
+    classes : Index
+    criterion : str
+
+    Returns
+    -------
+    DataFrame
+    """
     pairs = table.pop("pair")
     if criterion in NEAREST:
         for at, name in enumerate(("class", "other")):
@@ -800,7 +1072,7 @@ def with_pair(table: pd.DataFrame, classes: pd.Index, criterion: str) -> pd.Data
 
 
 def printed_steps(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with each pair of classes as one text, for which a line has room."""
+    """Return the table with each pair of classes in one column or index level "between", for printing."""
     if "other" in table:
         pairs = [_pair(*pair) for pair in zip(table["class"], table["other"], strict=True)]
         return table.drop(columns=["class", "other"]).assign(between=pairs)
