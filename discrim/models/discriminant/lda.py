@@ -1,8 +1,8 @@
-"""Linear discriminant analysis: normal classes with one covariance.
+"""Linear discriminant analysis: normal classes with a common covariance matrix.
 
-A fit has two faces. The classifier compares ln prior_k - D2_k/2, which is linear in
-the row. The canonical variates are the directions in which the class means differ
-most against the spread within classes. The second is derived from the first.
+The verb `lda`, its results and its `LDASpec`. The classifier compares ln prior_k - D2_k/2, which is linear in
+the row. The canonical variates, the directions in which the class means differ most relative to the
+variation within classes, are derived from the same estimates.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ from discrim.subspace import MultipleCorrespondence
 
 
 def _need_errors(results: LDAResults) -> None:
-    """Raise NotSupportedError if the log odds have no standard errors."""
+    """Raise NotSupportedError if standard errors of the log odds are not available."""
     estimates = results._fit.estimates
     results._need_moments("log_odds()")
     if estimates.reduced() is not None:
@@ -109,23 +109,22 @@ class LDALogOdds(LogOddsEquations):
         Parameters
         ----------
         reference : label, optional
-            The class in the denominator of the odds; by default the first. A number that is no class, as in
-            `log_odds(0.9)`, is taken for the level.
+            The class in the denominator of the odds; by default the first. A number that is not a class, for
+            example `log_odds(0.9)`, is interpreted as the level.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         debiased : bool
             Whether to remove the bias of the slopes in small samples, which are too large, by the factor (nu
-            - p - 1)/nu, where nu is the divisor.
+            - p - 1)/nu with the divisor nu.
 
         Returns
         -------
         DataFrame by (class, term)
             coef, se, z, p, low, high, asymptotic by the delta method under the model (Efron, 1975): normal
-            classes of one covariance. Where covariances differ, which `box_m` tests, the standard errors are
-            too small or too large; the spread of refits to rows drawn again within classes does not assume
-            that. Where one of the two classes has a prior of zero, the constant has no standard error: it is
-            minus infinity, or infinity if that class is the reference. Where both have, the constant is
-            missing.
+            classes with a common covariance matrix. If covariances differ, which `box_m` tests, the standard
+            errors are too small or too large; a bootstrap within classes does not have this assumption. If
+            one of the two classes has a prior of zero, the constant lacks a standard error: it is minus
+            infinity, or infinity if that class is the reference. If both have, the constant is missing.
         """
         reading.check_flag("debiased", debiased)
         if reading.is_share(reference) and reference not in self.classes:
@@ -145,7 +144,21 @@ class LDALogOdds(LogOddsEquations):
         return pd.DataFrame(self._wald(base, level, debiased=debiased), index=index)
 
     def _wald(self, base: int, level: float, *, debiased: bool) -> dict[str, Floats]:
-        """Return the columns of `log_odds` against the class at position `base`."""
+        """Compute the columns of `log_odds`.
+
+        Parameters
+        ----------
+        base : int
+            Position of the reference class.
+        level : float
+            Level of the intervals.
+        debiased : bool
+            Whether to remove the bias of the slopes.
+
+        Returns
+        -------
+        dict of str to ((K - 1) * (1 + p),) float
+        """
         fit = self._fit.estimates
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
@@ -170,12 +183,12 @@ class LDALogOdds(LogOddsEquations):
     @property
     @available_if(_need_errors)
     def bse(self) -> pd.DataFrame:
-        """Standard errors of `params`, asymptotic for normal classes with one covariance (Efron, 1975)."""
+        """Standard errors of `params`, asymptotic for normal classes with equal covariances (Efron, 1975)."""
         return self._by_term(self.log_odds()["se"].to_numpy())
 
     @available_if(_need_errors)
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of `params` by (class, term), by the delta method as `bse`, whose squares it has."""
+        """Covariance of `params` by (class, term), by the delta method; its diagonal is `bse` squared."""
         index = self.log_odds().index
         fit = self._fit.estimates
         covariance = log_odds_covariance(
@@ -217,7 +230,7 @@ class LDALogOdds(LogOddsEquations):
 class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     """A fitted linear discriminant analysis.
 
-    What exists for one option only is reached through `covariance_model`, `subspace` and `covariate_model`.
+    Attributes that belong to one option are in `covariance_model`, `subspace` and `covariate_model`.
     """
 
     _fit: FittedModel[LDAFit]
@@ -227,8 +240,8 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         """Covariance within classes, terms by terms.
 
         The divisor is N - K (`method="moment"`) or N ("mle"), or the covariance is robust ("t", "mcd"). With
-        covariates it is that of the other columns given these, with divisor N - K - q or N. With
-        `components=`, it is the part that lies within the principal axes.
+        covariates it is the covariance of the other columns conditional on these, with divisor N - K - q or
+        N. With `components=`, it is the part that lies within the principal axes.
         """
         covariance = self._fit.estimates.covariance
         scale = self._fit.estimates.moments.scale
@@ -243,7 +256,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         'fit with covariance="shrunk" or "correlation", or discrim.covariance.Diagonal("strimmer")',
     )
     def shrinkage(self) -> float:
-        """How much is shrunk, from 0 to 1.
+        """Shrinkage intensity, from 0 to 1.
 
         It is the shrinkage of the covariance to a sphere, of correlations to zero, or of variances to their
         median.
@@ -285,19 +298,19 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     def scaling(self) -> pd.DataFrame:
         """Discriminant coefficients, terms by LD1, LD2, ...
 
-        They give scores of unit variance within classes. In each column the largest coefficient, standardized
+        The scores have unit variance within classes. In each column the largest coefficient, standardized
         within classes, is positive.
         """
         return pd.DataFrame(self._coefficients(), index=self.terms, columns=self._axis_names)
 
     @property
     def svd(self) -> pd.Series:
-        """Singular values: standard deviations between classes over those within, in the scaling of MASS."""
+        """Singular values: ratios of standard deviations between and within classes, scaled like MASS."""
         return pd.Series(self._axes().singular[: self._shown], index=self._axis_names, name="svd", copy=True)
 
     @property
     def explained(self) -> pd.Series:
-        """Proportion of trace of each axis, relative to all axes that there are."""
+        """Proportion of trace of each axis, relative to all axes."""
         return pd.Series(self._shares(), index=self._axis_names, name="explained")
 
     def _functions(self) -> tuple[Floats, Floats]:
@@ -353,8 +366,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     def params(self) -> pd.DataFrame:
         """Log odds of each class against the first, "constant" and terms by the other classes.
 
-        Signs and reference are those of `LogisticResults`. `log_odds` has them in rows, and against any
-        class.
+        Signs and reference agree with `LogisticResults`. `log_odds` has them in rows, and against any class.
         """
         if self._fit.estimates.has_errors:
             return self._by_term(self.log_odds()["coef"].to_numpy())
@@ -388,9 +400,9 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     @available_if(full_covariance("manova()", ', or use manova(formula, data, method="srivastava")'))
     @displayed()
     def manova(self) -> pd.DataFrame:
-        """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is.
+        """The four tests of equal class means: statistic, F, df1, df2, p, and whether the F is exact.
 
-        With covariates they are those of the multivariate analysis of covariance, of means at equal
+        With covariates they are the tests of the multivariate analysis of covariance, of means at equal
         covariates.
         """
         return manova_table(self._fit.estimates.roots(), *self._fit.estimates.tested)
@@ -409,8 +421,8 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         Parameters
         ----------
         levene : {"mean", "median"} or None
-            Add Levene's test of equal variances, about the class means or, as Brown and Forsythe do, about
-            the medians. It reads the rows once more; medians hold all of them in memory.
+            Add Levene's test of equal variances, about the class means or, by Brown and Forsythe, about the
+            medians. It reads the rows once more; medians need all of them in memory.
         adjust : str, optional
             Add p-values adjusted for the number of columns, by a method of statsmodels' `multipletests`.
         level : float, optional
@@ -422,16 +434,16 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         -------
         DataFrame
             By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
-            With a level omega2, low and high, for normal classes with one variance.
+            With a level omega2, low and high, for normal classes with equal variances.
         """
         return anova(self._fit, levene=levene, adjust=adjust, level=level)
 
     @available_if(full_covariance("partial_tests()"))
     @displayed()
     def partial_tests(self) -> pd.DataFrame:
-        """What each column adds to the others: partial Wilks' lambda, F and tolerance; t for two classes."""
+        """Partial tests of each column: partial Wilks' lambda, F and tolerance; t for two classes."""
         fit = self._fit.estimates
-        # Beyond covariates as well is beyond all other columns.
+        # Tests conditional on the covariates too: treat the covariates as columns.
         whole = fit_lda(fit.moments, fit.prior) if fit.covariates else fit
         classes = whole.moments.n_classes
         nu = whole.residual_df
@@ -440,16 +452,16 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @displayed()
     def generalized_distances(self) -> pd.DataFrame:
-        """Generalized squared distance from the mean of one class (rows) to another (columns), as in SAS."""
+        """Generalized squared distance from the mean of one class (rows) to another (columns), like SAS."""
         fit = self._fit.estimates
         return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
 
     @available_if(normal_fits.has_moments_by_class("box_m()"))
     @available_if(moment_estimates("box_m()", adjusted=False))
     def box_m(self) -> TestResult:
-        """Box's M test that the classes have one covariance. It reads the rows once more.
+        """Box's M test of equal covariance matrices. It reads the rows once more.
 
-        Where a fit has no rows, ask `qda`, which needs only moments.
+        For a fit without rows use `qda`, which needs only moments.
         """
         return normal_fits.box_m_of(self._fit)
 
@@ -457,8 +469,8 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """The log odds against the first class under broom's names, with a row for each class and term.
 
-        The standard error, and what follows from it, is missing where `log_odds` has none: with shrunk and
-        robust covariances, and with `ncomp=`.
+        The standard error, z, p and the interval are missing if `log_odds` does not have them: with shrunk
+        and robust covariances, and with `ncomp=`.
 
         Parameters
         ----------
@@ -498,7 +510,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     constructor = staticmethod(fit_lda)
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the functions of the sections of the full and of the short summary."""
         from discrim.models.discriminant.normal_summary import lda_brief, lda_sections
 
         return lda_sections, lda_brief
@@ -512,7 +524,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     def fit(
         self, estimates: LDAFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[LDAFit]:
-        """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
+        """Return a fitted model; for the parameters see `ModelSpec.fit`."""
         if rows.covariates != estimates.covariates:
             raise DataError(
                 "The covariates of the numbers are not those of the formula.",
@@ -521,7 +533,21 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return super().fit(estimates, rows, arguments, **options)
 
     def rule(self, fit: FittedModel[LDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
-        """Return the rule under a prior, by a method that the covariance has."""
+        """Return the rule under a prior; raise an error if the covariance does not support the method.
+
+        Parameters
+        ----------
+        fit : FittedModel
+        prior : (K,) float
+        method : str
+            Method of the posteriors.
+        convention : str or None
+            System whose posteriors are reproduced.
+
+        Returns
+        -------
+        Rule
+        """
         check_closed_form(fit, method)
         return super().rule(fit, prior, method, convention)
 
@@ -542,13 +568,27 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     def has_marginals(self, fit: FittedModel[LDAFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out.
 
-        A covariance within principal axes has no variance outside them, so that a column would seem to be
-        known from the others.
+        Within principal axes it cannot: the covariance has zero variance outside the axes, and a column would
+        be an exact function of the others.
         """
         return fit.estimates.components is None and not fit.estimates.covariates
 
     def marginal_rule(self, estimates: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of some columns, the others integrated out."""
+        """Return the rule of a subset of columns under the marginal normal distributions.
+
+        Parameters
+        ----------
+        estimates : LDAFit
+        log_prior : (K,) float
+        method : str
+            Method of the posteriors.
+        keep : (q,) int
+            Positions of the columns.
+
+        Returns
+        -------
+        Rule
+        """
         return linear_marginal(estimates, log_prior, method, keep)
 
 
@@ -578,8 +618,8 @@ def lda(
         Response and predictors, such as `species ~ .`; see the page on formulas. In `species ~ x1 + x2 | age`
         the columns are adjusted for covariates.
     data : table or source of tables
-        Table, or source of tables that is read in chunks; see the page on shared arguments. The Notes say how
-        often a source is read.
+        Table, or source of tables that is read in chunks; see the page on shared arguments, and the Notes on
+        how often a source is read.
     moments : Moments, optional
         Moments in place of formula and data; see the page on shared arguments.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
@@ -590,8 +630,8 @@ def lda(
         Divisor of the covariance: N - K or N.
     covariance : str, specification or estimator
         How the covariance within classes is estimated: a word or a specification of `discrim.covariance`,
-        such as "shrunk" or ``Shrunk(0.1)``. Its page lists the words and says when to use which. An estimator
-        with `fit(X)` and `covariance_`, such as those of `sklearn.covariance`, is fitted to the deviations
+        such as "shrunk" or ``Shrunk(0.1)``. Its page lists the words and when to use which. An estimator with
+        `fit(X)` and `covariance_`, such as the classes of `sklearn.covariance`, is fitted to the deviations
         from the class means.
     components : int, float, "cv", "loo" or specification, optional
         Principal axes within which the classes are compared: their number, the share of the variance that
@@ -602,13 +642,13 @@ def lda(
         Whether columns that are linear combinations of others within classes are an error, or the later ones
         are dropped with a warning.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     missing : {"drop", "em"}, optional
         "em" also uses the observed values of rows with a missing value: the means and covariances are maximum
         likelihood estimates from all observed values, and the fit predicts such rows from their other
-        columns. The rows are then held in memory.
+        columns. The rows then stay in memory.
     functions : dict of str to callable, optional
         Functions that the formula may call, by name; see the page on shared arguments.
 
@@ -630,46 +670,46 @@ def lda(
 
     Notes
     -----
-    The rule assumes normal classes with one covariance (Fisher, 1936, Annals of Eugenics 7, 179-188; Welch,
-    1939, Biometrika 31, 218-220; Rao, 1948, Journal of the Royal Statistical Society B 10, 159-203).
+    The rule assumes normal classes with a common covariance matrix (Fisher, 1936, Annals of Eugenics 7,
+    179-188; Welch, 1939, Biometrika 31, 218-220; Rao, 1948, Journal of the Royal Statistical Society B 10,
+    159-203).
 
     *Leaving out.* `leave_one_out()` computes a shrinkage by a rule, and principal axes, again without each
-    observation; the page of each specification says what it keeps. `error_rates(["cv"])` estimates
-    everything again without each fold, with whatever the observations chose.
+    observation; the page of each specification lists the parameters that it keeps. `error_rates(["cv"])`
+    estimates everything again without each fold, including all choices made from the observations.
 
     *Covariates.* After a `|` the formula names covariates, numbers or categories, whose slopes the classes
-    share. Each column is compared less what these slopes explain of it, so that classes are told apart as at
-    equal covariates (Cochran & Bliss, 1948, Annals of Mathematical Statistics 19, 151-176); R's TULIP adjusts
-    columns so. The posterior is that of the columns given the covariates; that classes differ in a covariate
-    does not count. Where it is to count, write + in the place of `|`: with normal covariates of one
-    covariance within classes, as in CATCH (Pan, Mai & Zhang, 2019, Journal of the American Statistical
-    Association 114, 1305-1319), the rule is then the linear one of all columns. With method="moment" each of
-    q covariates takes a degree of freedom, and the divisor is N - K - q. Coefficients are those of columns
-    and covariates. `covariate_model` has `slopes()`, `adjusted_means()` and `tests()` of the covariates;
-    `wilks`, `manova()`, `canonical()`, `distances()` and `partial_tests()` are those of the multivariate
-    analysis of covariance. All follow from the moments of the rows, and `leave_one_out()` is exact. The
-    covariance is the full one.
+    share. The columns are adjusted for these slopes, and classes are compared at equal covariates (Cochran &
+    Bliss, 1948, Annals of Mathematical Statistics 19, 151-176; R's TULIP). The posterior uses the columns
+    conditional on the covariates; differences of the classes in a covariate are ignored. To use them, write +
+    instead of `|`: with normal covariates that have a common covariance matrix within classes, like CATCH
+    (Pan, Mai & Zhang, 2019, Journal of the American Statistical Association 114, 1305-1319), the rule is then
+    the linear one of all columns. With method="moment" each of q covariates uses a degree of freedom, and the
+    divisor is N - K - q. Coefficients refer to columns and covariates. `covariate_model` has `slopes()`,
+    `adjusted_means()` and `tests()` of the covariates; `wilks`, `manova()`, `canonical()`, `distances()` and
+    `partial_tests()` belong to the multivariate analysis of covariance. All follow from the moments of the
+    rows, and `leave_one_out()` is exact. The covariance is the full one.
 
-    *Columns that are nearly collinear.* A warning names a column of which the columns before it leave less
-    than a millionth of its standard deviation within classes, and those columns: its variance inflation
-    factor is beyond 1e12. Predictions remain as accurate as the columns; the coefficients are huge and nearly
+    *Columns that are nearly collinear.* A warning names a column if its residual on the columns before it has
+    less than a millionth of its standard deviation within classes, and those columns: its variance inflation
+    factor exceeds 1e12. Predictions remain as accurate as the columns; the coefficients are huge and nearly
     cancel.
 
     *How often a source is read.* The fit reads the rows once. A first pass reads the response alone to find
-    the classes, unless `levels=` or the type of a category names them; it reads all columns where the formula
-    has categories or transforms that learn. Few rows, and columns that are nearly collinear, take one more
-    pass. The summary, the apparent error and leave-one-out take two passes each, one for the classes and one
-    for the scores; the latter serves both errors. Folds take two as well, or five for each fold where
-    transforms are learnt without it. `confusion(data=)` takes three and `predict(data)` one. A pass of more
-    than a second shows a bar. Beside the moments, memory holds a class for each row and, for leave-one-out
-    and folds, its K scores.
+    the classes, unless `levels=` or the type of a category names them; it reads all columns if the formula
+    has categories or transforms that learn. Few rows, and columns that are nearly collinear, need one more
+    pass. The summary, the apparent error and leave-one-out need two passes each, one for the classes and one
+    for the scores; the second serves both errors. Folds need two as well, or five for each fold if transforms
+    are learnt without it. `confusion(data=)` needs three and `predict(data)` one. A pass of more than a
+    second shows a bar. In addition to the moments, memory contains a class for each row and, for
+    leave-one-out and folds, its K scores.
 
     *Missing values by "em"* (Little & Rubin, 2020, Statistical Analysis with Missing Data, 3rd ed., ch. 11).
-    The EM algorithm, with the classes known, runs until the distance to the maximum is below 1e-8 standard
+    The EM algorithm, with observed classes, runs until the distance to the maximum is below 1e-8 standard
     errors and 1e-10 of the log-likelihood; `em` reports the search. The estimates assume that values are
-    missing at random: given the observed values, whether a value is missing does not depend on it. `llf`, AIC
-    and BIC are those of the observed values. With method="moment" the divisor N is afterwards replaced by N -
-    K, as for complete rows. Only rows without a class or without any value are dropped. Standard errors and
+    missing at random: conditional on the observed values, whether a value is missing does not depend on it.
+    `llf`, AIC and BIC use the observed values. With method="moment" the divisor N is afterwards replaced by N
+    - K, as for complete rows. Only rows without a class or without any value are dropped. Standard errors and
     tests assume complete rows and are refused, and so is leave-one-out; folds are refitted by EM.
 
     Examples
@@ -762,7 +802,7 @@ def _varying_columns(
         Rows of the table.
     covariance_model : CovarianceModel
     by_level : bool
-        Whether the axes are those of multiple correspondence analysis, which needs one column for each level.
+        Whether the axes come from multiple correspondence analysis, which needs one column for each level.
 
     Returns
     -------
@@ -814,7 +854,23 @@ def _without_dependent_columns(
 
 
 def _checked_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceModel) -> int | None:
-    """Return `ncomp=`; raise DataError if there are not so many canonical axes."""
+    """Validate `ncomp=`.
+
+    Parameters
+    ----------
+    ncomp : int or None
+    stats : ClassMoments
+    covariance_model : CovarianceModel
+
+    Returns
+    -------
+    int or None
+
+    Raises
+    ------
+    DataError
+        There are fewer canonical axes.
+    """
     columns = stats.n_columns - covariance_model.covariates
     most = min(columns, stats.n_classes - 1)
     within = ""

@@ -76,7 +76,7 @@ def location(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -343,7 +343,7 @@ class LocationSpec(ModelSpec[LocationFit]):
     search: tuple[float, ...] = ()
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the functions of the sections of the full and of the short summary."""
         return location_sections, location_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -360,7 +360,7 @@ class LocationSpec(ModelSpec[LocationFit]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[LocationFit]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the choice made from the rows; empty if there was none."""
         return "the smoothing" if self.search else ""
 
     def refit_to_rows(self, fit: FittedModel[LocationFit], rows: Blocks) -> Rule | None:

@@ -75,7 +75,7 @@ def nearest_centroid(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -328,7 +328,7 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
     allows_singular = True
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the functions of the sections of the full and of the short summary."""
         return nearest_centroid_sections, nearest_centroid_brief
 
     def plots(self) -> tuple[Any, ...]:

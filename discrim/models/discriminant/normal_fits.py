@@ -430,7 +430,7 @@ class NormalSpec(ModelSpec[E]):
         return super().required_moments(fit)
 
     def choice(self, fit: FittedModel[E]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the choice made from the rows; empty if there was none."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
             return "the number of principal axes"

@@ -52,7 +52,7 @@ class SubspaceResults(ClassMeans, GroupSummary, ClassifierResults):
         "it compares the classes on all columns. Fit with components=, or qda() with ncomp=",
     )
     def subspace(self) -> Any:
-        """Axes on which the classes are compared: a `Subspace`, or a kind of it with more attributes."""
+        """Axes on which the classes are compared: a `Subspace`, or a subclass with more attributes."""
         return subspace_of(self._fit)
 
 
@@ -66,7 +66,7 @@ class NormalResults(SubspaceResults):
         "factor analytic covariance",
     )
     def covariance_model(self) -> Any:
-        """What the kind of covariance adds: `ShrunkModel`, `RobustModel`, `SeparableModel`, `FactorModel`."""
+        """Attributes of the covariance: a `ShrunkModel`, `RobustModel`, `SeparableModel` or `FactorModel`."""
         return covariance_model_of(self._fit)
 
     @property
@@ -86,14 +86,19 @@ class NormalResults(SubspaceResults):
 
 
 def moment_estimates(what: str, *, adjusted: bool = True) -> Callable[[Any], None]:
-    """Return a check of `available_if` for what assumes that means and covariances are moments of the rows.
+    """Return a check for `available_if`: means and covariances have to be moments of the rows.
 
     Parameters
     ----------
     what : str
-        The method, as its error names it.
+        Name of the method, for the message.
     adjusted : bool
-        Whether it also exists for fits with covariates.
+        Whether the method also exists for fits with covariates.
+
+    Returns
+    -------
+    callable
+        Function of the results that raises NotSupportedError.
     """
 
     def check(results: Any) -> None:
@@ -110,7 +115,17 @@ Null = Literal["theoretical", "empirical"]
 def anova(
     fit: FittedModel[LDAFit], *, levene: str | None, adjust: str | None, level: float | None = None
 ) -> pd.DataFrame:
-    """Analyses of variance, one row for each column; see `LDAResults.anova`."""
+    """Compute analyses of variance, one row for each column.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    levene, adjust, level : see `LDAResults.anova`
+
+    Returns
+    -------
+    DataFrame by term
+    """
     moments = fit.estimates.by_column
     table = anova_table(moments, fit.terms, level)
     if levene is not None:
@@ -130,7 +145,14 @@ def anova(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Deviations:
-    """Blocks of absolute deviations of rows from the centre of their class, `centres` + `rests` (K, p)."""
+    """Iterable of blocks of absolute deviations of rows from the centres of their classes.
+
+    Attributes
+    ----------
+    blocks : Blocks
+    centres, rests : (K, p) float
+        The centre of a class is the sum of both; the second is a correction for rounding.
+    """
 
     blocks: Blocks
     centres: Floats
@@ -193,14 +215,19 @@ def adjusted(p: pd.Series, method: str, own: tuple[str, ...] = ()) -> pd.Series:
 
 
 def full_covariance(what: str, hint: str = "") -> Callable[[Any], None]:
-    """Return a check of `available_if` for what needs the full covariance of the rows.
+    """Return a check for `available_if`: the method needs the full covariance of the rows.
 
     Parameters
     ----------
     what : str
-        The method or statistic, as its error names it.
+        Name of the method or statistic, for the message.
     hint : str
-        What to do if there are more columns than rows.
+        Advice for tables with more columns than rows.
+
+    Returns
+    -------
+    callable
+        Function of the results that raises NotSupportedError.
     """
 
     def check(results: ClassDifferences) -> None:
@@ -210,7 +237,7 @@ def full_covariance(what: str, hint: str = "") -> Callable[[Any], None]:
 
 
 class ClassDifferences(NormalResults):
-    """How far classes of one covariance are apart, and which columns tell them apart."""
+    """Differences between classes with a common covariance matrix, and rankings of the columns."""
 
     _fit: FittedModel[LDAFit]
 
@@ -228,23 +255,23 @@ class ClassDifferences(NormalResults):
     def distances(self, *, adjust: str | None = None, level: float | None = None) -> pd.DataFrame:
         """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p.
 
-        With covariates they are those of the means at equal covariates.
+        With covariates the distances are between the means at equal covariates.
 
         Parameters
         ----------
         adjust : str, optional
-            Add p-values adjusted for the number of pairs: "roy", by the law of Roy's greatest root, which
-            holds for all contrasts between the classes at once, or a method of statsmodels' `multipletests`,
-            such as "holm".
+            Add p-values adjusted for the number of pairs: "roy", by the distribution of Roy's greatest root,
+            which is valid for all contrasts between the classes at once, or a method of statsmodels'
+            `multipletests`, such as "holm".
         level : float, optional
-            Level of the intervals: 0.95 stands for 95 percent. Adds the distance D and its limits, each of
-            one pair: those of the noncentrality of F (Reiser, 2001).
+            Level of the intervals: 0.95 stands for 95 percent. Adds the distance D and its limits, for each
+            pair by itself, from the noncentrality of F (Reiser, 2001).
 
         Returns
         -------
         DataFrame by (class, other)
-            D2, F, df1, df2, p, and p_adjusted, D, low and high where they are asked for. All hold for normal
-            classes with one covariance. A low limit of zero says that F is small for no distance at all.
+            D2, F, df1, df2, p, and p_adjusted, D, low and high if requested. All assume normal classes with a
+            common covariance matrix. A lower limit of zero means that F is small even for equal means.
         """
         estimates = self._fit.estimates
         moments = estimates.moments
@@ -276,38 +303,38 @@ class ClassDifferences(NormalResults):
         terms : sequence of str, optional
             Columns; by default all.
         combinations : DataFrame, columns of the fit by names, optional
-            Weights of combinations of the columns, in whose place these then stand, such as
-            ``fit.canonical().raw``. A column that it does not name has the weight zero. Where the weights
-            were found from the rows, the intervals of "roy" alone still hold.
+            Weights of combinations of the columns, which replace the columns, such as
+            ``fit.canonical().raw``. A column that it does not name has the weight zero. If the weights were
+            estimated from the same rows, only the intervals of "roy" are valid.
         adjust : str, optional
-            What p-values and intervals hold together for: "scheffe" for all contrasts between the classes in
-            one column, "roy" for all of them in all combinations of the columns of the fit, whatever of these
-            one looks at afterwards; "bonferroni" and "sidak" for the differences in the table. A method of
-            statsmodels' `multipletests` that adjusts p-values alone, such as "holm" or "fdr_bh", stands
-            beside the intervals of Bonferroni. By default each difference is on its own.
+            Family for which p-values and intervals are simultaneous: "scheffe", all contrasts between the
+            classes in one column; "roy", all contrasts in all combinations of the columns of the fit,
+            including those selected afterwards; "bonferroni" and "sidak", the differences in the table. A
+            method of statsmodels' `multipletests` that adjusts p-values alone, such as "holm" or "fdr_bh", is
+            combined with the intervals of Bonferroni. By default each difference is on its own.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
 
         Returns
         -------
         DataFrame by (class, other, term)
-            difference (the class less the other), se, t, df, p, p_adjusted where it is asked for, low, high,
-            and Cohen's d, by the standard deviation within all classes, with d_low and d_high, which are
-            those of each d on its own. All hold for normal classes with one variance in a column; Roy's, with
-            one covariance.
+            difference (the class minus the other), se, t, df, p, p_adjusted if requested, low, high, and
+            Cohen's d, by the standard deviation within all classes, with d_low and d_high, which are the
+            limits of each d on its own. All assume normal classes with equal variances in a column; Roy's
+            method assumes a common covariance matrix.
 
         Raises
         ------
         DataError
-            There is no such column, method or level.
+            A column, method or level is unknown.
         NotSupportedError
-            Roy's intervals are asked for where the fit has no full covariance.
+            Roy's intervals are requested and the fit does not have a full covariance.
 
         Notes
         -----
-        The intervals of Scheffe are those of 1953 (Biometrika 40, 87-110), those of Roy and Bose of the same
-        year (Annals of Mathematical Statistics 24, 513-536), here by the exact law of the greatest root. The
-        limits of d are those of the noncentrality of t (Steiger, 2004, Psychological Methods 9, 164-182).
+        The intervals follow Scheffe (1953, Biometrika 40, 87-110) and Roy and Bose (1953, Annals of
+        Mathematical Statistics 24, 513-536), here by the exact distribution of the greatest root. The limits
+        of d are computed from the noncentrality of t (Steiger, 2004, Psychological Methods 9, 164-182).
 
         Examples
         --------
@@ -356,22 +383,22 @@ class ClassDifferences(NormalResults):
 
         The CAT scores of a class are the differences of its means from the common mean, divided by their
         standard errors and multiplied by the inverse square root of the correlation within classes. Without
-        correlations, as with a diagonal covariance, they are t-scores (Zuber & Strimmer, 2009, Bioinformatics
-        25, 2700-2707). The prior weights the classes.
+        correlations (a diagonal covariance) they are t-scores (Zuber & Strimmer, 2009, Bioinformatics 25,
+        2700-2707). The prior weights the classes.
 
         Parameters
         ----------
         by : {"entropy", "average", "maximum"}
             How the scores of the classes become the score of a column: "entropy" is the sum of their squares,
-            each times one less the prior of the class; "average" is the mean of the squares; and "maximum" is
-            the largest square.
+            each times one minus the prior of the class; "average" is the mean of the squares; and "maximum"
+            is the largest square.
         top : int, optional
             Number of columns to show; by default all.
         null : {"theoretical", "empirical"}, optional
-            The law that gives `p`. "theoretical" is the F distribution on K - 1 and N - K degrees of freedom.
-            "empirical" is that distribution times the factor which brings its median to the median of the
-            scores, for tables in which most columns do not differ. The default is "empirical" where there are
-            more columns than N - K, and "theoretical" elsewhere.
+            The null distribution of `p`. "theoretical" is the F distribution on K - 1 and N - K degrees of
+            freedom. "empirical" is that distribution times the factor which brings its median to the median
+            of the scores, for tables in which most columns do not differ. The default is "empirical" if there
+            are more columns than N - K, and "theoretical" otherwise.
 
         Returns
         -------
@@ -379,24 +406,24 @@ class ClassDifferences(NormalResults):
             score; p, the probability that a column without differences has so large a score by entropy; q,
             the false discovery rate of Benjamini and Hochberg; HC, the higher criticism; and for each class
             its scores, in a column cat. (or t.) with the label of the class. p, q and HC are missing for
-            robust estimates and for those by EM. With `top` these are the numbers of the ranking of all
+            robust estimates and for estimates by EM. With `top` they still refer to the ranking of all
             columns.
 
         Raises
         ------
         NotSupportedError
-            There are more columns than rows, and the covariance is neither diagonal nor one of shrunken
+            There are more columns than rows, and the covariance is neither diagonal nor made of shrunken
             correlations.
         PriorError
             One class has all of the prior.
 
         Notes
         -----
-        The scores are those of R's `sda.ranking`, which shrinks the prior. To get its numbers, pass g/K + (1
-        - g) f_k as `prior=`, where f_k are the shares of N rows in K classes and g is (1 - sum f_k^2) / ((N -
+        The scores agree with R's `sda.ranking`, which shrinks the prior. To get its numbers, pass g/K + (1
+        - g) f_k as `prior=`, with the shares f_k of N rows in K classes and g = (1 - sum f_k^2) / ((N -
         1) sum (1/K - f_k)^2), but at most one. Its local false discovery rates, by fdrtool's mixture, are not
         part of this table. The theoretical p is exact for t-scores without shrinkage at class proportions.
-        Where many columns share some factors and there are few rows, correlations are shrunk by too little
+        If many columns share some factors and there are few rows, correlations are shrunk by too little
         and p is too small: much too small by the theoretical null, and too small in the tail by the empirical
         one.
 
@@ -447,7 +474,22 @@ class ClassDifferences(NormalResults):
 
 
 def _weights(combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.Index) -> pd.DataFrame:
-    """Return the weights (p, c) of all columns of a fit; columns that are not named have zero."""
+    """Return the weights of all columns in each combination.
+
+    Parameters
+    ----------
+    combinations : DataFrame
+        Weights of some columns (rows) in c combinations (columns).
+    terms : sequence of str or None
+        The argument `terms`, which cannot be combined with `combinations`.
+    names : Index
+        Names of the p columns of the fit.
+
+    Returns
+    -------
+    DataFrame (p, c)
+        Zero for columns that `combinations` does not name.
+    """
     if terms is not None:
         raise DataError("combinations= stands in the place of terms=.", hint="Pass one of them.")
     if not isinstance(combinations, pd.DataFrame) or not combinations.size:
@@ -474,11 +516,31 @@ def _weights(combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.
 def _adjusted_differences(
     means: pd.DataFrame, sd: Floats, counts: Floats, adjust: str | None, level: float, p: int
 ) -> pd.DataFrame:
+    """Return the table of differences with p-values and intervals adjusted by a method.
+
+    Parameters
+    ----------
+    means : DataFrame, classes by columns or combinations
+    sd : (c,) float
+        Standard deviations of the columns within classes.
+    counts : (K,) float
+        Sizes of the classes.
+    adjust : str or None
+        Method; see `ClassDifferences.differences`.
+    level : float
+        Level of the intervals.
+    p : int
+        Number of columns of the fit.
+
+    Returns
+    -------
+    DataFrame by (class, other, term)
+    """
     own: tuple[Simultaneous, ...] = get_args(Simultaneous)
     way = next((each for each in own if each == adjust), None)
     if adjust is None or way is not None:
         return difference_table(means, sd, counts, way, level, p)
-    # What adjusts p-values alone has no intervals, and Bonferroni's hold whatever it is.
+    # Methods of multipletests do not have intervals; Bonferroni's are valid for any of them.
     table = difference_table(means, sd, counts, "bonferroni", level, p)
     table["p_adjusted"] = adjusted(table["p"], adjust, own)
     return table

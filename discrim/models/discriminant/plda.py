@@ -1,4 +1,7 @@
-"""Probabilistic linear discriminant analysis: classes drawn at random, and unseen ones told apart."""
+"""Probabilistic linear discriminant analysis: random class means, and verification of unseen classes.
+
+The verb `plda`, its results with the verification methods, its summary and its `PLDASpec`.
+"""
 
 from __future__ import annotations
 
@@ -64,11 +67,11 @@ def plda(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> PLDAResults:
-    """Probabilistic linear discriminant analysis, which decides whether rows are of one class, known or new.
+    """Probabilistic linear discriminant analysis, which tests whether rows are of one class, old or new.
 
-    The class means are normal themselves, with a covariance B between classes beside the covariance W within
-    them. `verify` gives the likelihood ratio that two rows, or sets of rows, are of one class or of two, also
-    for classes that are not in the data of the fit: speakers, faces, writers, animals.
+    The class means are normal themselves, with a covariance B between classes in addition to the covariance W
+    within them. `verify` computes the likelihood ratio that two rows, or sets of rows, are of one class or of
+    two, also for classes that are not in the data of the fit: speakers, faces, writers, animals.
 
     Parameters
     ----------
@@ -81,8 +84,8 @@ def plda(
         number of columns or of classes less one.
     normalize : bool
         Whether rows are centred, whitened by the covariance of all rows and brought to one length first, as
-        is usual for embeddings of speakers (Garcia-Romero & Espy-Wilson, 2011). It takes another pass over
-        the rows, so that moments do not allow it. Means and covariances are then those of such rows.
+        is usual for embeddings of speakers (Garcia-Romero & Espy-Wilson, 2011). It needs another pass over
+        the rows, and is therefore not available for moments. Means and covariances refer to such rows.
     tol : float
         EM ends when it can raise the log-likelihood by less than this for each row.
     maxiter : int
@@ -94,7 +97,7 @@ def plda(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -113,22 +116,20 @@ def plda(
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
-        A column is constant within classes or determined by others there, so that W has no inverse.
+        A column is constant within classes or determined by others there, and W is singular.
     NotSupportedError
-        `normalize=True` is asked of moments.
+        `normalize=True` is combined with moments.
 
-    Notes
-    -----
-    A row of class k is x = m + y_k + e with y_k ~ N(0, B), once for the class, and e ~ N(0, W) (Ioffe, 2006,
-    ECCV, 531-542; Prince & Elder, 2007, ICCV). m, B and W maximize the likelihood of the rows, given which of
-    them share a class, with divisors K and N where R's and REML's are K - 1 and N - K. They are functions of
-    counts, means and the pooled scatter: in closed form for classes of one size (Anderson, Anderson & Olkin,
-    1986, Annals of Statistics 14, 405-417), and by EM with expanded parameters otherwise. The precision of B
-    depends on the number of classes rather than of rows.
+    Notes ----- A row of class k is x = m + y_k + e with y_k ~ N(0, B), once for the class, and e ~ N(0, W)
+    (Ioffe, 2006, ECCV, 531-542; Prince & Elder, 2007, ICCV). m, B and W maximize the likelihood of the rows
+    conditional on which of them share a class, with divisors K and N instead of R's and REML's K - 1 and N -
+    K. They depend on counts, means and the pooled scatter: in closed form for classes of one size (Anderson,
+    Anderson & Olkin, 1986, Annals of Statistics 14, 405-417), and by EM with expanded parameters otherwise.
+    The precision of B depends on the number of classes rather than of rows.
 
-    Known classes are predicted by the predictive density of a row given the rows of the class, so that the
-    mean of a class of few rows is drawn towards m. `llf` is of class and row, with the class means integrated
-    out.
+    The classes of the fit are predicted by the predictive density of a row conditional on the rows of the
+    class, which shrinks the mean of a class of few rows towards m. `llf` is of class and row, with the class
+    means integrated out.
 
     Examples
     --------
@@ -178,7 +179,7 @@ def plda(
 
 
 def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
-    """Raise where W has no inverse, and name the columns that make it so."""
+    """Raise a CollinearError that names the columns if W is singular."""
     rows = int(moments.rows.sum())
     k = moments.n_classes
     p = moments.n_columns
@@ -200,7 +201,7 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _OnSphere:
-    """The rows of blocks, brought to one length, as often as they are asked for."""
+    """Iterable of the rows of blocks, scaled to one length each time they are read."""
 
     blocks: Blocks
     sphere: LengthNormalization
@@ -217,7 +218,24 @@ def _fitted(
     how: Mapping[str, Any],
     progress: Callable[[int], None] | None = None,
 ) -> PLDAFit:
-    """The fit to moments; where there are blocks, to their rows brought to one length."""
+    """Fit by moments, or, with length normalization, by moments of the normalized rows.
+
+    Parameters
+    ----------
+    blocks : Blocks or None
+        Rows to normalize; None without length normalization.
+    moments : ClassMoments
+        Moments of the original rows.
+    prior : (K,) float
+    how : mapping
+        Other arguments of `fit_plda`.
+    progress : callable, optional
+        Called at each step of EM.
+
+    Returns
+    -------
+    PLDAFit
+    """
     lengths = None
     if blocks is not None:
         sphere = LengthNormalization.of(moments)
@@ -236,7 +254,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     llf, aic, bic : float
         Log-likelihood of class and row, the class means integrated out, and its criteria.
     df_model : int
-        Number of free parameters: m, B of its rank, W, and the prior where it is estimated.
+        Number of free parameters: m, B of its rank, W, and the prior if it is estimated.
     """
 
     _fit: FittedModel[PLDAFit]
@@ -271,7 +289,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @property
     def ratios(self) -> pd.Series:
-        """Variance between classes over that within, on the axes in which they differ.
+        """Variance between classes divided by the variance within classes, on the axes of B.
 
         Indexed by PLDA1, PLDA2, ...
         """
@@ -293,12 +311,12 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @property
     def rank(self) -> int:
-        """Rank of B, the number of axes; of a B of zero one axis is held all the same."""
+        """Rank of B, the number of axes. If B is zero, `axes` still has one column."""
         return self._fit.estimates.rank
 
     @property
     def steps(self) -> int:
-        """Steps of EM; zero where classes have one size and the estimates a closed form."""
+        """Steps of EM; zero if all classes have one size and the estimates a closed form."""
         return self._fit.estimates.steps
 
     @property
@@ -308,13 +326,13 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @property
     def llf_given(self) -> float:
-        """Log-likelihood of the rows given which of them share a class."""
+        """Log-likelihood of the rows conditional on which of them share a class."""
         return self._fit.estimates.log_marginal
 
     # ---- verification
 
     def transform(self, data: Data | None = None) -> pd.DataFrame:
-        """Rows on the axes, less the mean of the classes, with unit variance within classes.
+        """Coordinates of rows on the axes, relative to the mean m, with unit variance within classes.
 
         Parameters
         ----------
@@ -330,7 +348,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         return pd.DataFrame(places, index=blocks.table.index, columns=self.ratios.index)
 
     def _places(self, data: Any) -> tuple[Blocks, Floats]:
-        """Rows of a table, and their places (m, r); missing for a row with a missing value."""
+        """Return the rows of a table and their coordinates (m, r) on the axes, which may be missing."""
         blocks = self._fit.new_rows(data)
         places = np.full((blocks.table.nrows, self._fit.estimates.n_axes), np.nan)
         for at, x, missing in blocks.every_row():
@@ -341,14 +359,14 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     def verify(self, a: Data, b: Data, *, by: str | None = None) -> pd.Series:
         """Log likelihood ratios of one class against two, for pairs of rows or of sets of rows.
 
-        Above zero the rows speak for one class. With the probability pi of a pair of one class, the
+        Values above zero are evidence for one class. With the probability pi of a pair of one class, the
         posterior log odds are the ratio plus log(pi/(1 - pi)).
 
         Parameters
         ----------
         a, b : table
             Rows with the columns of the fit, as many of each: the first of `a` is compared with the first of
-            `b`, and so on. Their classes may be any; the response is not looked at.
+            `b`, and so on. Their classes may be any; the response is ignored.
         by : column name, optional
             A column of both tables that names sets of rows, each of one class: each set of `a` is compared
             with the set of `b` of the same name.
@@ -356,8 +374,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Returns
         -------
         Series
-            Natural logarithms, on the index of `a` or by the names of sets. Missing where a row has a missing
-            value; of a set such rows are left out, as if they were not there.
+            Natural logarithms, on the index of `a` or by the names of sets. Missing if a row has a missing
+            value; such rows of a set are left out.
 
         Raises
         ------
@@ -370,8 +388,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
         Notes
         -----
-        The ratio is that of `N(a, b | one class)` and `N(a) N(b)`, with m, B and W as estimated, exact for
-        sets too: no average of pairs (Brümmer & de Villiers, 2010, Odyssey).
+        The ratio is `N(a, b | one class) / (N(a) N(b))`, with m, B and W as estimated. It is exact for sets
+        too, not an average over pairs (Brümmer & de Villiers, 2010, Odyssey).
 
         Examples
         --------
@@ -411,13 +429,13 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         a, b : table
             Rows with the columns of the fit.
         by : column name, or two of them, optional
-            Columns that name sets of rows in `a` and in `b`, each set of one class; None in the place of one
-            of two where each row of that table stands for itself, as ("speaker", None).
+            Columns that name sets of rows in `a` and in `b`, each set of one class; None instead of one of
+            the two if each row of that table stands for itself, for example ("speaker", None).
 
         Returns
         -------
         DataFrame, rows or sets of `a` by rows or sets of `b`
-            Natural logarithms. Missing as those of `verify`.
+            Natural logarithms. Missing under the same conditions as in `verify`.
 
         Examples
         --------
@@ -443,7 +461,21 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         return pd.DataFrame(ratios, index=names, columns=others)
 
     def _sets(self, data: Any, by: str | None) -> tuple[core.Sets, pd.Index]:
-        """Sets of rows of a table, as a column names them, or each row; with their names."""
+        """Return the sets of rows that a column names, or each row as a set, and the names of the sets.
+
+        Parameters
+        ----------
+        data : table
+        by : str or None
+            Column with the names of the sets.
+
+        Returns
+        -------
+        core.Sets
+            Sizes and mean coordinates of the sets; missing for sets without a complete row.
+        Index
+            Names of the sets, or the index of the table.
+        """
         blocks, places = self._places(data)
         if by is None:
             return core.Sets(np.ones(len(places)), places), blocks.table.index
@@ -477,26 +509,26 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            Rows with the response of the formula, whose classes should not be those of the fit. Without it,
-            the rows of the fit, of which the errors are optimistic.
+            Rows with the response of the formula, whose classes should not occur in the fit. By default the
+            rows of the fit, for which the errors are optimistic.
         probability : float
             Probability of a pair of one class, for the costs.
         cost_miss, cost_false : float
-            Costs of taking a pair of one class for two, and of two for one.
+            Costs of classifying a pair of one class as two, and a pair of two as one.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         replicates : int
-            Bootstrap samples of the classes, from which the intervals are; 0 gives none.
+            Number of bootstrap samples of the classes for the intervals; 0 omits the intervals.
         seed : int, optional
             Seed of the bootstrap.
 
         Returns
         -------
         DataFrame by measure
-            estimate, low, high. "equal error rate" is where misses and false alarms are equally frequent.
-            "minimum cost" is that of the best threshold, and "cost at Bayes' threshold" that of the one which
-            the ratios themselves ask for, both over the cost of looking at no score. "C_llr" is a mean cost
-            of the ratios; 1 tells nothing.
+            estimate, low, high. "equal error rate" is the error at which misses and false alarms are equally
+            frequent. "minimum cost" uses the best threshold, and "cost at Bayes' threshold" the threshold
+            that is optimal if the ratios are correct, both divided by the cost of ignoring the scores.
+            "C_llr" is a mean cost of the ratios; 1 means uninformative.
 
         Raises
         ------
@@ -506,10 +538,10 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Notes
         -----
         Pairs that share a row or a class are not independent. The intervals are percentiles of a bootstrap of
-        the classes and assume that these are a random sample of the classes to come; with few classes, and of
-        costs where few pairs lie beyond the threshold, they are too short. The upper limit of an equal
+        the classes and assume that these are a random sample of future classes; with few classes, and for
+        costs if few pairs exceed the threshold, they are too short. The upper limit of an equal
         error rate of zero is the exact one of as many classes without an error. Rows with a missing value or
-        class are left out; each of the others counts once, whatever its weight.
+        class are left out; each of the others counts once, regardless of its weight.
 
         Examples
         --------
@@ -535,7 +567,19 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         return pd.DataFrame(values, index=pd.Index(names, name="measure"))
 
     def _pairs(self, data: Any, most: float = np.inf) -> PairScores:
-        """Scores of each pair of rows with a class; of classes drawn by chance where there are more rows."""
+        """Return the scores of all pairs of rows with a class.
+
+        Parameters
+        ----------
+        data : table or None
+            By default the rows of the fit.
+        most : float
+            Largest number of rows; if there are more, a random sample of the classes is used.
+
+        Returns
+        -------
+        PairScores
+        """
         blocks, places = self._places(data)
         codes = strata(blocks)
         known = (codes >= 0) & ~np.isnan(places).any(axis=1)
@@ -563,7 +607,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row for each term: mean, variances between and within classes, and the share of the former."""
+        """One row for each term: mean, variances between and within classes, and share of the first."""
         between, within = (np.diagonal(each) for each in self._fit.estimates.covariances())
         table = pd.DataFrame({"term": self.terms, "mean": self.mean.to_numpy()})
         return table.assign(between=between, within=within, share=self._fit.estimates.between_shares())
@@ -589,7 +633,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
     constructor = PLDAFit
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the functions of the sections of the full and of the short summary."""
         return plda_sections, plda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -603,7 +647,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return None if fit.estimates.normalize else "pooled"
 
     def refit_with_fixed(self, fit: FittedModel[PLDAFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, which are brought to one length again if the fit does so."""
+        """Return the rule of a refit to rows; the length normalization of the fit is learnt again."""
         estimates = fit.estimates
         if not estimates.normalize:
             return super().refit_with_fixed(fit, rows)
@@ -613,7 +657,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return _fitted(rows, moments, estimates.prior, estimates.options()).rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[PLDAFit]) -> LeftOut:
-        """Return the scores of rows under the rule without each of them."""
+        """Return missing scores, which makes the caller refit without each row."""
         return scores_by_refits(fit, "fits once for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
@@ -627,11 +671,11 @@ class PLDASpec(ModelSpec[PLDAFit]):
 
 
 MOST_AXES = 12
-"""Axes that the summary shows."""
+"""Largest number of axes that the summary shows."""
 
 
 def plda_sections(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Sections:
-    """Sections of a probabilistic linear discriminant analysis, in their order."""
+    """Return the functions of the sections of the summary, in their order."""
     return {"header": _header, "classes": headers.classes_section, "columns": _columns, "axes": _axes}
 
 
@@ -687,4 +731,4 @@ def _axes(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
 
 
 plda_brief: Sections = {"axes": _axes}
-"""The short form: the axes."""
+"""Sections of the short summary."""

@@ -1,4 +1,7 @@
-"""Quadratic discriminant analysis: normal classes, each with a covariance of its own."""
+"""Quadratic discriminant analysis: normal classes, each with its own covariance.
+
+The verb `qda`, its results and its `QDASpec`.
+"""
 
 from __future__ import annotations
 
@@ -90,9 +93,9 @@ def qda(
         Divisor of the covariance of each class: n_k - 1 or n_k.
     covariance : str, specification or estimator
         How the covariance of each class is estimated: a word or a specification of `discrim.covariance`,
-        such as "shrunk" or ``Shrunk(0.1)``. Its page lists the words and says when to use which. An estimator
-        with `fit(X)` and `covariance_`, such as those of `sklearn.covariance`, is fitted to the deviations of
-        each class from its mean.
+        such as "shrunk" or ``Shrunk(0.1)``. Its page lists the words and when to use which. An estimator with
+        `fit(X)` and `covariance_`, such as the classes of `sklearn.covariance`, is fitted to the deviations
+        of each class from its mean.
     components : int, float, "cv", "loo" or specification, optional
         Principal axes within which the classes are compared: their number, the share of the variance that
         they have to explain, how the number is chosen, or a specification of `discrim.subspace`.
@@ -100,13 +103,13 @@ def qda(
         Number of axes, found by sliced average variance estimation, on which the classes are compared.
         It needs full covariances. Folds and refits find the axes again.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     missing : {"drop", "em"}, optional
         "em" also uses the observed values of rows with a missing value: the means and covariances are maximum
         likelihood estimates from all observed values, and the fit predicts such rows from their other
-        columns. The rows are then held in memory. Each class has a search of its own.
+        columns. The rows then stay in memory. Each class has its own search.
     functions : dict of str to callable, optional
         Functions that the formula may call, by name; see the page on shared arguments.
 
@@ -133,17 +136,17 @@ def qda(
     *Reduced axes.* With ncomp= the axes are the directions along which the covariances and means of the
     classes differ most: the leading eigenvectors of sum_k p_k (I - S_k)^2, of columns whitened by the
     covariance of all rows (divisor N), p_k being the share of class k and S_k its covariance (divisor n_k),
-    whatever the prior. This is sliced average variance estimation (Cook & Weisberg, 1991, JASA 86, 328-332;
-    Pardoe, Yin & Cook, 2007, Technometrics 49, 172-183; R's dr). It takes more rows than columns in all, and
-    in each class more rows than ncomp. The rule is that of the scores, and that of all columns where ncomp is
-    their number; it does not depend on the units of the columns. For normal classes nothing is lost where the
-    eigenvalues beyond ncomp are zero, and nothing is chosen where two equal ones lie on either side of ncomp,
-    which a warning tells. Covariances and log-determinants are those of scores of variance one over all rows.
-    Folds, the bootstrap and `leave_one_out()`, by a refit for each row, find the axes anew; the apparent
-    error and the pictures are those of axes that the same rows found. How typical rows are takes rows that
-    the fit has not seen, as `calibration=`. There is no likelihood that could be compared with another number
-    of axes, and no standard error or test of an axis; `box_m()` and `covariance_models()` are tests of all
-    columns.
+    independent of the prior. This is sliced average variance estimation (Cook & Weisberg, 1991, JASA 86,
+    328-332; Pardoe, Yin & Cook, 2007, Technometrics 49, 172-183; R's dr). It needs more rows than columns in
+    all, and in each class more rows than ncomp. The rule is quadratic discriminant analysis of the scores; it
+    equals the rule of all columns if ncomp is their number, and does not depend on the units of the columns.
+    For normal classes no information is lost if the other eigenvalues are zero. If the eigenvalues number
+    ncomp and ncomp + 1 are equal, the axes are arbitrary, and a warning is shown. Covariances and
+    log-determinants refer to scores of variance one over all rows. Folds, the bootstrap and
+    `leave_one_out()`, by a refit for each row, estimate the axes again; the apparent error and the plots use
+    axes estimated from the same rows. Typicality requires rows that the fit has not seen (`calibration=`).
+    Likelihoods cannot be compared between numbers of axes, and standard errors and tests of an axis are not
+    available; `box_m()` and `covariance_models()` are tests of all columns.
 
     Examples
     --------
@@ -195,7 +198,15 @@ def qda(
 
 
 def _refuse_singular(covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments) -> None:
-    """Raise where a covariance that a kind takes is singular, and warn where it nearly is."""
+    """Raise an error if the covariance of a class is singular but has to be regular; warn if it nearly is.
+
+    Parameters
+    ----------
+    covariance_model : CovarianceModel
+    blocks : Blocks
+    moments : ClassMoments
+        Moments of these rows.
+    """
     normal_fits.refuse_singular(moments, blocks.terms, blocks.design.levels, covariance_model)
     refuse_collinear_total(covariance_model, moments, blocks.terms)
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(moments.n_columns):
@@ -204,21 +215,33 @@ def _refuse_singular(covariance_model: CovarianceModel, blocks: Blocks, moments:
 
 
 def _divisors(moments: ClassMoments, method: str) -> Floats:
-    """The divisors (K,) of the covariances."""
+    """Return the divisors (K,) of the class covariances."""
     return divisors_by_class(moments.counts, method)
 
 
 def _is_thin(blocks: Blocks) -> bool:
-    """Whether no class has as many rows as there are columns, so that roots of few rows are enough."""
+    """Return whether every class has fewer rows than columns, for which square roots of scatter suffice."""
     rows = blocks.rows.class_counts()
     return rows is not None and bool(rows.max(initial=0) < len(blocks.terms))
 
 
 def _refuse_few_rows(blocks: Blocks, covariance_model: CovarianceModel, na_action: NaAction) -> Blocks:
-    """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
+    """Raise an error if a class has too few rows, before large cross-product matrices are computed.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    covariance_model : CovarianceModel
+    na_action : {"drop", "raise"}
+
+    Returns
+    -------
+    Blocks
+        Usable rows, or `blocks` unchanged if the check is not necessary or not possible.
+    """
     rows = blocks.rows.class_counts()
     p = len(blocks.terms)
-    # A source is read once, and its rows are counted as they are.
+    # A source is read only once, and its rows cannot be counted before that.
     if rows is None or not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
         return blocks
     blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
@@ -229,7 +252,7 @@ def _refuse_few_rows(blocks: Blocks, covariance_model: CovarianceModel, na_actio
 class QDAResults(SeparateCovariances, NormalResults):
     """A fitted quadratic discriminant analysis.
 
-    What exists for one option only is reached through `covariance_model` and `subspace`. The covariances have
+    Attributes that belong to one option are in `covariance_model` and `subspace`. The covariances have
     divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or are robust.
     """
 
@@ -279,7 +302,7 @@ class QDAResults(SeparateCovariances, NormalResults):
         Returns
         -------
         DataFrame
-            By class, and for the pooled covariance ("pooled"): logdet, debiased (logdet less its bias), se,
+            By class, and for the pooled covariance ("pooled"): logdet, debiased (logdet minus its bias), se,
             low, high, df. The divisors are n_k - 1 and N - K.
         """
         counts = self._fit.counts
@@ -297,15 +320,14 @@ class QDAResults(SeparateCovariances, NormalResults):
     @available_if(moment_estimates("covariance_models()"))
     @displayed()
     def covariance_models(self, dimensions: Any = None, threshold: float | None = None) -> pd.DataFrame:
-        """The ladder of covariance models; see `discrim.covariance_models`. It reads any rows once more.
+        """Compare covariance models; see `discrim.covariance_models`. Reads the rows, if any, once more.
 
         Parameters
         ----------
         dimensions : int, dict of class to int, or {"cattell", "bic"}, optional
-            Adds the covariances of a few large variances, in all their forms, and says how many variances are
-            large, as `dimensions` of `discrim.qda` does: a number, numbers by class, the scree test, or the
-            least BIC. Forms with one number of dimensions for all classes are not shown where the numbers are
-            given.
+            Add the covariances with a few large variances, in all their forms. The number of large variances
+            is a number, numbers by class, or chosen by the scree test or the smallest BIC. Forms with one
+            number of dimensions for all classes are not shown if the numbers are set.
         threshold : float, optional
             Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
         """
@@ -314,7 +336,7 @@ class QDAResults(SeparateCovariances, NormalResults):
     @available_if(normal_fits.has_moments_by_class("box_m()"))
     @available_if(moment_estimates("box_m()"))
     def box_m(self) -> TestResult:
-        """Box's M test that the classes have one covariance. It reads the rows, if any, once more."""
+        """Box's M test of equal covariance matrices. It reads the rows, if any, once more."""
         return normal_fits.box_m_of(self._fit)
 
     @displayed()
@@ -334,7 +356,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
     constructor = staticmethod(fit_qda)
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the functions of the sections of the full and of the short summary."""
         from discrim.models.discriminant.normal_summary import qda_brief, qda_sections
 
         return qda_sections, qda_brief
@@ -346,7 +368,21 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return QDA_PLOTS
 
     def rule(self, fit: FittedModel[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
-        """Return the rule under a prior, if each class has the rows that the method needs."""
+        """Return the rule under a prior; raise NotSupportedError if a class has too few rows for the method.
+
+        Parameters
+        ----------
+        fit : FittedModel
+        prior : (K,) float
+        method : str
+            Method of the posteriors.
+        convention : str or None
+            System whose posteriors are reproduced.
+
+        Returns
+        -------
+        Rule
+        """
         check_closed_form(fit, method)
         counts = fit.counts
         p = len(fit.terms)
@@ -363,11 +399,11 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return super().rule(fit, prior, method, convention)
 
     def shows_log_posteriors(self, fit: FittedModel[QDAFit]) -> bool:
-        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        """Return whether `decision_function` shows log posteriors instead of scores of the rule."""
         return False
 
     def why_no_rule(self, fit: FittedModel[QDAFit], rows: Blocks) -> DiscrimError | None:
-        """Return an error that says why a refit to these rows has no rule; None if this is not known."""
+        """Return the error that explains why a refit to these rows fails; None if the cause is unclear."""
         kind = fit.estimates.covariance_model.unfitted()
         levels = list(fit.classes)
         try:
@@ -377,9 +413,23 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return None
 
     def has_marginals(self, fit: FittedModel[QDAFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out, as that of `LDASpec`."""
+        """Return whether `marginal_rule` integrates columns out; see `LDASpec.has_marginals`."""
         return fit.estimates.within_axes is None
 
     def marginal_rule(self, estimates: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of some columns, the others integrated out."""
+        """Return the rule of a subset of columns under the marginal normal distributions.
+
+        Parameters
+        ----------
+        estimates : QDAFit
+        log_prior : (K,) float
+        method : str
+            Method of the posteriors.
+        keep : (q,) int
+            Positions of the columns.
+
+        Returns
+        -------
+        Rule
+        """
         return quadratic_marginal(estimates, log_prior, method, keep)

@@ -1,8 +1,8 @@
-"""Regularized discriminant analysis: covariances between each class's own, the pooled one and a sphere.
+"""Regularized discriminant analysis: mixtures of class covariances, the pooled covariance and a sphere.
 
-How much to regularize, a pair of alpha and gamma, is given or chosen. A choice by folds merges their moments,
-and has the rows of one fold at a time in memory. One by leaving out rows reads them once for each group
-of pairs that share their decompositions.
+The verb `rda`, its results, and the choice of the two regularization parameters alpha and gamma, if the user
+does not set them. Cross-validation merges the moments of the folds and reads the rows of one fold at a time.
+Leave-one-out reads the rows once for each group of (alpha, gamma) pairs that share their decompositions.
 """
 
 from __future__ import annotations
@@ -62,35 +62,47 @@ from discrim.models.results.geometry import SeparateCovariances
 from discrim.subspace import PrincipalComponents, read_subspace
 
 AT_ONCE = 2**22
-"""Numbers of a table up to which its rows are read once for all folds."""
+"""Largest number of values (rows times columns) of a table that is read once for all folds."""
 
 TOGETHER = 2**18
-"""Numbers of a table up to which the rows of several folds are judged together."""
+"""Largest number of values (rows times columns) of a table whose folds are predicted in batches."""
 
 CHOICE = "choice of alpha and gamma"
-"""What the progress bar says."""
+"""Label of the progress bar."""
 
 TENTHS = np.linspace(0, 1, 11).round(1)
-"""Values that are tried where no grid is given."""
+"""Default candidates of alpha and gamma."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairChoice:
-    """How a pair is chosen.
+    """Options of the fit and of the choice of alpha and gamma.
 
     Attributes
     ----------
+    pairs : list of Regularization
+        G candidate pairs of alpha and gamma.
     cv : int, "loo" or None
-        Folds, or how many splits; None where the only pair is given.
+        Number of folds or splits, or leave-one-out; None if there is only one pair.
+    seed : int or None
+        Seed of the folds.
+    select : {"min", "1se"}
+        Choose the pair of smallest error, or the simplest pair within one standard error of it.
+    parametrization : {"esl", "friedman", "klar"}
+    method : {"moment", "mle"}
+        Divisor of the class covariances.
+    prior : (K,) float
+    estimated_prior : bool
+        Whether the prior consists of the class proportions.
     columns : int, optional
-        Columns of the data where the rows are coordinates of fewer.
+        Number of columns of the data, if the rows are coordinates in a space of lower dimension.
     splits : tuple of Split
-        Those given in the place of folds, of the rows of the table.
+        Splits of the user, which replace folds.
     standardize : bool
-        Whether the ridge is one of columns over their standard deviations within classes, of all rows that
-        the choice is made from.
+        Whether columns are divided by their standard deviations within classes, computed from all rows of the
+        choice, before the ridge is added.
     axes : SubspaceCovariance, optional
-        The principal axes within which classes are compared, learnt anew without each fold.
+        Principal axes within which classes are compared. They are computed again without each fold.
     """
 
     pairs: list[Regularization]
@@ -108,12 +120,15 @@ class PairChoice:
 
     @property
     def log_prior(self) -> Floats:
-        """Of the classes (K,), minus infinity for a prior of zero."""
+        """Logs of the prior (K,), minus infinity for a prior of zero."""
         return logs_of_prior(self.prior)
 
     @property
     def rooted(self) -> bool:
-        """Whether the choice wants roots of all rows where their digits ask for it; folds see to theirs."""
+        """Whether the moments of all rows should have square roots of scatter matrices, if a pair needs them.
+
+        Folds compute the roots that they need themselves.
+        """
         return self.cv in (None, "loo") and needs_roots(self.pairs, self.parametrization)
 
     def rules(
@@ -122,12 +137,26 @@ class PairChoice:
         pairs: list[Regularization],
         with_roots: Sequence[Callable[[], ClassMoments]] | None = None,
     ) -> Iterator[PathRule]:
-        """The rules of pairs by the moments of parts, as of `path_rules`."""
+        """Yield the classification rules of pairs fitted to moments of parts of the rows.
+
+        Parameters
+        ----------
+        parts : sequence of ClassMoments
+            Moments of the training rows of each part.
+        pairs : list of Regularization
+        with_roots : sequence of callables, optional
+            For each part a function that returns its moments with square roots of scatter matrices. It is
+            called only if a rule needs the precision.
+
+        Returns
+        -------
+        iterator of PathRule
+        """
         how = self.parametrization, self.method, self.log_prior, self.columns
         return core.path_rules(parts, pairs, *how, with_roots)
 
     def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
-        """The fit of a pair to moments."""
+        """Return the fit with one pair of alpha and gamma."""
         within_axes = None
         if self.axes is not None:
             within_axes = replace(self.axes, inner=core.Regularized(pair, self.parametrization, self.method))
@@ -146,7 +175,20 @@ class PairChoice:
         )
 
     def chosen_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
-        """The fit of the pair, or of the number of axes, that is chosen, and the path, as of `choose`."""
+        """Choose alpha and gamma, or the number of axes, and fit.
+
+        Parameters
+        ----------
+        blocks : Blocks
+        moments : ClassMoments
+            Moments of these rows.
+
+        Returns
+        -------
+        RDAFit
+        DataFrame or None
+            Errors of the candidates; None if there was nothing to choose.
+        """
         if self.axes is not None and self.axes.needs_rows:
             divisors = partial(_divisors, method=self.method)
             asked = AxesChoice(self.axes, blocks, moments, divisors, self.prior)
@@ -160,7 +202,7 @@ class PairChoice:
         return self.fit(moments, pair), path
 
     def refit(self, blocks: Blocks, spread: Spread) -> RDAFit | None:
-        """The fit of the pair that other weights of the rows choose, the prior held; None where none is."""
+        """Choose and fit again with the same prior, for other weights of the rows; None if that fails."""
         moments = reading.class_moments(blocks, spread, rooted=self.rooted)
         if too_few(moments):
             return None
@@ -171,17 +213,37 @@ class PairChoice:
         return None if fit.singular() else fit
 
     def simplicity(self, pair: Regularization) -> tuple[float, float]:
-        """A key to sort pairs by, smaller for a simpler one: by smaller alpha, then by more ridge."""
+        """Sort key of a pair, smaller for a simpler one: by smaller alpha, then by more ridge."""
         return pair.alpha, pair.gamma if self.parametrization == "esl" else -pair.gamma
 
 
 def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Regularization, pd.DataFrame]:
-    """The pair chosen, and the path: alpha, gamma, error, se (missing where a rule is singular).
+    """Choose alpha and gamma by cross-validation or leave-one-out.
 
-    By folds, the error of a pair is the mean over folds of the rate of wrong rows, each class weighted by its
-    prior, and its standard error that of the mean; by leave-one-out, both are those of
-    `discrim.inference.error_rates.counted`. A DataError tells of folds that are too many or too few, and a
-    CollinearError of no pair that has a rule without every fold or row.
+    By folds, the error of a pair is the mean over folds of the error rate, with each class weighted by its
+    prior, and its standard error is the standard error of this mean. By leave-one-out, both are computed as
+    in `discrim.inference.error_rates.counted`.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    moments : ClassMoments
+        Moments of these rows.
+    plan : PairChoice
+
+    Returns
+    -------
+    Regularization
+        The chosen pair.
+    DataFrame
+        alpha, gamma, error, se of each candidate; missing if a rule is singular.
+
+    Raises
+    ------
+    DataError
+        There are too many or too few folds.
+    CollinearError
+        Every pair has a singular covariance without some fold or row.
     """
     if plan.standardize and plan.axes is None:
         blocks, moments = reading.in_own_units(blocks, moments)
@@ -206,7 +268,7 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
 
 
 def _in(span: Span, blocks: Blocks) -> Blocks:
-    """The rows that a fit uses in coordinates of their span."""
+    """Return the rows that a fit uses, in coordinates of the space that they span."""
     parts = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(blocks)]
     y, codes = (np.concatenate([part[j] for part in parts]) for j in range(2))
     weights = None if blocks.weights is None else np.concatenate([times for _, _, times in parts])
@@ -214,7 +276,20 @@ def _in(span: Span, blocks: Blocks) -> Blocks:
 
 
 def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
-    """Errors and standard errors of the pairs by folds."""
+    """Estimate the errors of the pairs by folds or splits.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    plan : PairChoice
+
+    Returns
+    -------
+    errors : (G,) float
+        Missing if a covariance is singular in some fold.
+    se : (G,) float
+        Standard errors; missing if only one fold has rows.
+    """
     k = len(plan.prior)
     if not plan.splits:
         check_folds(plan.cv, int((used_codes(blocks) >= 0).sum()))
@@ -241,7 +316,7 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
                 wrong[at] = np.where(np.isnan(found), wrong[at], found)
                 progress(len(rule.pairs) * len(rule.parts))
             start += len(some)
-    # A class that is not in a fold has no part in its rate.
+    # Classes without test rows in a fold do not contribute to its error rate.
     there = total > 0
     share = np.where(there, plan.prior, 0.0) / np.where(there, total, 1.0)
     whole = np.where(there, plan.prior, 0.0).sum(axis=1)
@@ -250,19 +325,31 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
         raise DataError("No row is left to judge pairs by.", hint="Give splits that judge more of them.")
     rates = (wrong * share).sum(axis=2)[:, counts] / whole[counts]
     if rates.shape[1] < 2:
-        # One split says nothing of how much its rate varies.
+        # The variance between splits cannot be estimated from one.
         return rates.mean(axis=1), np.full(len(rates), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         return rates.mean(axis=1), rates.std(axis=1, ddof=1) / np.sqrt(counts.sum())
 
 
 def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: PairChoice) -> NoReturn:
+    """Raise the error for a fold that leaves fewer than two training rows of some class.
+
+    Parameters
+    ----------
+    part : _Part
+    few : list of int
+        Positions of these classes.
+    fold : int
+        Position of the fold.
+    blocks : Blocks
+    plan : PairChoice
+    """
     what, instead = (
         (f"Split {fold + 1} of folds has", "give it two to learn from")
         if plan.splits
         else (f"folds={plan.cv} leaves", 'use more folds or folds="loo"')
     )
-    # Of two rows one is learnt from at the most, whatever the folds are.
+    # With two rows in the class, more folds would not help: one of them is left out in some fold.
     enough = (part.moments.rows + np.bincount(part.codes, minlength=len(plan.prior)))[few] > 2
     instead = f"{instead}, " if plan.splits or enough.all() else ""
     raise DataError(
@@ -275,14 +362,16 @@ def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: Pa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """One fold or split.
+    """Training moments and test rows of one fold or split.
 
     Attributes
     ----------
     moments : ClassMoments
-        Of the rows to learn from, without roots, which `with_roots` gives where digits ask for them.
+        Moments of the training rows, without square roots of the scatter matrices.
+    with_roots : callable
+        Function that computes the moments with these roots, for rules that need the precision.
     x, codes, weights : (m, p) float, (m,) int, (m,) float or None
-        Rows to judge.
+        Test rows, their classes and weights.
     """
 
     moments: ClassMoments
@@ -293,6 +382,7 @@ class _Part:
 
 
 def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
+    """Yield the folds or splits, one at a time to save memory unless the table is small."""
     if plan.axes is not None:
         yield from _parts_on_axes(blocks, plan, plan.axes)
         return
@@ -319,7 +409,19 @@ def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
 
 
 def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: SubspaceCovariance) -> Iterator[_Part]:
-    """The folds or splits, with the scores on the axes that the rows to learn from have."""
+    """Yield the folds or splits, with rows replaced by scores on principal axes of the training rows.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    plan : PairChoice
+    axes : SubspaceCovariance
+        Options of the axes, which are computed for each part.
+
+    Returns
+    -------
+    iterator of _Part
+    """
     folds = TuningFolds(plan.cv, drawn_seed(plan.seed), plan.splits)
     spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
     learnt, judged = folds.training_moments(blocks, spread)
@@ -332,7 +434,19 @@ def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: SubspaceCovariance) -
 
 
 def _side_by_side(parts: Sequence[_Part]) -> tuple[Floats, Codes, Floats | None]:
-    """The rows to judge of F parts: x (F, m, p), codes, weights (F, m), of code -1 where a part has less."""
+    """Stack the test rows of F parts into arrays, padded to the m rows of the longest part.
+
+    Parameters
+    ----------
+    parts : sequence of _Part
+
+    Returns
+    -------
+    x : (F, m, p) float
+    codes : (F, m) int
+        -1 for padding.
+    weights : (F, m) float or None
+    """
     most = max(len(part.codes) for part in parts)
     p = parts[0].x.shape[1]
     if len(parts) == 1:
@@ -353,7 +467,21 @@ def _side_by_side(parts: Sequence[_Part]) -> tuple[Floats, Codes, Floats | None]
 
 
 def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats | None]:
-    """The rows that are judged, so many times (n,) each: x (m, p), codes and weights (m,)."""
+    """Return the test rows with their classes and weights.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    judged : (n,) float
+        How often each row of the table is tested; 0 for training rows.
+
+    Returns
+    -------
+    x : (m, p) float
+    codes : (m,) int
+    weights : (m,) float or None
+        Weights of the rows times `judged`; None if all are 1.
+    """
     columns = []
     codes = []
     weights = []
@@ -369,7 +497,22 @@ def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats 
 
 
 def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Floats, Floats]:
-    """Errors and standard errors of the pairs by leave-one-out."""
+    """Estimate the errors of the pairs by leave-one-out.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    moments : ClassMoments
+        Moments of these rows.
+    plan : PairChoice
+
+    Returns
+    -------
+    errors : (G,) float
+        Missing if the covariance of a class is singular.
+    se : (G,) float
+        Standard errors.
+    """
     k = len(plan.prior)
     few = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
     if few:
@@ -404,7 +547,17 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[
 
 
 def _refit(blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], wrong: Floats) -> None:
-    """Add to the wrong rows (G, K) of pairs those that have to be fitted without a row."""
+    """Add the errors of rows for which the closed form of leave-one-out fails, by fits without the row.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    plan : PairChoice
+    refits : dict of int to list of int
+        Positions of the pairs to refit, by position of the row.
+    wrong : (G, K) float
+        Weights of misclassified rows by pair and class, changed in place.
+    """
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     with Progress(len(refits), "refits without a row") as progress:
         for row, which in refits.items():
@@ -464,25 +617,26 @@ def rda(
         Moments in place of formula and data; see the page on shared arguments. alpha and gamma must both be
         given with moments, because they are chosen from rows.
     alpha : float or "1se", optional
-        Weight of each class's own covariance: 0 gives one covariance as in LDA, and 1 a covariance for each
-        class as in QDA. The lambda of Friedman and klaR is 1 - alpha. By default it is chosen by
-        cross-validation: the pair of smallest error and, of equal errors, the simpler pair (smaller alpha,
-        then more ridge). "1se" for alpha or gamma takes the simplest pair whose error is within one standard
-        error of the smallest.
+        Weight of each class's own covariance: 0 yields a common covariance matrix like LDA, and 1 a
+        covariance for each class like QDA. The lambda of Friedman and klaR is 1 - alpha. By default it is
+        chosen by cross-validation: the pair of smallest error and, of equal errors, the simpler pair (smaller
+        alpha, then more ridge). "1se" for alpha or gamma chooses the simplest pair whose error is within one
+        standard error of the smallest.
     gamma : float or "1se", optional
         Under "esl", 1 leaves the pooled covariance as it is and 0 replaces it by its average variance times
         the identity. Under "friedman" and "klar", 0 adds no ridge and 1 keeps only the average variance. By
         default it is chosen by cross-validation.
     parametrization : {"esl", "friedman", "klar"} or `discrim.covariance.Regularized`
         Which covariances are mixed; see the Notes of `discrim.rda`. The specification also divides the
-        columns by their standard deviations within classes, as in ``Regularized(standardize=True)``. By
-        default they keep their units, and a warning is given if their spreads differ greatly.
+        columns by their standard deviations within classes: ``Regularized(standardize=True)``. By default
+        they keep their units, and a warning is shown if their standard deviations differ greatly.
     folds : int, "loo", or iterable of (train, test)
         Number of folds of the cross-validation that makes the choice, or "loo" for leave-one-out, which is
         exact and refits only for the few observations without which a covariance is nearly singular. Folds
-        cost less if there are many observations. Or splits as in scikit-learn, which are positions of rows of
-        the table; methods that judge the fit by folds then choose again on the same splits, without the rows
-        of the fold. The choice keeps the prior of all rows, also if the splits are uneven by class.
+        cost less if there are many observations. Or splits in the form of scikit-learn, which are positions
+        of rows of the table; methods that evaluate the fit by folds then choose again on the same splits,
+        without the rows of the fold. The choice uses the prior of all rows, also if the splits are uneven by
+        class.
     grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
         Values to try for alpha and gamma if they are not given; by default 0, 0.1, ..., 1.
     seed : int, optional
@@ -491,8 +645,8 @@ def rda(
         Principal axes within which the classes are compared: their number, or the smallest share of the total
         variance, between 0 and 1, that they have to explain. "cv" and "loo" choose the number of smallest
         error by ten folds or by leaving out each row, and the smallest of several such numbers (see `path`);
-        alpha and gamma have then to be given. The axes are those of all observations about their common mean,
-        without regard to the classes. Folds and refits compute them again, also where alpha and gamma are
+        alpha and gamma are then required. The axes are computed from all observations about their common
+        mean, without regard to the classes. Folds and refits compute them again, also if alpha and gamma are
         chosen by folds.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes; by default the class proportions.
@@ -501,7 +655,7 @@ def rda(
     method : {"moment", "mle"}
         "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
@@ -529,23 +683,22 @@ def rda(
 
     - "esl" is alpha S_k + (1 - alpha) [gamma S + (1 - gamma) s2 I] with s2 = tr(S)/p (Hastie, Tibshirani &
       Friedman, 2009, The Elements of Statistical Learning, sec. 4.3.1).
-    - "friedman" mixes the sums of squares and the divisors of the class with those of all classes, and then
-      replaces the share gamma of the mixture by its average variance (Friedman, 1989, JASA 84, 165-175).
-    - "klar" is the same with covariances mixed, as in R's klaR.
+    - "friedman" mixes the sums of squares and the divisors of the class with the sums over all classes, and
+      then replaces the share gamma of the mixture by its average variance (Friedman, 1989, JASA 84, 165-175).
+    - "klar" mixes covariances instead of sums of squares, like R's klaR.
 
     A grid costs little more than its longer decompositions: all gammas of one alpha share theirs under
     "friedman" and "klar", and all alphas of one gamma under "esl".
 
-    *Principal axes.* With components= the covariance is that of the scores on leading eigenvectors of the
-    covariance of all rows about their common mean, which is discriminant analysis of principal components
+    *Principal axes.* With components= the covariance is estimated for the scores on leading eigenvectors of
+    the covariance of all rows about their common mean, which is discriminant analysis of principal components
     (Jombart, Devillard & Balloux, 2010, BMC Genetics 11, 94; R's adegenet). The fit needs only the moments of
-    the columns, and its coefficients are those of the columns: axes times coefficients. Directions outside
-    the axes are ignored. If the number of axes separates axes of equal eigenvalues, the axes that are kept
-    are arbitrary, and a `TiedAxesWarning` names the tied axes. `leave_one_out()` computes the axes again
-    without each of up to a thousand rows if that takes seconds, with the standard deviations on which they
-    depend; otherwise it keeps all of these, or raises an error if there are more columns than rows. There is
-    no likelihood that could be compared with another number of axes, and tests and standard errors are not
-    available.
+    the columns, and its coefficients refer to the columns: axes times coefficients. Directions outside the
+    axes are ignored. If the number of axes separates axes of equal eigenvalues, the axes that are kept are
+    arbitrary, and a `TiedAxesWarning` names the tied axes. `leave_one_out()` computes the axes again without
+    each of up to a thousand rows if that requires only seconds, with the standard deviations on which they
+    depend; otherwise it keeps all of these, or raises an error if there are more columns than rows.
+    Likelihoods cannot be compared between numbers of axes, and tests and standard errors are not available.
 
     The smallest error of a path is optimistic, because it is the best of many. `error_rates(["cv"])` and
     `discrim.cross_validate` choose alpha and gamma again without each fold, and so do bootstrap samples,
@@ -587,7 +740,7 @@ def rda(
     _refuse_single(stats, blocks.design.levels)
     shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     standardize = regularized.standardize if axes is None else axes.standardized
-    # Choices in folds are made by the same seed, so that they can be made again.
+    # Refits choose with the same seed, which makes them reproducible.
     plan = PairChoice(
         pairs,
         (len(splits) or folds) if chooses else None,
@@ -618,7 +771,29 @@ def _axes(
     regularized: Regularized,
     method: str,
 ) -> SubspaceCovariance | None:
-    """The principal axes that are asked for, with the first pair; refused where two choices do not go."""
+    """Return the principal axes of `components=`, with the first pair as the covariance within them.
+
+    Parameters
+    ----------
+    components : see `rda`
+    pairs : list of Regularization
+    folds : see `rda`
+    regularized : Regularized
+        Specification of the covariance.
+    method : {"moment", "mle"}
+
+    Returns
+    -------
+    SubspaceCovariance or None
+        None without `components=`.
+
+    Raises
+    ------
+    DataError
+        The specification is not supported, or columns would be standardized twice.
+    NotSupportedError
+        The number of axes cannot be chosen together with alpha and gamma, nor these by leave-one-out.
+    """
     subspace = read_subspace(components)
     if subspace is None:
         return None
@@ -649,7 +824,7 @@ def _axes(
 
 
 def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -> None:
-    """Warn where units differ that the axes, or a ridge, are in."""
+    """Warn if the columns have very different standard deviations, on which axes and ridge depend."""
     if fit.within_axes is not None:
         hint = "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
         warn_where_units_differ(fit.within_axes, moments, terms, hint)
@@ -660,12 +835,12 @@ def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -
 
 
 def _divisors(moments: ClassMoments, method: str) -> Floats:
-    """The divisors (K,) of the covariances."""
+    """Return the divisors (K,) of the class covariances."""
     return divisors_by_class(moments.counts, method)
 
 
 def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
-    """The splits that are given, none where folds is a number or leave-one-out."""
+    """Return the splits of `folds=`; empty if it is a number of folds or "loo"."""
     if isinstance(folds, str) and folds == "loo":
         return ()
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool) and folds >= 2:
@@ -674,7 +849,7 @@ def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
 
 
 def _within(name: str, value: Any) -> float | None:
-    """A number from 0 to 1, or None."""
+    """Validate alpha or gamma: return a number from 0 to 1, or None if it is to be chosen."""
     if value is None:
         return None
     try:
@@ -690,7 +865,19 @@ def _within(name: str, value: Any) -> float | None:
 
 
 def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Regularization]:
-    """Pairs of what is given and what is tried for it where it is not."""
+    """Return all candidate pairs of alpha and gamma.
+
+    Parameters
+    ----------
+    given : mapping of str to float or None
+        Values of "alpha" and "gamma" from the user; None if the value is to be chosen.
+    grid : sequence of float, mapping or None
+        Candidates for the values to choose.
+
+    Returns
+    -------
+    list of Regularization
+    """
     fixed = [name for name, value in given.items() if value is not None]
     if grid is not None and len(fixed) == len(given):
         raise DataError(
@@ -767,7 +954,23 @@ def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
 
 
 def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
-    """What makes the covariance of class k singular: a mixture is so where the pooled one in it is."""
+    """Describe why the covariance of a class is singular.
+
+    A mixture of covariances is singular only if the pooled covariance is, unless alpha is 1.
+
+    Parameters
+    ----------
+    fit : RDAFit
+    k : int
+        Position of the class.
+    terms : tuple of str
+        Names of the columns.
+
+    Returns
+    -------
+    str
+        A clause that names the columns.
+    """
     moments = fit.moments
     own = k if fit.alpha == 1 else None
     where = "within classes" if own is None else "there"
@@ -785,8 +988,8 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
 class RDAResults(SeparateCovariances, SubspaceResults):
     """A fitted regularized discriminant analysis.
 
-    The likelihood `llf` is that of class and row at the means and covariances of the fit, which is not its
-    maximum.
+    `llf` is the log-likelihood of class and row at the means and covariances of the fit, which do not
+    maximize it.
     """
 
     _fit: FittedModel[RDAFit]
@@ -798,7 +1001,7 @@ class RDAResults(SeparateCovariances, SubspaceResults):
 
     @property
     def gamma(self) -> float:
-        """How much ridge there is, in the sense of the parametrization."""
+        """Amount of ridge, as defined by the parametrization."""
         return self._fit.estimates.gamma
 
     @property
@@ -812,7 +1015,7 @@ class RDAResults(SeparateCovariances, SubspaceResults):
     @property
     @available_if()
     def df_model(self) -> int:
-        """Refused: regularized covariances have no number of free parameters."""
+        """Not supported: the number of free parameters of regularized covariances is not defined."""
         raise NotSupportedError(
             "Regularized covariances have no count of free parameters, nor AIC and BIC.",
             hint="Compare by error_rates(['cv']).",
@@ -844,7 +1047,7 @@ class RDASpec(ModelSpec[RDAFit]):
     search: PairChoice | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the summary and those of its short form."""
+        """Return the functions of the sections of the full and of the short summary."""
         from discrim.models.discriminant.normal_summary import rda_brief, rda_sections
 
         return rda_sections, rda_brief
@@ -860,32 +1063,58 @@ class RDASpec(ModelSpec[RDAFit]):
         return super().required_moments(fit) if self.search is None else None
 
     def choice(self, fit: FittedModel[RDAFit]) -> str:
-        """Describe what the rows were asked to choose; empty if nothing."""
+        """Describe the choice that was made from the rows; empty if alpha and gamma were set by the user."""
         if self.search is None:
             return ""
         return "alpha and gamma" if fit.estimates.components_by is None else "the number of principal axes"
 
     def refit_to_rows(self, fit: FittedModel[RDAFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows, with alpha and gamma or the number of axes chosen again."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         refit = replace(self.search, prior=fit.prior).refit(rows, fit.estimates.moments.spread)
         return None if refit is None else refit.rule(fit.log_prior())
 
     def shows_log_posteriors(self, fit: FittedModel[RDAFit]) -> bool:
-        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        """Return whether `decision_function` shows log posteriors instead of scores of the rule."""
         return False
 
     def has_marginals(self, fit: FittedModel[RDAFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out, as that of `LDASpec`."""
+        """Return whether `marginal_rule` integrates columns out; see `LDASpec.has_marginals`."""
         return fit.estimates.components is None
 
     def marginal_rule(self, estimates: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of some columns, the others integrated out."""
+        """Return the rule of a subset of columns under the marginal normal distributions.
+
+        Parameters
+        ----------
+        estimates : RDAFit
+        log_prior : (K,) float
+        method : str
+            Method of the posteriors.
+        keep : (q,) int
+            Positions of the columns.
+
+        Returns
+        -------
+        Rule
+        """
         return core.regularized_marginal(estimates, log_prior, method, keep)
 
     def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> RDAFit:
-        """Return the estimates that a file stores, if their words are those of the verb."""
+        """Return the estimates stored in a file; raise InvalidStateError if an option is invalid.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        prior : (K,) float
+        arguments : mapping
+            Stored arguments of `fit_rda`.
+
+        Returns
+        -------
+        RDAFit
+        """
         words = {"method": ("moment", "mle"), "select": ("min", "1se")}
         if any(arguments[name] not in known for name, known in words.items()):
             raise InvalidStateError("its options are not those of rda()")
