@@ -500,9 +500,9 @@ class MLMResults(Shown):
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default the axes of a new figure.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title instead of the default; "" for none.
 
         Returns
         -------
@@ -671,7 +671,7 @@ def manova(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
-        The classes in order; by default that of the categories, or sorted.
+        The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional

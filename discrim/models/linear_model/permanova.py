@@ -301,9 +301,9 @@ class PermanovaResults(Shown):
         term : str, optional
             The term; by default the first.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default the axes of a new figure.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title instead of the default; "" for none.
 
         Returns
         -------
@@ -487,9 +487,9 @@ class Dispersion(Shown):
         Parameters
         ----------
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default the axes of a new figure.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title instead of the default; "" for none.
 
         Returns
         -------

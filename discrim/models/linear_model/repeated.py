@@ -249,9 +249,9 @@ class ProfileResults(_WithMeans):
         level : float
             Level of the intervals: 0.95 stands for 95 percent. Each is that of one mean; see `means`.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default the axes of a new figure.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title instead of the default; "" for none.
 
         Returns
         -------
@@ -469,9 +469,9 @@ class RepeatedResults(_WithMeans):
         level : float
             Level of the intervals: 0.95 stands for 95 percent. Each is that of one mean; see `means`.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default the axes of a new figure.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title instead of the default; "" for none.
 
         Returns
         -------

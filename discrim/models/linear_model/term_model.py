@@ -442,9 +442,9 @@ class TermCanonicalResults(Shown):
             One less the significance level of Roy's test, which sets the size of the ellipse of the
             hypothesis.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default the axes of a new figure.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title instead of the default; "" for none.
 
         Returns
         -------
