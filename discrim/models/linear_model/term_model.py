@@ -32,11 +32,25 @@ EMPTY = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermModel:
-    """Numbers and names of a linear model of several responses.
+    """A linear model of several responses with its rows, terms and estimates.
 
-    The numbers are those of responses over their unit (p,), powers of two; model_unit (m - 1,) is that of the
-    model's columns, and origin (m - 1 + p,) what was taken from the columns of the model and from the
-    responses. A model that was unpickled has no rows.
+    Attributes
+    ----------
+    design_rows : Blocks
+        Columns of the model without the constant, followed by the p responses.
+    terms : tuple of ModelTerm
+    estimates : LeastSquares
+        Estimates for shifted columns and responses, divided by their units.
+    unit : (p,) float
+        Powers of two that divide the responses.
+    model_unit : (m - 1,) float
+        Powers of two that divide the columns of the model.
+    origin : (m - 1 + p,) float
+        Values subtracted from the columns of the model and from the responses.
+    total : float
+        Number of rows or sum of weights.
+    has_rows : bool
+        False for a model that was unpickled.
     """
 
     design_rows: Blocks
@@ -76,13 +90,13 @@ class TermModel:
         return term_position(self.labels, term)
 
     def hypothesis(self, term: int, kind: TestType) -> Hypothesis:
-        """That a term is not needed; of type III, cells without rows may leave it undefined."""
+        """Return the hypothesis that a term has no effect, by sums of squares of type I, II or III."""
         if kind == 3:
             self.refuse_lacking()
         return self.estimates.hypothesis(term, kind)
 
     def refuse_lacking(self) -> None:
-        """Raise a NotSupportedError of tests of type III where some term has less than its columns."""
+        """Raise NotSupportedError for type III tests if some term has fewer degrees of freedom than columns."""
         lacking = self.lacking()
         if lacking is not None:
             raise NotSupportedError(
@@ -111,7 +125,7 @@ class TermModel:
         return numbers.contrast(self.shifted_back(np.eye(1, self.n_model)), origin)
 
     def lacking(self) -> int | None:
-        """The first term that has fewer degrees of freedom than columns, given all before it."""
+        """Return the first term with fewer degrees of freedom than columns, after all terms before it."""
         if self.estimates.rank == self.n_model:
             return None
         added = manova.spans(self.estimates.x, [[0], *self.estimates.groups])[1:]
@@ -119,7 +133,7 @@ class TermModel:
         return next((j for j, (basis, group) in enumerate(ranks) if basis.shape[1] < len(group)), None)
 
     def lacking_said(self, term: int) -> str:
-        """What a term lacks, as the beginning of a sentence: cells without rows, or columns of its own."""
+        """Describe why a term lacks degrees of freedom (empty cells or collinear columns), for messages."""
         label = self.labels[term]
         empty = self.empty_cells(term)
         if not empty:
@@ -140,14 +154,14 @@ class TermModel:
         )
 
     def factor_label(self, code: str) -> str:
-        """What the formula calls a factor."""
+        """Return the label of a factor in the formula."""
         for term in self.terms:
             if term.factors == {code}:
                 return term.label
         return code
 
     def empty_cells(self, term: int) -> list[tuple[Any, ...]]:
-        """Cells of a term's factors that have no row."""
+        """Return the cells of a term's factors without rows."""
         cells, counts, _ = self.cells(term)
         if cells is None:
             return []
@@ -192,7 +206,7 @@ class TermModel:
         return self.estimates.df >= len(self.unit)
 
     def need_error(self) -> None:
-        """Raise a CollinearError where too few degrees of freedom are left for the residuals' covariance."""
+        """Raise CollinearError if too few degrees of freedom remain for the covariance of the residuals."""
         if self.has_error:
             return
         each = " anova() tests each response alone, repeated() those of one quantity."
@@ -204,7 +218,7 @@ class TermModel:
         )
 
     def refuse_dependent(self) -> None:
-        """Raise a CollinearError of responses whose residuals are zero, or follow from those of others."""
+        """Raise CollinearError if residuals of a response are zero or linearly dependent on other responses."""
         names = list(self.responses)
         if self.estimates.df <= 0:
             self.need_error()
@@ -247,7 +261,21 @@ def shifted_columns(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
 
 
 def over_units(rows: Floats) -> tuple[Floats, Floats]:
-    """Rows with columns over powers of two, so that their squares are doubles, and these."""
+    """Scale columns by powers of two.
+
+    This avoids overflow of their squares without rounding errors.
+
+    Parameters
+    ----------
+    rows : (n, c) float
+
+    Returns
+    -------
+    (n, c) float
+        Scaled columns.
+    (c,) float
+        The powers of two.
+    """
     size = np.abs(rows).max(axis=0, initial=0.0)
     unit = np.ldexp(1.0, np.where(size > 0, np.frexp(size)[1], 0))
     unit[0] = 1.0
