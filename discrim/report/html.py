@@ -88,7 +88,7 @@ def as_html(summary: SummaryContent) -> str:
 
 
 def _note(text: str) -> str:
-    """Format a note."""
+    """Format a note below a table."""
     return f'<div class="discrim-note">{html.escape(text)}</div>'
 
 
