@@ -96,7 +96,7 @@ class TermModel:
         return self.estimates.hypothesis(term, kind)
 
     def refuse_lacking(self) -> None:
-        """Raise NotSupportedError for type III tests if some term has fewer degrees of freedom than columns."""
+        """Raise NotSupportedError if some term has too few degrees of freedom for type III tests."""
         lacking = self.lacking()
         if lacking is not None:
             raise NotSupportedError(
@@ -218,7 +218,7 @@ class TermModel:
         )
 
     def refuse_dependent(self) -> None:
-        """Raise CollinearError if residuals of a response are zero or linearly dependent on other responses."""
+        """Raise CollinearError if residuals of a response are zero or depend linearly on others."""
         names = list(self.responses)
         if self.estimates.df <= 0:
             self.need_error()
