@@ -1,4 +1,4 @@
-"""SECURITY.md can be found, and what it names is there."""
+"""Links to SECURITY.md, and the names that it mentions."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from discrim.cli.verbs import build_parser
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_the_page_is_linked(root, page):
+def test_security_page_is_linked(root, page):
     assert "](SECURITY.md)" in (root / page).read_text(encoding="utf-8")
 
 
-def test_what_the_page_names_is_there(root):
-    page = (root / "SECURITY.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`([^`\n]+)`", page))
+def test_names_on_the_security_pages_exist(root):
+    pages = [root / "SECURITY.md", root / "vignettes" / "files-and-privacy.md"]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    names = set(re.findall(r"`([^`\n]+)`", text))
     options = build_parser().parse_args(["lda", "y ~ x", "iris", "--save", "f", "--force"])
-    assert {"--save", "--force"} <= named
+    assert {"--save", "--force"} <= names
     assert options.force
-    for path in {name for name in named if name.endswith("/")}:
+    for path in {name for name in names if name.endswith("/")}:
         assert (root / path).is_dir()
     for name in ("save", "load", "knn", "naive_bayes", "bayes"):
-        assert name in named
+        assert name in names
         assert name == "save" or callable(getattr(discrim, name))
-    assert "discrim.errors" in named
-    assert "python -m pytest tests/fuzz --fuzz-minutes 60" in named
+    assert "discrim.errors" in names
+    assert "python -m pytest tests/fuzz --fuzz-minutes 60" in names
 
 
-def test_a_fit_of_a_file_is_asked_for_its_functions(tmp_path):
+def test_loading_a_fit_requires_the_functions_of_its_formula(tmp_path):
     iris = discrim.datasets.load_iris()
     ran = []
 
