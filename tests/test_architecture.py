@@ -278,7 +278,7 @@ def case(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def test_arrows_run_one_way():
+def test_packages_are_imported_in_one_direction():
     wrong = [
         f"{case(path)}:{found.line}: {found.name}"
         for path in MODULES
@@ -387,11 +387,11 @@ def test_a_circle_is_seen():
     assert within_circles([("a", "b"), ("b", "c"), ("a", "c")]) == set()
 
 
-def test_imports_at_the_top_of_files_form_no_circle():
+def test_module_level_imports_have_no_cycle():
     assert written(within_circles(pair for pair, late in arrows().items() if not late)) == []
 
 
-def test_no_circle_of_files_comes_back():
+def test_import_cycles_are_only_the_listed_ones():
     found = arrows()
     tying = [pair for pair in within_circles(found) if found[pair]]
     # Where they are fewer than was said, say so, lest they come back.
@@ -418,7 +418,7 @@ def reached(start: str) -> set[str]:
     return found
 
 
-def test_arrows_within_models_run_one_way():
+def test_model_packages_are_imported_in_one_direction():
     files = {module_name(path) for path in MODULES if case(path).startswith("models/")} - {"discrim.models"}
     assert {model_room(name) for name in files} == set(MODEL_ARROWS)
     imported = [
@@ -436,7 +436,7 @@ def test_arrows_within_models_run_one_way():
     assert back == RUNNING_BACK
 
 
-def test_modules_found_by_text_are_found_in_one_place():
+def test_modules_are_imported_by_name_in_one_module_only():
     calls = [
         case(path)
         for path in MODULES
@@ -449,7 +449,7 @@ def test_modules_found_by_text_are_found_in_one_place():
 
 
 @pytest.mark.parametrize("model", MODELS, ids=[model.name for model in MODELS])
-def test_a_row_of_the_registry_says_what_there_is(model):
+def test_registry_entries_agree_with_their_modules(model):
     verb = resolve(f"{model.module}:{model.verb}")
     results = resolve(f"{model.results_module}:{model.results}")
     assert (verb.__module__, verb.__name__) == (model.module, model.verb)
@@ -484,7 +484,7 @@ def test_the_address_of_a_summary_without_a_specification_exists(address):
 
 
 @pytest.mark.parametrize("name", MODULE_BY_NAME)
-def test_a_public_name_is_where_the_registry_says(name):
+def test_public_names_are_defined_as_registered(name):
     value = resolve(f"{MODULE_BY_NAME[name]}:{name}")
     assert value is getattr(discrim, name)
     assert value.__module__ == MODULE_BY_NAME[name]
@@ -517,7 +517,7 @@ def test_a_list_of_models_is_seen(source):
     assert len(models_named(ast.parse(source))) == 3
 
 
-def test_a_file_is_small_and_says_what_it_is_for():
+def test_modules_are_short_and_documented():
     assert [case(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
     assert [case(path) for path in MODULES if house.code_lines(text_of(path), tree_of(path)) > 703] == []
     long = [
@@ -558,7 +558,7 @@ def loaded_after(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_what_a_pickle_holds_is_said_by_reduce():
+def test_pickle_contents_are_defined_by_reduce():
     """Python 3.11.0 to 3.11.2 puts a state of its own in the place of a dataclass's __getstate__."""
     assert not [
         path for path in (ROOT / "discrim").rglob("*.py") if "def __getstate__" in path.read_text("utf-8")
@@ -576,7 +576,7 @@ READERS = {"dask", "distributed", "duckdb", "polars", "pyarrow"}
 
 
 @pytest.mark.slow
-def test_verbs_load_only_what_a_fit_needs():
+def test_verbs_import_only_required_modules():
     loaded = loaded_after("import discrim; discrim.lda, discrim.qda, discrim.naive_bayes")
     assert loaded & {"patsy", "matplotlib", "statsmodels", "sklearn", "IPython"} == set()
     # pandas itself loads pyarrow, where it is there.
@@ -584,7 +584,7 @@ def test_verbs_load_only_what_a_fit_needs():
 
 
 @pytest.mark.slow
-def test_a_fit_of_a_frame_asks_for_no_other_reader_of_tables():
+def test_fit_of_a_pandas_frame_imports_no_other_table_library():
     without = f"sys.modules.update(dict.fromkeys({sorted(READERS)}))"
     loaded_after(f"{without}; import discrim; discrim.lda('species ~ .', data=discrim.datasets.load_iris())")
 
@@ -613,7 +613,7 @@ MACHINE_PATH = re.compile(
 )
 
 
-def test_no_file_carries_a_path_of_a_machine():
+def test_no_file_contains_a_machine_path():
     files = project_files()
     assert len(files) > len(MODULES)
     carried = []
@@ -629,7 +629,7 @@ def test_a_path_of_a_machine_is_seen(text):
 
 
 @pytest.mark.parametrize("text", ["https://host.org/home/page", "a/tmp/b", "../work/x", "$tmp/x", "m/opt/"])
-def test_what_is_no_path_of_a_machine_passes(text):
+def test_ordinary_paths_are_allowed(text):
     assert not MACHINE_PATH.search(text)
 
 

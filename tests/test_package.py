@@ -38,14 +38,14 @@ def test_every_verb_has_an_example(name):
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_every_public_name_is_there_and_documented(name):
+def test_every_public_name_exists_and_is_documented(name):
     value = getattr(discrim, name)
     assert value.__doc__
     assert name in dir(discrim)
     assert vars(discrim)[name] is value
 
 
-def test_what_type_checkers_see_is_what_there_is(root):
+def test_names_for_type_checkers_equal_runtime_names(root):
     tree = ast.parse((root / "discrim" / "__init__.py").read_text(encoding="utf-8"))
     guarded = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {
@@ -61,7 +61,7 @@ def test_what_type_checkers_see_is_what_there_is(root):
             assert getattr(import_module(module), name) is getattr(discrim, name)
 
 
-def test_an_unknown_name_is_an_attribute_error():
+def test_unknown_name_raises_attribute_error():
     name = "lad"
     with pytest.raises(AttributeError, match="no attribute 'lad'"):
         getattr(discrim, name)
@@ -120,7 +120,7 @@ def of_the_build(root):
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)]*)\)")
 
 
-def test_links_of_the_readme_are_whole_addresses_on_an_index_page(root):
+def test_readme_links_are_absolute_on_the_index_page(root):
     readme = (root / "README.md").read_text(encoding="utf-8")
     targets, place = LINK.findall(readme), "https://example.org/discrim"
     assert [each for each in targets if not (root / each).exists()] == []
@@ -130,7 +130,7 @@ def test_links_of_the_readme_are_whole_addresses_on_an_index_page(root):
     ]
 
 
-def test_an_index_page_has_no_broken_link_where_no_repository_is_known(root):
+def test_index_page_has_no_broken_links_without_a_repository(root):
     build = of_the_build(root)
     page = build.index_page((root / "README.md").read_text(encoding="utf-8"), "", "1.2")
     assert LINK.findall(page) == []
@@ -142,7 +142,7 @@ def test_an_index_page_has_no_broken_link_where_no_repository_is_known(root):
     }
 
 
-def test_all_that_git_knows_is_in_the_sdist_manifest(root):
+def test_sdist_manifest_covers_all_tracked_files(root):
     """Files at the top and folders are named one by one, so that a new one is not forgotten."""
     manifest = (root / "MANIFEST.in").read_text(encoding="utf-8")
     named = {each for line in manifest.splitlines() for each in line.split()[1:]}
@@ -151,17 +151,17 @@ def test_all_that_git_knows_is_in_the_sdist_manifest(root):
     assert top - {"PKG-INFO"} <= named
 
 
-def test_the_package_says_that_it_is_typed(root):
+def test_package_is_marked_as_typed(root):
     assert (root / "discrim" / "py.typed").exists()
     assert metadata(root)["tool"]["setuptools"]["package-data"]["discrim"] == ["py.typed"]
 
 
-def test_no_tool_has_its_settings_in_two_files(root):
+def test_each_tool_is_configured_in_one_file(root):
     assert not {"pytest", "mypy", "coverage"} & set(metadata(root)["tool"])
     assert "ruff" not in (root / "setup.cfg").read_text(encoding="utf-8")
 
 
-def test_readme_gives_two_commands_of_one_line(root):
+def test_readme_has_two_one_line_commands(root):
     lines = (root / "README.md").read_text(encoding="utf-8").splitlines()
     commands = [line for line in lines if line.startswith("python3 -m venv")]
     assert len(commands) == 2
@@ -180,7 +180,7 @@ def test_examples_of_pages_that_are_not_executed_run(root, page, least):
     assert done.failed == 0
 
 
-def test_readme_links_lead_somewhere(root):
+def test_readme_links_exist(root):
     text = (root / "README.md").read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     assert [link for link in links if not (root / link).exists()] == []

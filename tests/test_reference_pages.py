@@ -51,7 +51,7 @@ def test_a_page_groups_the_results_of_a_verb_by_six_purposes():
 
 
 @pytest.mark.slow
-def test_each_public_name_has_one_place(written):
+def test_each_public_name_is_on_one_page(written):
     pages = [page for name, page in written.items() if name not in reference.MODULES]
     names = Counter(name for page in pages for name in described(page, "function", "class"))
     for name in set(discrim.__all__) - set(reference.MODULES):
@@ -59,7 +59,7 @@ def test_each_public_name_has_one_place(written):
 
 
 @pytest.mark.slow
-def test_what_a_class_has_is_on_its_page_once(written):
+def test_members_of_a_class_are_on_its_page_once(written):
     pages = "\n".join(written.values())
     rows = Counter(described(pages, "method", "attribute"))
     assert max(rows.values()) == 1
@@ -86,14 +86,14 @@ def test_every_public_name_of_a_fit_serves_a_purpose(model):
 
 
 @pytest.mark.slow
-def test_no_page_shows_a_module_that_nobody_imports(written):
+def test_no_page_shows_private_modules(written):
     for name, page in written.items():
         assert not re.search(r"discrim\.(models|core|report|frame|inference)\.", page), name
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
-def test_each_parameter_is_told_once(written, verb):
+def test_each_parameter_is_described_once(written, verb):
     page = written[verb][written[verb].index("\nParameters\n---") :]
     terms = re.findall(r"^( *)(``.+``)(?: : .*)?\n\1   \S", page, re.MULTILINE)
     names = Counter(name for _, term in terms for name in re.findall(r"``\*?(\w+)(?:=[^`]*)?``", term))
@@ -121,7 +121,7 @@ TABLES = (load_iris, load_penguins, load_wine)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [m for m in MODELS if m.verb != "bayes"], ids=lambda model: model.results)
-def test_a_page_names_what_its_fits_answer(model):
+def test_page_lists_the_methods_of_its_results(model):
     scope = {"discrim": discrim}
     code = first_lines.first_lines(model.verb).replace("print(fit)", "")
     if model.results == "PenalizedLogisticResults":
@@ -142,7 +142,7 @@ def test_a_page_names_what_its_fits_answer(model):
             assert name in shown, name
 
 
-def test_what_methods_give_is_described():
+def test_return_values_of_methods_are_described():
     page = "".join(
         reference.of_name(each.rpartition(":")[2], reference.resolve(f"discrim.{each}"))
         for each in reference.GIVEN
@@ -164,7 +164,7 @@ def test_estimators_are_called_by_their_own_name():
     assert "fit.fit(" not in text
 
 
-def test_what_is_no_name_is_a_literal_and_a_parameter_is_no_link():
+def test_parameters_are_literals_and_names_are_links():
     doc = reference.docs.parsed(ClassifierResults.augment)
     assert "(``.fitted``)" in reference.docs.summary(doc)
     assert "``level``" not in reference.docs.rest("fit.predict", ClassifierResults.predict)

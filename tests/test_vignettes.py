@@ -60,7 +60,7 @@ def test_there_is_a_vignette():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_vignette_is_one_that_myst_nb_executes(page):
+def test_vignettes_are_executed_by_myst_nb(page):
     assert is_myst_markdown_notebook(page.read_text(encoding="utf-8"))
 
 
@@ -71,14 +71,14 @@ WITHOUT_FIGURES = {"index", "gallery"}
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page.stem not in WITHOUT_FIGURES], ids=lambda page: page.stem
 )
-def test_what_a_page_says_is_asserted_in_hidden_cells(page):
+def test_statements_of_pages_are_asserted_in_hidden_cells(page):
     cells = jupytext.read(page, fmt="md:myst").cells
     hidden = [cell.source for cell in cells if "remove-cell" in cell.metadata.get("tags", ())]
     assert any("assert" in source for source in hidden)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_no_line_of_code_is_hidden_beyond_the_edge_of_the_page(page):
+def test_code_lines_fit_the_page_width(page):
     lines = [
         line
         for cell in jupytext.read(page, fmt="md:myst").cells
@@ -108,7 +108,7 @@ LESSONS = [page for page in PAGES if page.stem not in FOR_REFERENCE]
 
 
 @pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.stem)
-def test_a_lesson_says_what_it_teaches_and_ends_with_exercises_whose_answers_are_asserted(page):
+def test_lessons_have_goals_and_exercises_with_asserted_answers(page):
     text = page.read_text(encoding="utf-8")
     goals = re.search(r"```\{admonition\} What you will learn\n:class: goals\n\n(.*?)```", text, re.DOTALL)
     assert text.index("\n# ") < goals.start() < text.index("\n## ")
@@ -141,7 +141,7 @@ def test_an_error_in_a_cell_fails(tmp_path, source):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", ["1 / 0", "import time; time.sleep(60)"], ids=["error", "time"])
-def test_a_page_that_fails_is_named_and_the_others_are_written(tmp_path, cell):
+def test_failing_page_is_named_and_other_pages_are_written(tmp_path, cell):
     book, built = tmp_path / "pages", tmp_path / "site"
     book.mkdir()
     pages = {"sound": "print('the sound page')", "failing": cell, "zealous": "print('the last page')"}
@@ -188,7 +188,7 @@ RUNNING = [page for page in PAGES if page.stem not in notebooks.NOT_IN_A_BROWSER
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_offers_to_run_where_the_book_has_an_address_for_it(page):
+def test_pages_link_to_the_browser_version_if_its_url_is_set(page):
     shown = links_above(page, "https://lite.example")
     opened = re.findall(r'href="(https://lite[^"]*)".*Run here', shown)
     whole = f"https://lite.example/lab/index.html?path={page.stem}.ipynb"
@@ -197,7 +197,7 @@ def test_a_page_offers_to_run_where_the_book_has_an_address_for_it(page):
     assert "<script" not in shown
 
 
-def test_few_pages_cannot_run_in_a_browser():
+def test_pages_that_cannot_run_in_a_browser_are_listed():
     assert {page.stem for page in PAGES} >= notebooks.NOT_IN_A_BROWSER
     assert len(RUNNING) > 0.9 * len(PAGES)
 
@@ -221,7 +221,7 @@ def test_a_notebook_for_a_browser_installs_the_package_first(page):
 
 
 @pytest.mark.slow
-def test_what_jupyterlite_builds_from_has_each_notebook_and_its_tables(tmp_path):
+def test_jupyterlite_sources_contain_every_notebook_and_table(tmp_path):
     lite.write(tmp_path / "source")
     files = tmp_path / "source" / "files"
     assert {path.stem for path in files.glob("*.ipynb")} == {page.stem for page in RUNNING}

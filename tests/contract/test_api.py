@@ -118,22 +118,22 @@ def parameters(function):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_takes_its_keywords(verb):
+def test_verb_accepts_its_documented_keywords(verb):
     assert {*SHARED.split(), *VERBS[verb].split()} <= parameters(getattr(discrim, verb))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_takes_its_keywords(name):
+def test_function_accepts_its_documented_keywords(name):
     assert set(FUNCTIONS[name].split()) <= parameters(getattr(discrim, name))
 
 
-def test_every_public_function_is_promised_or_known_not_to_be():
+def test_every_public_function_is_in_the_contract_or_excluded():
     public = {name for name in discrim.__all__ if inspect.isfunction(getattr(discrim, name))}
     assert public == {*VERBS, *FUNCTIONS, *NOT_PROMISED}
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_fit_has_what_fits_have(verb):
+def test_every_fit_has_the_common_attributes(verb):
     kind = results_of(verb)
     methods = f"{METHODS} {WITH_POSTERIORS}" if BY_MODEL[verb].posteriors else METHODS
     for name in ATTRIBUTES.split():
@@ -143,7 +143,7 @@ def test_every_fit_has_what_fits_have(verb):
 
 
 @pytest.mark.parametrize("verb", BY_VERB)
-def test_a_fit_has_what_its_model_has(verb):
+def test_fit_has_the_attributes_of_its_model(verb):
     kind, (attributes, methods) = results_of(verb), BY_VERB[verb]
     for name in attributes.split():
         assert not callable(inspect.getattr_static(kind, name)), name
@@ -152,7 +152,7 @@ def test_a_fit_has_what_its_model_has(verb):
 
 
 @pytest.mark.parametrize("method", KEYWORDS)
-def test_a_method_takes_its_keywords(method):
+def test_method_accepts_its_documented_keywords(method):
     assert set(KEYWORDS[method].split()) <= parameters(getattr(discrim.LDAResults, method))
 
 
@@ -167,7 +167,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("verb", "keyword", "word"), WORDS)
-def test_a_keyword_takes_its_words(verb, keyword, word):
+def test_keyword_accepts_its_documented_words(verb, keyword, word):
     chosen = {"rda": {"alpha": 0.5, "gamma": 0.1}, "knn": {"k": 3}}.get(verb, {})
     assert getattr(discrim, verb)(FORMULA, IRIS, **chosen, **{keyword: word}).nobs == 150
 
@@ -177,7 +177,7 @@ def fit():
     return discrim.lda(FORMULA, IRIS)
 
 
-def test_tables_have_the_columns_that_they_are_said_to_have(fit):
+def test_tables_have_their_documented_columns(fit):
     odds = fit.log_odds()
     assert list(odds.columns) == ["coef", "se", "z", "p", "low", "high"]
     assert odds.index.nlevels == 2
@@ -195,13 +195,13 @@ def test_tables_have_the_columns_that_they_are_said_to_have(fit):
     assert all(hasattr(fit.wilks, name) for name in ("statistic", "df", "pvalue"))
 
 
-def test_posteriors_are_of_the_methods_that_they_are_said_to_be_of(fit):
+def test_posteriors_support_their_documented_methods(fit):
     for method in ("plugin", "predictive", "debiased", "calibrated"):
         assert fit.predict_proba(method=method).shape == (150, 3)
     assert fit.predict_proba(method="predictive", convention="MASS").shape == (150, 3)
 
 
-def test_labels_and_scores_come_as_series_and_frames(fit):
+def test_labels_are_series_and_scores_are_frames(fit):
     assert isinstance(fit.predict(), pd.Series)
     assert fit.predict_proba().columns.tolist() == fit.classes.tolist()
     two = discrim.lda("species ~ petal_width", IRIS[50:])
@@ -211,26 +211,26 @@ def test_labels_and_scores_come_as_series_and_frames(fit):
     assert {"normal", "offset", "midpoint", "c"} <= set(dir(border))
 
 
-def test_a_summary_is_told_in_four_formats(fit):
+def test_summary_has_four_formats(fit):
     summary = fit.summary()
     for name in ("as_text", "as_html", "as_latex", "as_markdown", "_repr_html_"):
         assert isinstance(getattr(summary, name)(), str)
     assert all(isinstance(table, pd.DataFrame) for table in summary.tables.values())
 
 
-def test_comparisons_are_of_one_kind(fit):
+def test_comparisons_return_one_result_type(fit):
     table = discrim.compare(fit, discrim.qda(FORMULA, IRIS))
     assert {"llf", "aic", "bic"} <= set(table.columns)
     assert callable(table.pairs)
 
 
-def test_a_law_knows_its_errors():
+def test_bayes_fit_has_its_documented_errors():
     assert not callable(inspect.getattr_static(discrim.BayesResults, "error_rate"))
     assert not callable(inspect.getattr_static(discrim.BayesResults, "decision"))
     assert callable(discrim.BayesResults.risk)
 
 
-def test_every_error_is_a_value_error_of_one_family():
+def test_every_error_is_a_discrim_error_and_a_value_error():
     names = [
         "FormulaError",
         "DataError",

@@ -54,7 +54,7 @@ def check(fit) -> None:
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_every_object_can_be_looked_through(name):
+def test_every_listed_attribute_can_be_read(name):
     check(fitted(name))
 
 
@@ -66,7 +66,7 @@ def test_so_can_loaded_ones(name, tmp_path):
 @pytest.mark.parametrize(
     ("name", "fit"), list(others()), ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_so_can_those_without_rows(name, fit):
+def test_every_listed_attribute_can_be_read_without_rows(name, fit):
     check(fit)
 
 

@@ -138,13 +138,13 @@ def check_methods(fit: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*MODELLED, *OPTIONS])
-def test_listed_methods_are_not_refused(name):
+def test_listed_methods_do_not_raise(name):
     check_methods(made(name))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in (*MODELLED, *OPTIONS) if name not in UNSAVED])
-def test_listed_methods_of_a_loaded_fit_are_not_refused(name, tmp_path):
+def test_listed_methods_of_a_loaded_fit_do_not_raise(name, tmp_path):
     check_methods(loaded(name, tmp_path))
 
 
@@ -167,7 +167,7 @@ def test_a_suggested_attribute_exists(name):
         assert "See dir()" not in str(caught.value)
 
 
-def test_what_belongs_to_one_option_is_reached_through_one_attribute():
+def test_attributes_of_one_option_are_reached_through_one_attribute():
     found = {name: [each for each in COMPONENTS if hasattr(made(name), each)] for name in OPTIONS}
     assert found["lda, shrunk"] == found["lda, mcd"] == found["qda, factor"] == ["covariance_model"]
     assert found["lda, components"] == found["qda, ncomp"] == found["rda, components"] == ["subspace"]
@@ -197,7 +197,7 @@ def test_what_belongs_to_one_option_is_reached_through_one_attribute():
         ("rda, components", "components", "subspace.n_components"),
     ],
 )
-def test_a_moved_name_says_where_it_is(name, attribute, hint):
+def test_error_for_a_component_attribute_names_the_component(name, attribute, hint):
     with pytest.raises(NotSupportedError) as caught:
         getattr(made(name), attribute)
     assert hint in str(caught.value)

@@ -140,7 +140,7 @@ def test_every_error_is_a_value_error():
     assert issubclass(DiscrimError, ValueError)
 
 
-def test_too_few_rows_for_the_columns():
+def test_fewer_observations_than_variables_raise():
     few = IRIS.iloc[[0, 1, 60, 61, 120]]
     with pytest.raises(CollinearError) as caught:
         lda("species ~ .", few)
@@ -153,7 +153,7 @@ def test_too_few_rows_for_the_columns():
     assert "'versicolor'" in str(caught.value)
 
 
-def test_collinear_columns_are_dropped_when_asked_for():
+def test_collinear_columns_are_dropped_on_request():
     data = IRIS.assign(total=IRIS["sepal_width"] + IRIS["petal_width"])
     with pytest.warns(DroppedColumnsWarning, match="'total'"):
         fit = lda("species ~ .", data, collinear="drop")
@@ -162,7 +162,7 @@ def test_collinear_columns_are_dropped_when_asked_for():
     assert "'total'" in fit.summary(["header"]).as_text()
 
 
-def test_unused_levels_are_left_out_with_a_warning():
+def test_unused_levels_are_dropped_with_a_warning():
     levels = ["virginica", "none", "setosa", "versicolor"]
     data = IRIS.assign(species=pd.Categorical(IRIS["species"], categories=levels))
     with pytest.warns(DroppedColumnsWarning, match="'none'"):
@@ -170,7 +170,7 @@ def test_unused_levels_are_left_out_with_a_warning():
     assert fit.classes.tolist() == ["virginica", "setosa", "versicolor"]
 
 
-def test_a_class_whose_rows_all_miss_a_value_is_left_out_with_a_warning():
+def test_class_without_complete_rows_is_dropped_with_a_warning():
     data = IRIS.copy()
     data.loc[data["species"] == "setosa", "petal_width"] = np.nan
     with pytest.warns(EmptyClassWarning, match="'setosa'"):
@@ -210,7 +210,7 @@ def test_other_labels_do_not_warn(labels):
         lda("y ~ x", labelled(labels))
 
 
-def test_a_label_no_row_has_is_no_twin():
+def test_unused_label_does_not_count_as_a_similar_label():
     data = labelled(["no", "yes"])
     data["y"] = pd.Categorical(data["y"], categories=["no", "yes", "Yes"])
     with pytest.warns(DroppedColumnsWarning) as seen:
@@ -297,7 +297,7 @@ def test_a_class_of_prior_zero_is_never_predicted_and_its_log_odds_are_infinite(
     assert np.isfinite(fit.log_odds("virginica").loc["versicolor"]).all(axis=None)
 
 
-def test_a_boundary_is_where_two_classes_tie():
+def test_boundary_has_equal_scores_of_two_classes():
     plane = FIT.boundary("versicolor", "virginica")
     normal, offset, midpoint = plane.normal, plane.offset, plane.midpoint
     on = midpoint.to_frame().T - normal.to_numpy() * (normal @ midpoint + offset) / (normal @ normal)
@@ -307,14 +307,14 @@ def test_a_boundary_is_where_two_classes_tie():
 
 
 @pytest.mark.parametrize("verb", [lda, qda, logistic, perceptron])
-def test_a_measurement_is_no_class(verb):
+def test_continuous_response_raises(verb):
     data = load_iris().assign(weight=np.random.default_rng(0).normal(70, 9, 150)).drop(columns="species")
     with pytest.raises(DataError) as caught:
         verb("weight ~ .", data)
     assert "'weight'" in str(caught.value)
 
 
-def test_few_numbers_with_fractions_are_classes():
+def test_few_fractional_numbers_are_classes():
     data = load_iris().drop(columns="species").assign(dose=np.repeat([0.5, 1.5, 2.25], 50))
     assert lda("dose ~ .", data).classes.tolist() == [0.5, 1.5, 2.25]
 
@@ -338,7 +338,7 @@ MPG = "21 21 22.8 21.4 18.7 18.1 14.3 24.4 22.8 19.2 17.8 16.4 17.3 15.2 10.4 10
     ],
     ids=["mpg", "horsepower", "ages", "all ages", "many rows", "one decimal", "nullable"],
 )
-def test_numbers_that_look_like_a_measurement_are_told(values):
+def test_numeric_labels_that_look_continuous_warn(values):
     data = pd.DataFrame({"y": values, "x": np.random.default_rng(1).normal(size=len(values))})
     with pytest.warns(LabelWarning, match="'y'"):
         fit = lda("y ~ x", data)
@@ -375,7 +375,7 @@ def test_numbers_that_look_like_a_measurement_are_told(values):
         "ids",
     ],
 )
-def test_codes_of_classes_are_not_told(values):
+def test_integer_class_codes_do_not_warn(values):
     data = pd.DataFrame({"y": values, "x": np.random.default_rng(1).normal(size=len(values))})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -385,7 +385,7 @@ def test_codes_of_classes_are_not_told(values):
 @pytest.mark.parametrize("total", [1.0, 2.9, 3.0])
 @pytest.mark.parametrize("covariance", [{}, {"covariance": "shrunk"}, {"covariance": "diagonal"}])
 @both
-def test_weights_that_leave_no_divisor_are_refused(verb, covariance, total):
+def test_weights_with_a_nonpositive_divisor_raise(verb, covariance, total):
     light = np.full(150, total / 150)
     with pytest.raises(DataError) as caught:
         verb("species ~ .", IRIS, weights=light, **covariance)

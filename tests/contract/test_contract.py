@@ -181,7 +181,7 @@ def held(verb: str, name: str):
     return fitted(verb, name)
 
 
-def test_every_model_is_held_to_the_contract():
+def test_every_model_is_covered_by_the_contract():
     asked = {model.verb for model in MODELS if model.posteriors and model.can_be_saved}
     assert {name.partition("-")[0] for name in VERBS} == asked
 
@@ -206,7 +206,7 @@ judged_cases = with_refits(PAIRS, lambda verb, name: name != "iris" or verb in S
 
 
 @cases
-def test_posteriors_sum_to_one_and_agree_with_their_logs_and_labels(verb, name):
+def test_posteriors_sum_to_one_and_agree_with_log_posteriors_and_labels(verb, name):
     fit = held(verb, name)
     proba, logs = fit.predict_proba(), fit.predict_log_proba()
     known = proba.notna().all(axis=1)
@@ -262,7 +262,7 @@ def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
 
 
 @cases
-def test_one_block_equals_many(verb, name, short_blocks):
+def test_one_block_equals_many_blocks(verb, name, short_blocks):
     whole = held(verb, name).predict_log_proba()
     short_blocks()
     parts = fitted(verb, name).predict_log_proba()
@@ -289,7 +289,7 @@ def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_an_unseen_level_of_a_predictor_is_named(verb):
+def test_unseen_level_of_a_predictor_is_named(verb):
     fit = held(verb, "penguins")
     new = table("penguins")[1].head(4).assign(sex="unknown")
     with pytest.raises(discrim.errors.DataError) as caught:
@@ -369,7 +369,7 @@ def test_weights_equal_repeated_rows(verb, name):
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("kind", ["polars", "pyarrow", "Float64", "double[pyarrow]", "float32", "dict"])
-def test_every_kind_of_table_gives_the_same_fit(verb, kind):
+def test_every_table_type_gives_the_same_fit(verb, kind):
     formula, data = table("iris")
     numbers = data.columns[:4]
     reference = data
@@ -465,7 +465,7 @@ def folds_of(name: str, count: int) -> pd.Series:
 
 
 @judged_cases
-def test_folds_are_those_of_the_table_and_cross_validation_says_what_error_rates_says(verb, name):
+def test_cross_validate_and_error_rates_agree_on_given_folds(verb, name):
     fit, count = held(verb, name), judged_by(verb)["folds"]
     dealt, found = folds_of(name, count), discrim.cross_validate(fit, count, seed=1)
     used = found.folds[1].notna()
@@ -495,7 +495,7 @@ def test_a_classification_is_its_confusion(verb, name):
 
 
 @cases
-def test_equal_costs_change_no_label_and_a_high_price_of_rejection_rejects_none(verb, name):
+def test_equal_costs_and_expensive_rejection_leave_labels_unchanged(verb, name):
     fit = held(verb, name)
     k = len(fit.classes)
     pd.testing.assert_series_equal(fit.predict(costs=1 - np.eye(k)), fit.predict())
@@ -504,7 +504,7 @@ def test_equal_costs_change_no_label_and_a_high_price_of_rejection_rejects_none(
 
 
 @judged_cases
-def test_intervals_hold_their_posterior(verb, name):
+def test_intervals_contain_the_posterior(verb, name):
     fit = held(verb, name)
     _, data = table(name)
     new = data.dropna().iloc[::9]
@@ -520,7 +520,7 @@ def test_intervals_hold_their_posterior(verb, name):
 
 
 @cases
-def test_typicality_is_a_probability_and_knows_the_row_s_own_class(verb, name):
+def test_typicality_is_a_probability_and_selects_the_class(verb, name):
     fit = held(verb, name)
     if not fit._fit.estimates.has_distances:
         with pytest.raises(discrim.errors.NotSupportedError) as caught:

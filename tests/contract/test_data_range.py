@@ -110,7 +110,7 @@ def test_predictions_do_not_depend_on_the_unit(name, factor):
 
 @pytest.mark.parametrize("value", [1e130, -1e300, 1.7e308])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_far_value_of_new_rows_is_refused(name, value):
+def test_out_of_range_value_in_new_rows_raises(name, value):
     new = table(name).iloc[:6].set_index(pd.Index(list("uvwxyz")))
     new.loc["w", "y"] = value
     for method in ("predict", "decision_function"):
@@ -124,7 +124,7 @@ def test_a_far_value_of_new_rows_is_refused(name, value):
 
 @pytest.mark.parametrize("value", [1e130, -1e300])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_far_value_of_the_table_is_refused(name, value):
+def test_out_of_range_value_in_training_rows_raises(name, value):
     data = table(name)
     data.loc[7, "y"] = value
     with pytest.raises(OutOfRangeError) as caught:
@@ -134,7 +134,7 @@ def test_a_far_value_of_the_table_is_refused(name, value):
 
 @pytest.mark.parametrize("gap", [1e155, -1e200, 1e300])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_far_class_is_refused(name, gap):
+def test_class_out_of_range_raises(name, gap):
     data = table(name)
     data.loc[data["g"] == "b", "y"] += gap
     with pytest.raises(OutOfRangeError) as caught:
@@ -163,7 +163,7 @@ def test_the_limit_is_1e100_within_class_standard_deviations(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_differences_above_the_largest_number_are_refused(name):
+def test_differences_above_the_largest_float_raise(name):
     data = table(name)
     data["y"] = np.where(data["y"] > 0, 1.7e308, -1.7e308)
     with pytest.raises(DataError) as caught:
@@ -171,7 +171,7 @@ def test_differences_above_the_largest_number_are_refused(name):
     assert caught.value.columns == ("y",)
 
 
-def test_most_rows_define_what_is_far():
+def test_range_is_defined_by_the_majority_of_rows():
     """Of a class far from the others the rows are refused that are fewer, in whatever unit."""
     data = table()
     for factor in (1e-180, 1.0, 1e30):
@@ -183,7 +183,7 @@ def test_most_rows_define_what_is_far():
 
 
 @pytest.mark.parametrize("verb", ["qda", "naive_bayes", "mixture", "kernel_density"])
-def test_classes_that_vary_by_too_unlike_sizes_are_refused(verb):
+def test_class_variances_of_too_different_size_raise(verb):
     """Every row would be infinitely far from every class in double precision."""
     data = table()[["x", "y", "g"]][:60].assign(g=["a"] * 30 + ["b"] * 30)
     data.loc[data["g"] == "a", "x"] *= 1e-155
@@ -193,7 +193,7 @@ def test_classes_that_vary_by_too_unlike_sizes_are_refused(verb):
     assert (caught.value.columns, caught.value.rows) == (("x",), (30,))
 
 
-def test_a_value_is_refused_next_to_missing_values():
+def test_out_of_range_value_next_to_missing_values_raises():
     new = table().iloc[:6].copy()
     new.iloc[1, 0] = np.nan
     new.iloc[3, 1] = 1e200
@@ -203,7 +203,7 @@ def test_a_value_is_refused_next_to_missing_values():
         assert caught.value.rows == (3,)
 
 
-def test_computed_columns_are_named_by_their_term():
+def test_computed_columns_are_named_by_term():
     data = table()
     fit = discrim.qda("g ~ exp(x) + x:y", data)
     with pytest.raises(OutOfRangeError) as caught:

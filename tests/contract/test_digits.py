@@ -268,7 +268,7 @@ def test_lda_intercept_keeps_its_digits(name: str) -> None:
 
 @pytest.mark.parametrize("model", ["lda", "qda"])
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_leave_one_out_keeps_its_digits(name: str, model: str) -> None:
+def test_leave_one_out_is_accurate(name: str, model: str) -> None:
     value, loss = left_out_reference(name, model)
     table = fitted(name, model).leave_one_out()
     posterior = table.loc[:, LABELS].to_numpy()[LEFT_OUT_ROWS]
@@ -300,20 +300,20 @@ def x3_from(case: Case, third: np.ndarray) -> Case:
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e4, 1e8])
-def test_exact_collinearity_is_refused_and_named(verb: str, offset: float) -> None:
+def test_exact_collinearity_raises_and_names_columns(verb: str, offset: float) -> None:
     case = shifted(offset) if offset else ordinary()
     refused(x3_from(case, case.x[:, 0] + case.x[:, 1]), verb, "x3")
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("factor", [1e-160, 1e-9, 3.0, 1e160])
-def test_a_rescaled_copy_is_refused(verb: str, factor: float) -> None:
+def test_rescaled_copy_of_a_column_raises(verb: str, factor: float) -> None:
     case = ordinary()
     refused(x3_from(case, case.x[:, 0] * factor), verb, "x3")
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
-def test_collinearity_left_by_rounding_is_refused(verb: str) -> None:
+def test_collinearity_up_to_rounding_raises(verb: str) -> None:
     case = ordinary()
     third = (case.x[:, 0] / 3 + case.x[:, 1] / 7) * 1.1
     refused(x3_from(case, third), verb, "x3")
@@ -321,7 +321,7 @@ def test_collinearity_left_by_rounding_is_refused(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e8 / 3])
-def test_a_constant_column_is_left_out_and_named(verb: str, value: float) -> None:
+def test_constant_column_is_dropped_and_named(verb: str, value: float) -> None:
     case = ordinary()
     still = x3_from(case, np.full(len(case.x), value))
     with pytest.warns(DroppedColumnsWarning, match="'x3'"):
@@ -332,19 +332,19 @@ def test_a_constant_column_is_left_out_and_named(verb: str, value: float) -> Non
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("values", [(0.0, 1.0, 2.0), (0.1, 0.2, 0.7), (1e8 / 3, 1e8 / 7, 0.0)])
-def test_a_column_constant_within_classes_is_refused_and_named(verb: str, values: tuple[float, ...]) -> None:
+def test_column_constant_within_classes_raises_and_is_named(verb: str, values: tuple[float, ...]) -> None:
     case = ordinary()
     refused(x3_from(case, np.array(values)[case.codes]), verb, "x3", error=(CollinearError, DataError))
 
 
-def test_qda_refuses_a_column_constant_in_one_class() -> None:
+def test_qda_raises_for_a_column_constant_in_one_class() -> None:
     case = ordinary()
     x = case.x.copy()
     x[case.codes == 1, 1] = 0.3
     refused(replace(case, x=x), "qda", "x2", "b", error=(CollinearError, DataError))
 
 
-def test_lda_refuses_fewer_rows_than_columns() -> None:
+def test_lda_raises_for_fewer_rows_than_columns() -> None:
     rng = np.random.default_rng(2)
     case = Case(rng.standard_normal((9, 12)), np.repeat(np.arange(3), 3))
     message = refused(case, "lda", error=(CollinearError, DataError))
@@ -353,7 +353,7 @@ def test_lda_refuses_fewer_rows_than_columns() -> None:
 
 
 @pytest.mark.parametrize("rows_in_class", [2, 3])
-def test_qda_refuses_a_class_with_no_more_rows_than_columns(rows_in_class: int) -> None:
+def test_qda_raises_for_a_class_with_no_more_rows_than_columns(rows_in_class: int) -> None:
     case = ordinary()
     keep = (case.codes != 1) | (np.cumsum(case.codes == 1) <= rows_in_class)
     message = refused(
@@ -363,7 +363,7 @@ def test_qda_refuses_a_class_with_no_more_rows_than_columns(rows_in_class: int) 
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
-def test_what_is_only_nearly_collinear_is_not_refused(verb: str) -> None:
+def test_near_collinearity_does_not_raise(verb: str) -> None:
     case = nearly_collinear(1e-12)
     fit = getattr(discrim, verb)("y ~ .", data=case.frame())
     assert np.isfinite(fit.predict_log_proba().to_numpy()).all()

@@ -22,14 +22,14 @@ def three(gap=0.0, column="x"):
     return table
 
 
-def test_columns_wide_apart_stay_fitted_where_classes_are_near():
+def test_columns_of_very_different_scale_are_fitted_for_close_classes():
     table = three(3.0).assign(x=lambda frame: frame["x"] * 1e200)
     fit = discrim.lda("g ~ x + y", table)
     want = discrim.lda("g ~ x + y", three(3.0)).predict_proba(three(3.0))
     assert np.allclose(fit.predict_proba(table), want, rtol=1e-9, atol=0)
 
 
-def test_moments_of_few_rows_are_products_of_deviations():
+def test_moments_of_few_rows_equal_products_of_deviations():
     rng = np.random.default_rng(3)
     x, codes = rng.normal(size=(6, 300)), np.array([0, 0, 0, 1, 1, 1])
     for spread in ("class", "pooled"):
@@ -40,7 +40,7 @@ def test_moments_of_few_rows_are_products_of_deviations():
         assert np.allclose(held.scatters, want, rtol=1e-12, atol=1e-13)
 
 
-def test_stepwise_of_few_rows_takes_the_steps_of_the_whole_scatter():
+def test_stepwise_of_few_rows_agrees_with_the_full_scatter():
     rng = np.random.default_rng(4)
     table = pd.DataFrame(rng.normal(size=(20, 40)), columns=[f"x{j}" for j in range(40)])
     table["g"] = ["a", "b"] * 10
@@ -57,7 +57,7 @@ def test_stepwise_of_few_rows_takes_the_steps_of_the_whole_scatter():
 
 
 @pytest.mark.parametrize("formula", ["y ~ x * z", "y ~ z * u + x", "y ~ x * C(z)", "y ~ x * z * u"])
-def test_a_category_of_one_level_may_stand_in_a_product(formula):
+def test_single_level_category_is_allowed_in_an_interaction(formula):
     rng = np.random.default_rng(5)
     table = pd.DataFrame({"x": rng.normal(size=30), "z": "a", "u": list("pq") * 15, "y": list("abb") * 10})
     with pytest.warns(DroppedColumnsWarning):
@@ -101,13 +101,13 @@ def fitted(iris):
         (lambda _: discrim.bayes(None, pd.DataFrame([[0.5, 0.5]] * 2), response=[1, 2]), "response="),
     ],
 )
-def test_options_of_other_types_and_sizes_are_refused(call, said):
+def test_options_of_invalid_types_and_sizes_raise(call, said):
     with pytest.raises(DiscrimError, match=said) as caught:
         call(load_iris())
     assert len(str(caught.value)) < 500
 
 
-def test_a_list_of_knots_is_not_told_whole():
+def test_long_list_of_knots_is_abbreviated_in_the_message():
     table = three()
     knots = ", ".join(["'a'"] * 1000)
     with pytest.raises(DiscrimError) as caught:

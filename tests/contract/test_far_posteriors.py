@@ -52,7 +52,7 @@ VERBS = {
 
 @pytest.mark.parametrize("size", [1e80, 1e99])
 @pytest.mark.parametrize("verb", VERBS)
-def test_posteriors_of_far_rows_are_those_of_many_digits(verb, size):
+def test_posteriors_of_distant_rows_agree_with_mpmath(verb, size):
     fitted, options = VERBS[verb]
     fit = fitted("species ~ .", IRIS)
     with warnings.catch_warnings():
@@ -64,7 +64,7 @@ def test_posteriors_of_far_rows_are_those_of_many_digits(verb, size):
 
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("size", [1e80, 1e99])
-def test_no_class_is_typical_of_far_rows(verb, size):
+def test_typicality_of_distant_rows_is_zero(verb, size):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         assert (verb("species ~ .", IRIS).typicality(rows(size)) == 0).all(axis=None)

@@ -168,7 +168,7 @@ def test_qda_logdet(name: str, method: str) -> None:
 
 
 @both_methods
-def test_qda_refuses_a_glass_type_of_nine_panes_on_nine_columns(method: str) -> None:
+def test_qda_raises_for_nine_observations_of_nine_variables(method: str) -> None:
     assert REFUSED == ["fgl"]
     with pytest.raises(DiscrimError) as caught:
         fitted("fgl", "qda", method)
@@ -176,7 +176,7 @@ def test_qda_refuses_a_glass_type_of_nine_panes_on_nine_columns(method: str) -> 
 
 
 @both_methods
-def test_qda_refuses_a_class_of_as_many_rows_as_columns_and_names_it(method: str) -> None:
+def test_qda_raises_and_names_a_class_with_as_many_rows_as_columns(method: str) -> None:
     wine = discrim.datasets.load_wine()
     few = wine[(wine["cultivar"] != "barolo") | (wine.groupby("cultivar").cumcount() < 13)]
     with pytest.raises(DiscrimError) as caught:
@@ -235,7 +235,7 @@ def test_reduced_rank_with_another_prior(name: str, method: str) -> None:
 @every_case
 @both_methods
 @pytest.mark.parametrize("rule", ["predictive", "debiased"])
-def test_lda_rules_as_mass_has_them(name: str, method: str, rule: str) -> None:
+def test_lda_rules_agree_with_mass(name: str, method: str, rule: str) -> None:
     posterior = fitted(name, "lda", method).predict_proba(method=rule, convention="MASS")
     close_posterior(posterior, name, golden(name, "lda", method)[rule])
 
@@ -243,7 +243,7 @@ def test_lda_rules_as_mass_has_them(name: str, method: str, rule: str) -> None:
 @every_quadratic_case
 @both_methods
 @pytest.mark.parametrize("rule", ["predictive", "debiased"])
-def test_qda_rules_as_mass_has_them(name: str, method: str, rule: str) -> None:
+def test_qda_rules_agree_with_mass(name: str, method: str, rule: str) -> None:
     posterior = fitted(name, "qda", method).predict_proba(method=rule, convention="MASS")
     close_posterior(posterior, name, golden(name, "qda", method)[rule])
 
@@ -291,7 +291,7 @@ def _check_leave_one_out(name: str, model: str, method: str) -> None:
 
 
 @every_case
-def test_wilks_as_manova_has_it(name: str) -> None:
+def test_wilks_agrees_with_manova(name: str) -> None:
     wilks, wanted = fitted(name, "lda", "moment").wilks, GOLDEN[name]["manova"]["wilks"]
     close_relative(wilks.statistic, wanted["statistic"])
     close_relative(wilks.table.loc["F", "statistic"], wanted["f"])

@@ -67,7 +67,7 @@ def names_beside_classes() -> frozenset[str]:
 
 
 @pytest.mark.slow
-def test_the_hostile_names_are_all_that_stand_beside_classes():
+def test_hostile_names_cover_all_names_next_to_classes():
     assert names_beside_classes() - {"species"} <= {word for names in HOSTILE for word in names}
 
 

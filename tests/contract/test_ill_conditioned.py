@@ -222,7 +222,7 @@ def test_the_indicator_regression_agrees_with_two_class_lda_on_it(name: str) -> 
 
 @pytest.mark.parametrize("kind", ["few", "outlier", "counts", "weights"])
 @pytest.mark.parametrize("verb", ["lda", "qda"])
-def test_rows_left_out_of_few_degrees_of_freedom_are_those_of_refits(verb: str, kind: str) -> None:
+def test_leave_one_out_with_few_df_equals_refits(verb: str, kind: str) -> None:
     """Almost every row has a leverage near one, of which a difference to one has lost its digits."""
     rng = np.random.default_rng(4)
     k, p = 2, 5
@@ -252,7 +252,7 @@ def test_rows_left_out_of_few_degrees_of_freedom_are_those_of_refits(verb: str, 
         assert np.abs(got[row] - np.exp(exact)).max() <= 1e-12
 
 
-def test_rows_without_which_there_is_no_covariance_have_no_rule() -> None:
+def test_rows_that_determine_the_rank_have_no_leave_one_out_score() -> None:
     rng = np.random.default_rng(1)
     table = pd.DataFrame(rng.standard_normal((12, 4)), columns=list("abcd")).assign(y=list("uuuuuvvvvvvv"))
     with pytest.warns(MissingPredictionWarning):
@@ -277,7 +277,7 @@ boards = pytest.mark.parametrize("name", BOARDS)
 
 @boards
 @pytest.mark.parametrize("verb", ["lda", "qda", "logistic", "indicator"])
-def test_columns_that_sum_to_a_constant_are_refused_and_named(verb: str, name: str) -> None:
+def test_columns_that_sum_to_a_constant_raise_and_are_named(verb: str, name: str) -> None:
     table = BOARDS[name]()
     counted = table.drop(columns="target").sum(axis=1)
     assert (counted == 12).all()
@@ -289,7 +289,7 @@ def test_columns_that_sum_to_a_constant_are_refused_and_named(verb: str, name: s
 
 @boards
 @pytest.mark.parametrize("pair", [{"alpha": 1, "gamma": 0}, {"alpha": 0.5, "gamma": 1}])
-def test_rda_without_a_ridge_refuses_columns_that_sum_to_a_constant(
+def test_rda_without_a_ridge_raises_for_columns_that_sum_to_a_constant(
     pair: dict[str, float], name: str
 ) -> None:
     table = BOARDS[name]()
@@ -326,7 +326,7 @@ def of_condition(rng: np.random.Generator, n: int, p: int, condition: float, sha
     digits=st.floats(0, 12),
     shape=st.sampled_from(["graded", "one short", "one long"]),
 )
-def test_what_has_full_rank_is_not_refused(seed: int, p: int, spare: int, digits: float, shape: str) -> None:
+def test_full_rank_does_not_raise(seed: int, p: int, spare: int, digits: float, shape: str) -> None:
     rng = np.random.default_rng(seed)
     n = p + 3 + spare
     codes = np.r_[0, 1, 2, rng.integers(0, 3, n - 3)]
@@ -371,9 +371,7 @@ def collinear(rng: np.random.Generator, n: int, p: int, kind: str) -> np.ndarray
     kind=st.sampled_from(KINDS),
     at_once=st.booleans(),
 )
-def test_what_is_collinear_but_for_rounding_is_refused(
-    seed: int, p: int, spare: int, kind: str, at_once: bool
-) -> None:
+def test_collinearity_up_to_rounding_raises(seed: int, p: int, spare: int, kind: str, at_once: bool) -> None:
     rng = np.random.default_rng(seed)
     n = p + 2 + spare
     codes = np.r_[0, 1, rng.integers(0, 2, n - 2)]
@@ -381,7 +379,7 @@ def test_what_is_collinear_but_for_rounding_is_refused(
     assert dependencies(moments if at_once else moments.as_one())
 
 
-def test_whitening_is_a_solution_where_the_inverse_is_not() -> None:
+def test_whitening_is_accurate_if_the_inverse_is_not() -> None:
     """A root whose inverse has no digit right in a product: each solution satisfies its equations."""
     rng = np.random.default_rng(3)
     curves = hills(rng, 400, 30)
@@ -394,7 +392,7 @@ def test_whitening_is_a_solution_where_the_inverse_is_not() -> None:
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4])
 @pytest.mark.parametrize("method", ["moment", "mle"])
-def test_rows_without_which_a_class_has_no_covariance_raise_no_warning_of_numpy(columns, method):
+def test_rows_that_determine_the_rank_of_a_class_do_not_warn(columns, method):
     rng = np.random.default_rng(0)
     for rows in range(columns + 1, columns + 4):
         x = rng.normal(size=(rows + 30, columns))

@@ -51,7 +51,7 @@ def hold_to_table(formula: str, table: Any, source: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.DroppedColumnsWarning")
 @pytest.mark.parametrize("kind", AGAIN)
-def test_a_fit_of_any_source_is_that_of_the_table(kind, tmp_path):
+def test_fit_of_any_source_equals_fit_of_the_table(kind, tmp_path):
     data = frame()
     source, turn = AGAIN[kind](data, tmp_path), list(AGAIN).index(kind)
     table = in_memory(kind, data, source)
@@ -61,7 +61,7 @@ def test_a_fit_of_any_source_is_that_of_the_table(kind, tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::discrim.errors.DroppedColumnsWarning")
 @pytest.mark.parametrize("kind", AGAIN)
-def test_a_fit_of_any_source_is_that_of_the_table_whatever_the_formula(kind, tmp_path):
+def test_fit_of_any_source_equals_fit_of_the_table_for_any_formula(kind, tmp_path):
     data = frame()
     source = AGAIN[kind](data, tmp_path)
     for formula in FORMULAS:
@@ -69,7 +69,7 @@ def test_a_fit_of_any_source_is_that_of_the_table_whatever_the_formula(kind, tmp
 
 
 @pytest.mark.parametrize("kind", sorted(ONCE))
-def test_a_single_pass_is_enough_where_nothing_is_learnt(kind, tmp_path):
+def test_formula_without_learnt_transforms_needs_a_single_pass(kind, tmp_path):
     data = frame()
     source = KINDS[kind](data, tmp_path)
     memory = discrim.lda("text ~ x + z", data)

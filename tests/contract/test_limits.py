@@ -33,7 +33,7 @@ def many_classes(count: int) -> pd.DataFrame:
         (lambda data: perceptron("y ~ .", data), "3,000 classes"),
     ],
 )
-def test_three_thousand_classes_are_refused_by_their_number(fit, size):
+def test_three_thousand_classes_raise_with_their_number(fit, size):
     data = many_classes(3000)
     tracemalloc.start()
     try:
@@ -62,7 +62,7 @@ def few_rows(p: int, classes: int) -> Likelihood:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_lasso_holds_no_matrix_of_all_columns(classes):
+def test_lasso_allocates_no_p_by_p_matrix(classes):
     """Karush, Kuhn and Tucker's conditions hold, in the memory of the rows times the columns."""
     model, strength = few_rows(20_000, classes), 0.05
     tracemalloc.start()
@@ -90,7 +90,7 @@ def test_a_lasso_holds_no_matrix_of_all_columns(classes):
 
 
 @pytest.mark.parametrize("gap", [1e-6, 1e-9, 1e-12])
-def test_directions_of_columns_that_are_all_but_collinear_are_those_of_lda(gap):
+def test_sparse_directions_of_near_collinear_columns_agree_with_lda(gap):
     data = load_iris()
     data["again"] = data["sepal_width"] + gap * np.random.default_rng(8).normal(size=len(data))
     fit = sparse_lda("species ~ .", data, penalty=0)
@@ -112,7 +112,7 @@ def test_directions_do_not_depend_on_the_size_of_a_large_ridge(penalty):
     assert "ridge=1e" in str(caught.value)
 
 
-def test_without_a_penalty_equal_means_are_named():
+def test_columns_with_equal_means_are_named_without_a_penalty():
     x = np.tile([-1.0, 1.0], 20)
     data = pd.DataFrame({"y": np.repeat(["a", "b"], 20), "x": x})
     with pytest.warns(UninformativeFitWarning):

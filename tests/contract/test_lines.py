@@ -100,7 +100,7 @@ def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
 
 
 @cases
-def test_one_block_equals_many(verb, name, short_blocks):
+def test_one_block_equals_many_blocks(verb, name, short_blocks):
     whole = fitted(verb, name).decision_function()
     short_blocks()
     np.testing.assert_allclose(whole, fitted(verb, name).decision_function(), rtol=1e-9, atol=1e-9)
@@ -118,7 +118,7 @@ def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_an_unseen_level_of_a_predictor_is_named(verb):
+def test_unseen_level_of_a_predictor_is_named(verb):
     new = TABLES["penguins"][1].head(4).assign(sex="unknown")
     with pytest.raises(discrim.errors.DataError) as caught:
         fitted(verb, "penguins").predict(new)
@@ -161,7 +161,7 @@ def test_confusions_count_every_row_used(verb, name):
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("kind", ["polars", "pyarrow", "Float64", "float32", "dict"])
-def test_every_kind_of_table_gives_the_same_fit(verb, kind):
+def test_every_table_type_gives_the_same_fit(verb, kind):
     formula, data = TABLES["iris"]
     fit, options = VERBS[verb]
     reference, numbers = data, data.columns[:4]
@@ -215,7 +215,7 @@ def test_tables_and_pictures_of_every_kind(verb, name):
         lambda fit: fit.bic,
     ],
 )
-def test_what_takes_probabilities_is_refused_in_words(verb, name, ask):
+def test_methods_that_require_probabilities_raise_not_supported(verb, name, ask):
     fit = fitted(verb, name)
     with pytest.raises(discrim.errors.NotSupportedError) as caught:
         ask(fit)

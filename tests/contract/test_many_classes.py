@@ -23,7 +23,7 @@ def table_of(n: int, p: int, k: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("covariance", ["pooled", "diagonal"])
-def test_log_odds_of_a_class_do_not_depend_on_the_others_asked_for(covariance):
+def test_log_odds_of_a_class_do_not_depend_on_other_requested_classes(covariance):
     """The formulas in the module's head, written out class by class."""
     table = table_of(300, 4, 7)
     fit = discrim.lda("y ~ .", table, covariance=covariance)
@@ -47,7 +47,7 @@ def test_log_odds_of_a_class_do_not_depend_on_the_others_asked_for(covariance):
         np.testing.assert_allclose(own["se"].iloc[0], np.sqrt(constant), rtol=1e-11)
 
 
-def test_a_summary_of_many_classes_and_columns_is_short_small_and_whole_in_its_tables():
+def test_summary_of_many_classes_and_columns_is_short_with_complete_tables():
     table = table_of(1500, 100, 150)
     fit = discrim.lda("y ~ .", table)
     tracemalloc.start()
@@ -89,7 +89,7 @@ def half_widths(fit, x: np.ndarray, level: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("spread", [1.0, 30.0])
-def test_delta_intervals_need_no_matrix_a_row(spread):
+def test_delta_intervals_allocate_no_matrix_per_row(spread):
     table = table_of(400, 3, 9)
     table.iloc[:, :3] += spread * np.arange(9)[np.arange(400) % 9][:, None] / 9
     fit = discrim.lda("y ~ .", table)
@@ -103,7 +103,7 @@ def test_delta_intervals_need_no_matrix_a_row(spread):
 
 
 @pytest.mark.parametrize(("replicates", "level"), [(2, 0.95), (7, 0.5), (99, 0.9), (200, 0.01), (41, 0.999)])
-def test_running_intervals_are_the_quantiles_of_all_replicates(replicates, level):
+def test_running_intervals_equal_quantiles_of_all_replicates(replicates, level):
     rng = np.random.default_rng(replicates)
     values = rng.normal(size=(replicates, 5, 3)).round(1)
     values[replicates // 2, 1, 2] = np.nan
@@ -116,7 +116,7 @@ def test_running_intervals_are_the_quantiles_of_all_replicates(replicates, level
     np.testing.assert_allclose(found, asked, rtol=0, atol=1e-12)
 
 
-def test_bootstrap_intervals_hold_no_rule_of_an_earlier_sample():
+def test_bootstrap_intervals_keep_no_rule_of_an_earlier_sample():
     """Each rule of nearest neighbours holds its rows, .6 MB of them."""
     table = table_of(4000, 20, 2)
     fit = discrim.knn("y ~ .", table, k=5)
@@ -143,7 +143,7 @@ def test_bootstrap_intervals_hold_no_rule_of_an_earlier_sample():
         stats.t(np.inf, 1.0, 2.0),
     ],
 )
-def test_bells_are_scipys(given):
+def test_normal_densities_agree_with_scipy(given):
     frozen = given() if given is stats.norm else given
     middle, reach = frozen.median(), frozen.ppf(0.75) - frozen.median()
     at = middle + reach * np.concatenate([np.linspace(-40, 40, 401), [-1e20, 1e100, np.inf, -np.inf, np.nan]])
@@ -153,7 +153,7 @@ def test_bells_are_scipys(given):
 
 
 @pytest.mark.parametrize("of", [lambda m: stats.norm(m, 1.0), lambda m: stats.t(5, m, 1.0)])
-def test_the_bayes_error_of_many_classes_is_one_less_the_integral_of_the_largest(of):
+def test_bayes_error_is_one_minus_the_integral_of_the_largest_density(of):
     means = np.random.default_rng(3).normal(scale=20, size=30)
     law = {f"c{i}": of(mean) for i, mean in enumerate(means)}
     tracemalloc.start()
@@ -169,7 +169,7 @@ def test_the_bayes_error_of_many_classes_is_one_less_the_integral_of_the_largest
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-def test_mcd_refuses_weights_that_no_memory_holds_and_its_way_out_works(verb):
+def test_mcd_with_huge_frequency_weights_raises_and_its_hint_works(verb):
     table = table_of(150, 4, 3)
     table["w"] = 1e10 * (1 + np.arange(150) % 2)
     with pytest.raises(NotSupportedError) as caught:

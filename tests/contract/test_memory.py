@@ -34,7 +34,7 @@ SCATTERS: dict[str, Callable[[pd.DataFrame], Any]] = {
 
 
 @pytest.mark.parametrize("verb", SCATTERS)
-def test_scatters_by_class_are_refused(
+def test_class_scatter_matrices_above_the_memory_limit_raise(
     verb: str, data: pd.DataFrame, memory_of: Callable[[float], None]
 ) -> None:
     # Two scatters of each class, and so not the four that are held at times.
@@ -57,7 +57,7 @@ TABLES: dict[str, Callable[[Any, pd.DataFrame], Any]] = {
 
 
 @pytest.mark.parametrize("what", TABLES)
-def test_tables_of_rows_by_classes_are_refused(
+def test_rows_by_classes_tables_above_the_memory_limit_raise(
     what: str, data: pd.DataFrame, memory_of: Callable[[float], None]
 ) -> None:
     fit = discrim.lda("y ~ .", data)
@@ -71,7 +71,7 @@ def test_tables_of_rows_by_classes_are_refused(
     assert 0 <= fit.error_rates(["apparent"])["estimate"].iloc[0] <= 1
 
 
-def test_the_summary_of_a_fit_whose_tests_do_not_fit_says_so(
+def test_summary_notes_tests_that_exceed_memory(
     data: pd.DataFrame, memory_of: Callable[[float], None]
 ) -> None:
     fit = discrim.lda("y ~ .", data)
@@ -82,7 +82,7 @@ def test_the_summary_of_a_fit_whose_tests_do_not_fit_says_so(
     )
 
 
-def test_tables_of_classes_by_classes_are_refused(
+def test_class_pair_tables_above_the_memory_limit_raise(
     data: pd.DataFrame, memory_of: Callable[[float], None]
 ) -> None:
     fit = discrim.lda("y ~ .", data)
@@ -95,7 +95,7 @@ def test_tables_of_classes_by_classes_are_refused(
 
 
 @pytest.mark.slow
-def test_a_summary_of_very_many_classes_is_quick_and_short() -> None:
+def test_summary_of_very_many_classes_is_fast_and_short() -> None:
     rng = np.random.default_rng(1)
     codes = np.arange(20_000) % 10_000
     data = pd.DataFrame(rng.normal(size=(20_000, 90))).add_prefix("x").assign(y=codes)
@@ -135,7 +135,7 @@ def test_texts_never_become_dense() -> None:
 
 
 @pytest.mark.slow
-def test_very_many_classes_take_no_table_of_classes_by_classes() -> None:
+def test_very_many_classes_need_no_class_pair_table() -> None:
     made = (
         "import numpy as np, pandas as pd, discrim",
         "rng = np.random.default_rng(0)",
@@ -148,5 +148,5 @@ def test_very_many_classes_take_no_table_of_classes_by_classes() -> None:
     assert more < 700
 
 
-def test_the_memory_is_asked_of_the_machine() -> None:
+def test_memory_limit_is_read_from_the_machine() -> None:
     assert arrays.at_hand() > 2**20

@@ -65,7 +65,7 @@ def subclasses(cls: type) -> set[type]:
     return {cls}.union(*map(subclasses, cls.__subclasses__()))
 
 
-def test_every_error_is_made_with_a_hint():
+def test_every_error_has_a_hint():
     for module in pkgutil.walk_packages(discrim.__path__, "discrim."):
         if not module.name.endswith(("__main__", "for_marginaleffects")):
             importlib.import_module(module.name)
@@ -338,7 +338,7 @@ def test_the_ways_out_of_formulas_work(formula):
     discrim.lda(formula, IRIS, covariance="shrunk")
 
 
-def test_what_is_no_table_is_said():
+def test_data_that_is_not_a_table_raises():
     fit = discrim.lda("species ~ .", IRIS)
     with pytest.raises(DataError) as caught:
         fit.predict({"a": 1.0})
@@ -358,7 +358,7 @@ def test_what_is_no_table_is_said():
     assert len(fit.predict(one)) == 1
 
 
-def test_a_fit_in_the_place_of_an_option_is_not_printed_whole():
+def test_fit_passed_as_an_option_is_abbreviated_in_the_message():
     data = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
     fit = discrim.logistic("species ~ sepal_length", data)
     with pytest.raises(DataError) as caught:
@@ -373,7 +373,7 @@ def test_a_fit_in_the_place_of_an_option_is_not_printed_whole():
 
 
 @pytest.mark.parametrize("kind", ["csv", "pickle", "parquet", "png", "empty"])
-def test_files_of_another_kind_are_said_to_be_such(tmp_path, kind):
+def test_file_of_another_type_raises(tmp_path, kind):
     path = tmp_path / "file"
     if kind == "csv":
         IRIS.to_csv(path)
@@ -388,7 +388,7 @@ def test_files_of_another_kind_are_said_to_be_such(tmp_path, kind):
         discrim.load(path)
 
 
-def test_a_file_that_was_cut_off_is_said_to_be_that(tmp_path):
+def test_truncated_file_raises(tmp_path):
     discrim.lda("species ~ .", IRIS).save(tmp_path / "fit")
     whole = (tmp_path / "fit").read_bytes()
     for size in (len(whole) - 9, len(whole) // 2, 60, 20):
@@ -413,7 +413,7 @@ def test_qda_does_not_send_to_qda():
     ],
     ids=["knn", "rda", "shrunken_centroids"],
 )
-def test_where_there_is_no_path_the_way_to_one_is_said(fit):
+def test_method_without_a_regularization_path_raises_with_a_hint(fit):
     with pytest.raises(NotSupportedError) as caught:
         _ = fit().path
     assert "chosen" in str(caught.value)
@@ -443,7 +443,7 @@ def test_a_transform_names_its_column():
     ],
 )
 @pytest.mark.filterwarnings("ignore:The weights of")
-def test_classes_that_are_numbers_are_shown_as_numbers(wrong):
+def test_numeric_classes_are_formatted_as_numbers(wrong):
     data = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 2)), columns=["u", "v"])
     data["y"] = np.arange(30) % 3
     with pytest.raises(discrim.errors.DiscrimError) as raised:
@@ -452,7 +452,7 @@ def test_classes_that_are_numbers_are_shown_as_numbers(wrong):
     assert re.search(r"\b[012]\b", str(raised.value))
 
 
-def test_the_fold_that_is_uneven_is_shown_as_a_number():
+def test_uneven_fold_is_formatted_as_a_number():
     data = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 2)), columns=["u", "v"])
     data["y"] = np.repeat(["a", "b"], 15)
     found = discrim.cross_validate(discrim.lda("y ~ u + v", data), folds=np.arange(30) // 12)
@@ -462,7 +462,7 @@ def test_the_fold_that_is_uneven_is_shown_as_a_number():
 
 
 @pytest.mark.parametrize("labels", [[4, 6, 8], [0.5, 1.5, 2.5], [False, True]])
-def test_labels_are_shown_as_python_shows_them(labels):
+def test_labels_are_formatted_by_repr(labels):
     label = labels[-1]
     rows = IRIS.assign(y=np.resize(labels[:-1], 150)).drop(columns="species")
     rows = rows.astype({"y": "float" if isinstance(label, float) else type(label)})
@@ -491,14 +491,14 @@ def test_labels_are_shown_as_python_shows_them(labels):
     ],
     ids=["table", "list", "plot", "method", "unseen"],
 )
-def test_what_is_no_word_is_no_option(ask):
+def test_option_of_another_type_raises(ask):
     fit = discrim.logistic("species ~ petal_length", IRIS.iloc[50:].astype({"species": str}))
     with pytest.raises(DataError) as caught:
         ask(fit)
     assert "is not known. Use one of" in str(caught.value)
 
 
-def test_a_number_that_is_no_level_is_told_what_a_level_is():
+def test_number_that_is_not_a_level_raises_with_the_range_of_levels():
     fit = discrim.lda("species ~ .", IRIS)
     for reference in (90, 1.9, 0):
         with pytest.raises(DataError) as caught:
@@ -508,7 +508,7 @@ def test_a_number_that_is_no_level_is_told_what_a_level_is():
     assert fit.log_odds(0.9).equals(fit.log_odds(level=0.9))
 
 
-def test_a_column_without_any_value_is_named():
+def test_column_without_values_is_named():
     with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", IRIS.assign(empty=np.nan))
     assert "'empty'" in str(caught.value)
@@ -519,7 +519,7 @@ def test_a_column_without_any_value_is_named():
     assert {"petal_length", "petal_width"} <= set(caught.value.columns)
 
 
-def test_a_loaded_fit_is_classified_by_the_way_out_of_its_refusal(tmp_path):
+def test_hint_of_a_loaded_fit_without_rows_works(tmp_path):
     discrim.lda("species ~ .", IRIS).save(tmp_path / "fit")
     fit = discrim.load(tmp_path / "fit")
     with pytest.raises(NotSupportedError) as caught:

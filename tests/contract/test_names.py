@@ -149,7 +149,7 @@ def walks(names: Iterable[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", walks(FITS))
-def test_no_table_has_a_synonym(name):
+def test_tables_use_no_synonyms(name):
     found = list(tables_of(fitted(name)))
     assert found
     for path, table in found:
@@ -199,18 +199,18 @@ def test_the_walk_sees_tables_that_were_wrong():
 @pytest.mark.parametrize(
     "name", ["std_err", "P>|z|", "[0.025", "pvalue", "p_value", "conf_low", "lower", "0.975]"]
 )
-def test_a_synonym_is_known_for_one(name):
+def test_synonyms_are_detected(name):
     assert SYNONYMS.search(name)
 
 
 @pytest.mark.parametrize(
     "name", ["se", "p", "p_exact", "se_folds", "wilks_p", "share", "proportion", "low", "df1"]
 )
-def test_a_name_of_ours_is_none(name):
+def test_standard_names_are_not_synonyms(name):
     assert not SYNONYMS.search(name)
 
 
-def test_arguments_have_one_name():
+def test_arguments_use_one_name_per_concept():
     wrong = []
     verbs = {
         name: getattr(discrim, name)
@@ -235,7 +235,7 @@ def test_dir_of_a_module_lists_its_public_names(module):
 
 
 @pytest.mark.parametrize("name", ["lda", "mlm", "lda, robust"])
-def test_no_public_name_of_a_fit_is_in_capitals(name):
+def test_public_attributes_are_lower_case(name):
     assert [each for each in dir(fitted(name)) if each[0].isupper()] == []
 
 

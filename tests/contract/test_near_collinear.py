@@ -23,7 +23,7 @@ def twins(gap: float) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("verb", [lda, qda, logistic, indicator])
-def test_the_pair_is_named(verb):
+def test_near_collinear_pair_is_named(verb):
     with pytest.warns(CollinearWarning) as said:
         verb("y ~ .", twins(1e-9))
     text = str(said[0].message)
@@ -32,13 +32,13 @@ def test_the_pair_is_named(verb):
 
 
 @pytest.mark.parametrize("verb", [lda, qda, logistic, indicator])
-def test_what_is_well_told_apart_is_not(verb):
+def test_moderately_correlated_columns_do_not_warn(verb):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         verb("y ~ .", twins(1e-4))
 
 
-def test_what_is_left_is_the_share_of_a_regression():
+def test_unexplained_share_equals_one_minus_r_squared():
     """By least squares of the deviations from the class means, in 80 bits."""
     data = twins(1e-8)
     with pytest.warns(CollinearWarning):
@@ -65,14 +65,14 @@ def test_what_is_left_is_the_share_of_a_regression():
         ("species ~ body_mass_g + I(body_mass_g**2) + island * sex", load_penguins),
     ],
 )
-def test_usual_formulas_say_nothing(formula, load):
+def test_common_formulas_do_not_warn(formula, load):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         lda(formula, load().dropna())
     assert not [each for each in said if "collinear" in str(each.message)]
 
 
-def test_the_bundled_table_of_most_correlated_columns_says_nothing():
+def test_bundled_table_with_highest_correlations_does_not_warn():
     data = load_breast_cancer()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -23,7 +23,7 @@ runpy.run_path("tests/contract/every_verb.py", run_name="__main__")
 
 
 @pytest.mark.slow
-def test_every_verb_runs_where_no_thread_can_start():
+def test_every_verb_runs_if_threads_cannot_start():
     done = subprocess.run([sys.executable, "-c", BLOCKED], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert {"lda", "qda", "logistic", "knn", "mixture"} <= set(done.stdout.split())

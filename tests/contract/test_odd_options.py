@@ -151,13 +151,13 @@ def test_labels_and_terms_that_are_none(fits, value):
         fits["naive_bayes"].density(value)
 
 
-def test_intervals_of_no_rows_are_a_table_without_rows(fits):
+def test_intervals_of_an_empty_table_are_empty(fits):
     found = fits["lda"].posterior_intervals(DATA.head(0))
     assert found.shape == (0, 9)
 
 
 @pytest.mark.parametrize("second", ["lda", "knn", None, 3, "a"])
-def test_hausman_takes_a_logistic_fit(fits, second):
+def test_hausman_accepts_a_logistic_fit(fits, second):
     other = fits.get(second, second) if isinstance(second, str) else second
     with pytest.raises(DataError) as caught:
         discrim.hausman(fits["lda"], other)

@@ -143,14 +143,14 @@ def loaded(fit, folder):
     return discrim.load(folder / "fit")
 
 
-def test_an_estimator_made_of_a_fit_fits_the_same_again(made):
+def test_estimator_built_from_a_fit_reproduces_it(made):
     fit, (_, table, _) = made
     again, options = refitted(fit, table)
     assert again.predict(table).astype(str).tolist() == fit.predict(table).astype(str).tolist()
     assert as_estimator(again).options == options
 
 
-def test_options_are_those_that_were_given(made):
+def test_options_equal_the_passed_arguments(made):
     fit, (_, _, given) = made
     options = as_estimator(fit).options
     for name in set(given) - {"prior", "grid", "folds", "seed", "select", "most"}:
@@ -194,7 +194,7 @@ def test_a_loaded_fit_has_the_same_options_and_its_file_is_the_same_again(made, 
         ("pls", CULTIVAR, WINE, {"ncomp": 2, "algorithm": PLSRegression(n_components=3)}),
     ],
 )
-def test_an_object_comes_back_as_what_says_that_it_is_lost(verb, formula, table, options, tmp_path):
+def test_object_options_are_replaced_by_a_placeholder_in_files(verb, formula, table, options, tmp_path):
     fit = getattr(discrim, verb)(formula, table, **options)
     again = loaded(fit, tmp_path)
     assert again.predict(table).equals(fit.predict(table))
@@ -205,7 +205,7 @@ def test_an_object_comes_back_as_what_says_that_it_is_lost(verb, formula, table,
     assert type(lost).__name__ in str(caught.value)
 
 
-def test_what_was_given_is_not_held_by_reference():
+def test_options_are_not_stored_by_reference():
     grid = [0.0, 0.5]
     fit = discrim.lda(EVERY, IRIS, covariance=Shrunk("loo", grid=grid))
     grid.append(7.0)
@@ -214,7 +214,7 @@ def test_what_was_given_is_not_held_by_reference():
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("kind", [iter, deque, pd.array, lambda grid: dict.fromkeys(grid).keys()])
-def test_what_can_be_read_once_or_is_no_list_is_fitted_again(verb, kind, tmp_path):
+def test_iterators_and_other_sequences_as_options_can_be_refitted(verb, kind, tmp_path):
     grid = [0.1, 0.4]
     fit = getattr(discrim, verb)(EVERY, IRIS, covariance=Shrunk("loo", grid=kind(grid)))
     for each in (fit, loaded(fit, tmp_path), pickle.loads(pickle.dumps(fit))):

@@ -148,7 +148,7 @@ def test_changes_of_the_caller_s_frame_do_not_reach_the_fit(verb, changes):
 @pytest.mark.parametrize(
     ("verb", "write"), [*(("lda", one) for one in WRITES), *((verb, "one value") for verb in VERBS)]
 )
-def test_changes_of_shared_memory_are_named(verb, write):
+def test_changes_of_shared_memory_raise_and_name_the_column(verb, write):
     x, y = overlapping()
     fit = fitted(verb, shared(x, y))
     new = pd.DataFrame(overlapping(1)[0], columns=list("pqrs"))
@@ -166,7 +166,7 @@ def test_changes_of_shared_memory_are_named(verb, write):
 
 @pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "logistic"])
 @pytest.mark.parametrize("formula", ["y ~ p * q + r", "y ~ log(I(p + 99)) + C(g)", "y ~ center(p) + q"])
-def test_so_are_those_that_other_formulas_read(verb, formula):
+def test_changes_of_columns_read_by_derived_formulas_raise(verb, formula):
     x, y = overlapping()
     data = shared(x, y)
     data["g"] = np.tile(list("uvw"), 40)[np.random.default_rng(2).permutation(120)]
@@ -182,7 +182,7 @@ def test_so_are_those_that_other_formulas_read(verb, formula):
     assert caught.value.rows == (0,)
 
 
-def test_a_large_table_is_not_copied_and_its_change_is_noticed():
+def test_large_table_is_not_copied_and_its_change_is_detected():
     x, y = np.random.default_rng(3).normal(size=(200_000, 4)), np.tile(list("ab"), 100_000)
     fit = discrim.lda("y ~ p + q + r + s", shared(x, y))
     assert np.shares_memory(fit._fit.design_rows.table.data["p"].to_numpy(), x)
@@ -358,7 +358,7 @@ def told(made: Any, looked: dict[str, Any]) -> dict[str, Any]:
     # A choice by folds, or a search for a maximum, is made anew by many of their methods.
     [pytest.param(name, marks=[pytest.mark.slow] * (name in SEARCHED)) for name in RESULTS],
 )
-def test_writing_into_what_is_handed_out_changes_no_later_number(name):
+def test_modifying_returned_objects_does_not_change_later_results(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = copy.deepcopy(fit_named(name))
@@ -374,7 +374,7 @@ def test_writing_into_what_is_handed_out_changes_no_later_number(name):
         assert before[key] == after[key], key
 
 
-def test_writing_into_a_learning_curve_changes_no_later_number():
+def test_modifying_a_learning_curve_does_not_change_later_results():
     curve = discrim.lda("species ~ .", IRIS).learning_curve(sizes=[0.3, 0.5, 0.8], repeats=1, seed=1)
     looked = looked_at(curve)
     before = told(curve, looked)
@@ -394,7 +394,7 @@ def test_the_prior_that_is_handed_out_is_a_copy():
     pd.testing.assert_frame_equal(fit.predict_proba(), before)
 
 
-def test_what_estimators_hand_out_changes_no_label():
+def test_modifying_estimator_attributes_does_not_change_labels():
     from discrim.sklearn import KNNClassifier, LDAClassifier, LogisticClassifier
 
     for model in (LDAClassifier(), LogisticClassifier(), KNNClassifier()):
@@ -444,7 +444,7 @@ FEW = ("lda", "qda", "naive_bayes-kernel", "logistic", "knn", "lda-shrunk")
 @pytest.mark.parametrize(
     "verb", [pytest.param(v, marks=pytest.mark.slow) if v == "logistic" else v for v in FEW]
 )
-def test_eight_threads_on_one_fit(verb):
+def test_one_fit_used_by_eight_threads(verb):
     alone = answers(made(verb))
     fit = made(verb)
     with ThreadPoolExecutor(8) as pool:
@@ -453,7 +453,7 @@ def test_eight_threads_on_one_fit(verb):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_pickles_and_deep_copies_say_the_same(verb):
+def test_pickles_and_deep_copies_give_the_same_results(verb):
     fit = made(verb)
     alone = answers(fit)
     for protocol in (2, pickle.HIGHEST_PROTOCOL):
@@ -467,7 +467,7 @@ def test_pickles_and_deep_copies_say_the_same(verb):
 
 
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
-def test_processes_say_the_same(method):
+def test_other_processes_give_the_same_results(method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system starts no process by {method}")
     fits = [made(verb) for verb in FEW]

@@ -86,7 +86,7 @@ def described(function: Callable[..., Any]) -> dict[str, str]:
 CALLED = {**functions(), **estimators(), **methods()}
 
 
-def test_methods_are_found():
+def test_public_methods_are_collected():
     assert {"LDAResults.transform", "ClassifierResults.predict", "Moments.save"} <= set(methods())
     assert {"NewRows.predict_set", "Pictured.plot", "LDAClassifier", "qda"} <= set(CALLED)
 
@@ -98,7 +98,7 @@ def test_a_description_is_read():
 
 
 @pytest.mark.parametrize("name", sorted(CALLED))
-def test_each_argument_is_described_where_it_is(name):
+def test_each_argument_is_documented_in_its_function(name):
     said = described(CALLED[name])
     assert [argument for argument in arguments(CALLED[name]) if not said.get(argument)] == []
     assert [argument for argument, text in said.items() if POINTING.search(text)] == []

@@ -27,7 +27,7 @@ OFTEN = ("lda", "rda chosen", "naive_bayes", "logistic")
 @pytest.mark.parametrize(
     "case", [case if case in OFTEN else pytest.param(case, marks=pytest.mark.slow) for case in BY_PASSES]
 )
-def test_a_fit_makes_one_pass_after_another(case, relation):
+def test_fit_reads_its_source_sequentially(case, relation):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = getattr(discrim, case.split()[0])("y ~ a + b + n", relation, **BY_PASSES[case])
@@ -37,5 +37,5 @@ def test_a_fit_makes_one_pass_after_another(case, relation):
 
 
 @pytest.mark.parametrize("what", JUDGED)
-def test_a_fit_is_judged_by_one_pass_after_another(what, relation):
+def test_evaluation_reads_its_source_sequentially(what, relation):
     JUDGED[what](discrim.lda("y ~ a + center(b) + g", relation, weights="w"))

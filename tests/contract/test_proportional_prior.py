@@ -38,20 +38,20 @@ def test_words_stand_for_class_proportions(verb, word):
 
 
 @pytest.mark.parametrize("word", ["proportional", "size"])
-def test_words_stand_for_class_proportions_of_what_is_asked_of_a_fit(word):
+def test_proportional_prior_uses_proportions_of_the_requested_data(word):
     equal, own = (discrim.lda(FORMULA, PENGUINS, prior=prior) for prior in ("equal", None))
     pd.testing.assert_frame_equal(equal.predict_proba(PENGUINS, prior=word), own.predict_proba(PENGUINS))
     errors = equal.error_rates(["apparent"], prior=word)
     pd.testing.assert_frame_equal(errors, equal.error_rates(["apparent"], prior=SHARES))
 
 
-def test_a_law_has_no_rows_to_take_proportions_of():
+def test_bayes_fit_rejects_a_proportional_prior():
     with pytest.raises(PriorError) as caught:
         discrim.bayes("size", {"a": stats.norm(0), "b": stats.norm(1)})
     assert '"equal"' in str(caught.value)
 
 
-def test_an_estimator_and_the_command_line_take_the_words(capsys):
+def test_estimator_and_command_line_accept_proportional_priors(capsys):
     estimators = pytest.importorskip("discrim.sklearn")
     columns = ["bill_length_mm", "bill_depth_mm"]
     found = estimators.LDAClassifier(prior="size").fit(PENGUINS[columns], PENGUINS["species"])

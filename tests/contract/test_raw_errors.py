@@ -40,7 +40,7 @@ def _no_numpy_warnings():
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("formula", [5, b"y ~ x", ["y", "x"], np.nan], ids=repr)
-def test_a_formula_that_is_not_text_is_a_formula_error(verb, formula):
+def test_formula_that_is_not_a_string_raises_formula_error(verb, formula):
     options = {"fda": {"engine": object()}}.get(verb, {})
     with pytest.raises(FormulaError):
         getattr(discrim, verb)(formula, DATA, **options)
@@ -80,7 +80,7 @@ def test_covariances_outside_the_range_are_infinite_without_a_warning():
 
 
 @pytest.mark.slow
-def test_a_text_that_names_each_row_is_refused_by_choices_and_learning_curves():
+def test_identifier_column_as_predictor_raises_in_choose_and_learning_curve():
     with pytest.raises(DataError) as caught:
         discrim.choose("y ~ u + name", DATA, candidates=["lda", "naive_bayes"], seed=1)
     assert "'name'" in str(caught.value)
@@ -89,7 +89,7 @@ def test_a_text_that_names_each_row_is_refused_by_choices_and_learning_curves():
     assert "'name'" in str(caught.value)
 
 
-def test_principal_axes_of_a_class_of_two_rows_raise_no_numpy_warning():
+def test_principal_axes_of_a_class_of_two_rows_do_not_warn():
     data = pd.DataFrame(np.random.default_rng(1).normal(size=(32, 5))).add_prefix("x")
     data["y"] = ["a"] * 15 + ["b"] * 15 + ["c"] * 2
     for alpha, gamma in ((0.5, 0.5), (0, 0.5)):
@@ -98,7 +98,7 @@ def test_principal_axes_of_a_class_of_two_rows_raise_no_numpy_warning():
 
 
 @pytest.mark.slow
-def test_every_summary_takes_all_sections_by_name():
+def test_every_summary_accepts_all_section_names():
     fit = discrim.lda("y ~ u + x", DATA)
     results = [
         fit,

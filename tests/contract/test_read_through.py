@@ -21,7 +21,7 @@ IRIS = load_iris()
 TWO = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
 
 
-def test_many_rows_in_which_no_column_varies_are_refused_by_name() -> None:
+def test_constant_columns_of_many_rows_raise_and_are_named() -> None:
     x = np.ones((2000, 100))
     moments = ClassMoments.from_block(x, np.repeat([0, 1], 1000), n_classes=2)
     assert (moments.scatters == 0).all()
@@ -51,23 +51,23 @@ def test_refits_are_counted_by_rows_and_not_by_weights() -> None:
 
 @pytest.mark.parametrize("verb", ["lda", "naive_bayes", "knn"])
 @pytest.mark.parametrize("table", [pd.DataFrame(), IRIS.iloc[:0].drop(columns="petal_width")])
-def test_a_table_without_rows_has_no_labels_whatever_it_lacks(verb: str, table: pd.DataFrame) -> None:
+def test_empty_table_without_columns_gives_no_labels(verb: str, table: pd.DataFrame) -> None:
     fit = getattr(discrim, verb)("species ~ petal_length + petal_width", IRIS)
     assert len(fit.predict(table)) == 0
 
 
-def test_an_iterator_without_rows_is_told_of_as_that() -> None:
+def test_empty_iterator_raises() -> None:
     with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", iter([IRIS.iloc[:0]]))
     assert "has no rows" in str(caught.value)
 
 
-def test_counts_beyond_whole_numbers_of_64_bits_stay_what_they_are() -> None:
+def test_counts_above_64_bit_integers_are_unchanged() -> None:
     counts = discrim.moments("species ~ .", IRIS, weights=np.full(150, 1e20)).counts
     assert counts.tolist() == [5e21] * 3
 
 
-def test_the_effect_of_a_column_beside_a_matrix_is_its_slope() -> None:
+def test_effect_of_a_column_next_to_a_matrix_is_its_slope() -> None:
     formula = "species ~ I(bs(petal_length, df=4) + petal_width)"
     fit = discrim.logistic(formula, TWO, bias_reduction=True)
     effect = fit.marginal_effects(columns="petal_width").iloc[-1]
@@ -78,11 +78,11 @@ def test_the_effect_of_a_column_beside_a_matrix_is_its_slope() -> None:
     np.testing.assert_allclose(effect.iloc[0], ((up - down) / (2 * step)).mean(), rtol=1e-6)
 
 
-def test_rda_takes_any_number() -> None:
+def test_rda_accepts_any_numeric_type() -> None:
     assert discrim.rda("species ~ .", IRIS, alpha=Fraction(1, 2), gamma=np.array(0.5)).alpha == 0.5
 
 
-def test_partial_least_squares_by_another_rule_offers_no_posteriors() -> None:
+def test_pls_with_another_rule_has_no_posteriors() -> None:
     x = IRIS.drop(columns="species")
     formula = "species ~ ."
     for rule, offered in (("lda", True), ("max", False)):

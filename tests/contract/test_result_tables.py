@@ -161,7 +161,7 @@ def test_wide_characters_keep_the_lines_short():
     assert {"花弁長さ", "萼片の幅"} <= set(words)
 
 
-def test_a_table_with_many_classes_prints_every_class():
+def test_table_with_many_classes_prints_every_class():
     rng = np.random.default_rng(0)
     labels = np.repeat([f"class_{k:02d}" for k in range(40)], 6)
     rows = pd.DataFrame(rng.normal(size=(240, 3)), columns=list("xyz")).assign(y=labels)
@@ -170,7 +170,7 @@ def test_a_table_with_many_classes_prints_every_class():
         check_printed(table, "40 classes")
 
 
-def test_a_table_of_more_columns_than_the_limit_is_cut_as_pandas_cuts_it():
+def test_table_above_the_column_limit_is_truncated_like_pandas():
     table = ResultTable(np.zeros((3, MAX_COLUMNS + 1)))
     assert str(table) == str(pd.DataFrame(table))
     assert table._repr_html_() == pd.DataFrame(table)._repr_html_()
@@ -183,7 +183,7 @@ def test_rows_are_shortened_by_the_option_of_pandas():
         assert len(str(table).splitlines()) > 2 * len(table)
 
 
-def test_lines_are_as_wide_as_the_terminal(monkeypatch):
+def test_lines_have_the_width_of_the_terminal(monkeypatch):
     table = discrim.lda("species ~ .", IRIS).augment()
     monkeypatch.setattr(result_table, "is_terminal", lambda: True)
     for columns, least in ((60, 45), (100, 80), (132, 100), (200, 141)):
@@ -201,7 +201,7 @@ def test_the_notebook_form_follows_the_option_of_pandas():
         assert fit.anova()._repr_html_() is None
 
 
-def test_pandas_compares_a_table_with_a_plain_one_on_either_side():
+def test_pandas_compares_result_tables_with_plain_tables_on_both_sides():
     table = discrim.lda("species ~ .", IRIS).anova()
     plain = pd.DataFrame(table)
     assert type(plain) is pd.DataFrame

@@ -53,7 +53,7 @@ def results(fits):
     }
 
 
-def test_every_result_has_a_short_form_as_text_and_as_html(results):
+def test_every_result_has_a_short_text_and_html_repr(results):
     for name, result in results.items():
         lines = repr(result).splitlines()
         assert len(lines) <= 45, name
@@ -74,7 +74,7 @@ def test_a_plane_shows_its_offset_and_can_be_pickled(results):
     assert pickle.loads(pickle.dumps(plane)).offset == plane.offset
 
 
-def test_a_test_shows_its_approximations_and_no_p_value_of_zero(results):
+def test_test_repr_names_approximations_and_never_prints_p_zero(results):
     text = repr(results["box_m"])
     assert text.splitlines()[0] == "Box's M: 146.663, chi-square 140.943, df 20, p 3.35e-20"
     assert "Box's M, F" in text
@@ -135,7 +135,7 @@ def test_numbers_that_have_names_of_their_own_stand_under_them():
     assert str(tests["wilks"][0]).startswith(f"Wilks' lambda: {ratio:.6g}, F ")
 
 
-def test_labels_are_escaped_wherever_they_are_shown():
+def test_labels_are_escaped_in_every_repr():
     bad = "<script>alert(1)</script>"
     data = IRIS.rename(columns={"sepal_length": bad}).assign(
         species=IRIS["species"].astype(str).replace("setosa", HOSTILE)
@@ -189,7 +189,7 @@ def test_tables_are_result_tables_and_their_copies_are_dataframes(fits):
         assert table.to_string() == plain.to_string(), name
 
 
-def test_what_is_made_of_a_table_shows_as_any_other(fits):
+def test_derived_tables_are_displayed_like_plain_tables(fits):
     for name, table in tables(fits).items():
         shown = table._repr_html_()
         assert "discrim-summary" in shown, name
@@ -223,7 +223,7 @@ def test_numbers_of_tables_have_their_digits_in_notebooks(fits):
     assert Page(found["log_odds"]._repr_html_()).tables[0][0][0] == "class / term"
 
 
-def test_a_table_shows_what_it_holds_when_it_is_shown(fits):
+def test_displayed_table_reflects_its_current_values(fits):
     table = fits[0].anova()
     table["note"] = ["first", "second", "third", "fourth"]
     table.loc["sepal_length", "p"] = 0.5
@@ -234,7 +234,7 @@ def test_a_table_shows_what_it_holds_when_it_is_shown(fits):
         assert table._repr_html_() is None
 
 
-def test_a_long_table_says_that_it_is_cut():
+def test_long_table_states_that_it_is_truncated():
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.standard_normal((300, 50))).rename(columns="x{}".format)
     shown = lda("y ~ .", data.assign(y=rng.integers(0, 3, 300))).anova()._repr_html_()

@@ -33,7 +33,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("make", "options", "strict", "rows"), CASES)
-def test_a_class_of_few_rows_is_gone_on_with(make, options, strict, rows):
+def test_class_of_few_rows_falls_back_with_a_warning(make, options, strict, rows):
     for count in rows:
         x, y = few(count)
         with pytest.warns(FallbackWarning):
@@ -47,7 +47,7 @@ def test_a_class_of_few_rows_is_gone_on_with(make, options, strict, rows):
         assert "rare" in str(caught.value)
 
 
-def test_what_is_fitted_is_what_the_warning_says():
+def test_fallback_model_is_the_one_named_in_the_warning():
     x, y = few(1)
     data = x.assign(y=y)
     with pytest.warns(FallbackWarning):

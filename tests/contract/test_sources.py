@@ -120,7 +120,7 @@ def check(case: str, parts: list[pd.DataFrame], formula: str, weights: str | Non
 
 
 @pytest.mark.parametrize("case", BY_PASSES)
-def test_many_parts_are_one_table(case):
+def test_chunked_source_equals_the_table(case):
     turn = list(BY_PASSES).index(case)
     formula = FORMULAS[0 if "counts" in case else turn % 3]
     check(case, odd(rows()), formula, "w" if turn % 2 and case not in UNWEIGHTED else None)
@@ -129,7 +129,7 @@ def test_many_parts_are_one_table(case):
 @pytest.mark.slow
 @pytest.mark.parametrize("made", [even, odd])
 @pytest.mark.parametrize("case", BY_PASSES)
-def test_many_parts_are_one_table_whatever_the_formula(case, made):
+def test_chunked_source_equals_the_table_for_any_formula(case, made):
     for formula in FORMULAS[: 1 if "counts" in case else None]:
         for weights in (None,) if case in UNWEIGHTED else (None, "w"):
             check(case, made(rows()), formula, weights)
@@ -147,7 +147,7 @@ JUDGED = {
 
 @pytest.mark.parametrize("what", JUDGED)
 @pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "logistic"])
-def test_a_fit_of_a_source_is_judged_as_one_of_a_table(verb, what):
+def test_evaluation_of_a_source_equals_evaluation_of_the_table(verb, what):
     if verb == "logistic" and what in ("leave_one_out", "confusion"):
         what = "error_rates"  # Each row that is left out is a fit of its own.
     parts = even(rows())
@@ -157,7 +157,7 @@ def test_a_fit_of_a_source_is_judged_as_one_of_a_table(verb, what):
     close(JUDGED[what](source), JUDGED[what](memory), 1e-9 if verb == "logistic" else 1e-11)
 
 
-def test_tests_of_moments_take_sources():
+def test_tests_of_moments_accept_sources():
     parts = even(rows())
     for verb in (discrim.box_m, discrim.manova, discrim.covariance_models):
         mine, theirs = verb("y ~ a + b", read(parts)), verb("y ~ a + b", whole(parts))
@@ -183,7 +183,7 @@ class Watched:
 
 
 @pytest.mark.parametrize("case", IN_MEMORY)
-def test_what_needs_all_rows_refuses_before_it_reads(case):
+def test_models_that_need_all_rows_raise_before_reading(case):
     source = Watched(even(rows()))
     with pytest.raises(NotSupportedError) as caught:
         getattr(discrim, case.split()[0])("y ~ a + b", source, **IN_MEMORY[case])
@@ -194,7 +194,7 @@ def test_what_needs_all_rows_refuses_before_it_reads(case):
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda", "indicator", "shrunken_centroids", "nearest_centroid"])
-def test_the_rows_are_read_once_where_classes_are_declared(verb):
+def test_source_is_read_once_if_classes_are_declared(verb):
     parts = [
         part.assign(y=part["y"].astype(pd.CategoricalDtype(["low", "mid", "top"]))) for part in even(rows())
     ]
@@ -205,7 +205,7 @@ def test_the_rows_are_read_once_where_classes_are_declared(verb):
     assert source.asked <= 2 * len(parts) + 2
 
 
-def test_a_picture_of_rows_refuses():
+def test_plots_of_rows_raise_for_sources():
     fit = discrim.lda("y ~ a + b", read(even(rows())))
     with pytest.raises(NotSupportedError) as caught:
         fit.plot()
@@ -221,7 +221,7 @@ def test_a_producer_that_fails_half_way_leaves_nothing():
         discrim.lda("y ~ a + b", broken)
 
 
-def test_a_source_that_changes_is_noticed():
+def test_changed_source_raises():
     parts = even(rows())
     fit = discrim.lda("y ~ a + b", lambda: iter(parts))
     parts.pop()
@@ -247,7 +247,7 @@ def test_a_row_at_fault_is_called_by_its_number_in_the_source(change, message):
         discrim.lda("y ~ a + b", read(parts), weights="w")
 
 
-def test_missing_rows_are_refused_when_asked():
+def test_missing_rows_raise_on_request():
     with pytest.raises(DataError) as caught:
         discrim.lda("y ~ b", read(even(rows())), na_action="raise")
     assert caught.value.columns == ("y",)
@@ -265,7 +265,7 @@ def test_predictions_of_a_source_come_part_by_part(what):
     close(fit.confusion(read([data[:100], data[100:]])), fit.confusion(data))
 
 
-def test_a_row_of_a_source_that_cannot_be_predicted_is_named():
+def test_unpredictable_row_of_a_source_is_named():
     data = rows()
     fit = discrim.lda("y ~ a + g", data)
     frames = fit.predict(read([data[:100], data[100:].assign(g="new")]))
@@ -318,7 +318,7 @@ def test_an_iterator_is_read_once(case):
         ("kernel_density", "y ~ a + b", {"bandwidth": 1.0}),
     ],
 )
-def test_what_takes_more_than_one_pass_says_so_and_reads_nothing(verb, formula, options):
+def test_models_of_several_passes_raise_for_iterators_without_reading(verb, formula, options):
     rest = iter(even(rows()))
     with pytest.raises(NotSupportedError) as caught:
         getattr(discrim, verb)(formula, rest, **options)
@@ -326,7 +326,7 @@ def test_what_takes_more_than_one_pass_says_so_and_reads_nothing(verb, formula, 
     assert len(list(rest)) == 4
 
 
-def test_confusion_takes_the_name_of_a_folder_first(tmp_path):
+def test_confusion_accepts_a_folder_as_first_argument(tmp_path):
     data = rows().drop(columns="h")
     data[:150].to_csv(tmp_path / "1.csv", index=False)
     data[150:].to_csv(tmp_path / "2.csv", index=False)

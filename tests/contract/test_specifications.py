@@ -91,7 +91,7 @@ def test_a_specification_is_fitted_summarized_saved_and_fitted_again(verb, optio
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
 @every_case
-def test_leave_one_out_is_a_refit_or_refused(verb, options):
+def test_leave_one_out_equals_refits_or_raises(verb, options):
     formula, table = data_of(options)
     rows = table.iloc[::3].reset_index(drop=True)
     fit = verb(formula, rows, **options)
@@ -158,7 +158,7 @@ def test_a_word_is_its_specification_with_defaults(verb, option):
         *((lambda n=n: Ridge(seed=n), "seed=") for n in (-1, True, "x", 1.5)),
     ],
 )
-def test_a_parameter_out_of_its_range_is_refused_when_the_specification_is_built(make, message):
+def test_out_of_range_parameter_raises_at_construction(make, message):
     with pytest.raises(DataError, match=message):
         make()
 
@@ -174,7 +174,7 @@ def test_a_parameter_out_of_its_range_is_refused_when_the_specification_is_built
         (discrim.logistic, "penalty", Lasso, "Lasso()"),
     ],
 )
-def test_a_class_in_place_of_a_specification_is_refused_with_its_call(verb, option, kind, advice):
+def test_specification_class_instead_of_instance_raises_with_a_hint(verb, option, kind, advice):
     with pytest.raises(DataError) as caught:
         verb(FORMULA, IRIS, **{option: kind})
     assert f"{option}={advice}" in str(caught.value)
@@ -188,7 +188,7 @@ def test_a_class_in_place_of_a_specification_is_refused_with_its_call(verb, opti
         (discrim.logistic, "penalty"), (discrim.rda, "parametrization"),
     ],
 )  # fmt: skip
-def test_a_specification_of_another_option_is_refused_with_those_that_there_are(verb, option, value):
+def test_specification_of_another_option_raises_and_lists_valid_ones(verb, option, value):
     with pytest.raises(DataError) as caught:
         verb(FORMULA, IRIS, **{option: value})
     name = value.__name__ if isinstance(value, type) else repr(value)
@@ -199,7 +199,7 @@ def test_a_specification_of_another_option_is_refused_with_those_that_there_are(
 @pytest.mark.parametrize(
     "parameters", [{"seed": "x"}, {"folds": 1}, {"strength": -1}, {"grid": ["a"]}, {"select": "2se"}]
 )
-def test_a_file_with_a_penalty_that_is_not_valid_is_damaged(parameters, tmp_path):
+def test_file_with_an_invalid_penalty_raises_damaged_file(parameters, tmp_path):
     discrim.logistic(SEPALS, IRIS, penalty=Ridge(0.1)).save(tmp_path / "fit")
     about, tensors = read_file(tmp_path / "fit")
     about["arguments"]["penalty"]["parameters"] |= parameters
@@ -221,7 +221,7 @@ def test_a_file_with_a_penalty_that_is_not_valid_is_damaged(parameters, tmp_path
         {"specification": 3, "parameters": {}},
     ],
 )
-def test_a_file_with_a_specification_that_is_not_valid_is_damaged(change, tmp_path):
+def test_file_with_an_invalid_specification_raises_damaged_file(change, tmp_path):
     lda(SEPALS, IRIS, covariance=Shrunk(0.1)).save(tmp_path / "fit")
     about, tensors = read_file(tmp_path / "fit")
     assert about["arguments"]["covariance"]["specification"] == "covariance.Shrunk"
@@ -252,12 +252,12 @@ def test_a_file_with_a_specification_that_is_not_valid_is_damaged(change, tmp_pa
         (qda, {"components": MultipleCorrespondence(2)}, NotSupportedError),
     ],
 )
-def test_options_that_cannot_be_combined_are_refused(verb, options, error):
+def test_incompatible_options_raise(verb, options, error):
     with pytest.raises(error, match=r"covariance|components"):
         verb(SEPALS, IRIS, **options)
 
 
-def test_a_choice_of_the_rows_is_held_by_its_value():
+def test_data_driven_parameter_is_stored_by_value():
     fit = lda(FORMULA, IRIS, covariance=Shrunk("loo", grid=[0.0, 0.2]))
     assert options_of(fit)["covariance"] == Shrunk(fit.shrinkage)
     assert options_of(fit, anew=True)["covariance"] == Shrunk("loo", grid=[0.0, 0.2])

@@ -109,7 +109,7 @@ def fitted(verb, table):
 
 
 @pytest.mark.parametrize(("verb", "table"), CASES)
-def test_a_summary_is_as_short_as_is_promised_and_nothing_in_it_wraps(verb, table):
+def test_summary_has_the_documented_length_and_no_wrapped_lines(verb, table):
     fit = fitted(verb, table)
     summary = fit.summary()
     lines = summary.as_text().splitlines()
@@ -131,7 +131,7 @@ def sections_left_out(text):
     return (said[1].split(", "), said[2]) if said else ([], "")
 
 
-def test_the_last_line_names_what_is_not_shown_and_how_it_is_had():
+def test_last_line_names_omitted_sections_and_how_to_request_them():
     fit = fitted("lda", "wine")
     names, first = sections_left_out(fit.summary().as_text())
     assert names == ["functions", "covariance"]
@@ -149,7 +149,7 @@ def test_the_last_line_names_what_is_not_shown_and_how_it_is_had():
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "nearest_centroid"])
-def test_tables_have_every_section_whatever_is_shown(verb):
+def test_tables_contain_every_section_regardless_of_display(verb):
     fit = fitted(verb, "wine")
     some, every = fit.summary().tables, fit.summary("all").tables
     assert set(some) == set(every)
@@ -160,13 +160,13 @@ def test_tables_have_every_section_whatever_is_shown(verb):
 
 
 @pytest.mark.parametrize("form", ["as_html", "as_markdown"])
-def test_each_form_says_what_is_not_shown(form):
+def test_each_format_names_omitted_sections(form):
     text = getattr(fitted("lda", "wine").summary(), form)()
     assert "Not shown: functions, covariance" in text
     assert "Pooled covariance" not in text
 
 
-def test_a_row_a_column_has_means_deviations_and_f_of_one_way_analyses():
+def test_variable_table_has_means_deviations_and_one_way_f():
     table = fitted("lda", "wine").summary().tables["by_column"]
     groups = WINE.groupby("cultivar")
     for name, row in table.iterrows():
@@ -187,7 +187,7 @@ def test_names_of_classes_do_not_hide_deviations_and_f():
 
 
 @pytest.mark.slow
-def test_of_many_columns_those_that_tell_classes_apart_best_are_shown():
+def test_variables_that_separate_classes_best_are_displayed():
     fit = fitted("lda", "digits")
     text = fit.summary().as_text()
     f = fit.summary().tables["by_column"]["F"].sort_values(ascending=False)
@@ -202,7 +202,7 @@ def test_of_many_columns_those_that_tell_classes_apart_best_are_shown():
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda", "rda", "naive_bayes", "nearest_centroid", "knn", "indicator"])
-def test_a_fit_prints_its_size_and_the_error_of_rows_left_out_first(verb):
+def test_repr_starts_with_size_and_leave_one_out_error(verb):
     fit = fitted(verb, "iris")
     line = repr(fit).splitlines()[3]
     rate = fit.error_rates(["loo"])["estimate"].iloc[0]
@@ -210,7 +210,7 @@ def test_a_fit_prints_its_size_and_the_error_of_rows_left_out_first(verb):
     assert "150 rows, 4 columns, 3 classes" in fit._repr_html_()
 
 
-def test_a_fit_prints_wilks_lambda_where_it_is_defined():
+def test_repr_has_wilks_lambda_if_it_is_defined():
     within = sum(np.cov(rows.iloc[:, :4].T) * (len(rows) - 1) for _, rows in IRIS.groupby("species"))
     total = np.cov(IRIS.iloc[:, :4].T) * (len(IRIS) - 1)
     wilks = np.linalg.det(within) / np.linalg.det(total)
@@ -245,32 +245,32 @@ SAID = [
 
 
 @pytest.mark.parametrize(("verb", "options", "said"), SAID)
-def test_a_fit_prints_what_was_chosen(verb, options, said):
+def test_repr_has_chosen_parameters(verb, options, said):
     brief = repr(getattr(discrim, verb)("species ~ .", IRIS, **options)).splitlines()
     assert said in brief[4]
 
 
 @pytest.mark.parametrize(("verb", "given"), [("rda", {"alpha": 0.3, "gamma": 0.6}), ("knn", {"k": 17})])
-def test_an_error_of_rows_that_made_a_choice_says_that_it_is_optimistic(verb, given):
+def test_error_on_rows_used_for_selection_is_marked_optimistic(verb, given):
     chosen, plain = (getattr(discrim, verb)("species ~ .", IRIS, **each) for each in ({}, given))
     assert "% (optimistic: choice kept)" in repr(chosen).splitlines()[3]
     assert "optimistic" not in repr(plain)
 
 
-def test_a_loaded_fit_does_not_say_what_chose_where_the_file_does_not(tmp_path):
+def test_loaded_fit_omits_the_selection_criterion_if_not_stored(tmp_path):
     discrim.sparse_lda("species ~ .", IRIS, seed=0).save(tmp_path / "sparse.fit")
     line = repr(discrim.load(tmp_path / "sparse.fit")).splitlines()[4]
     assert line == "columns selected 4 of 4"
 
 
-def test_all_beside_names_stands_for_the_others():
+def test_all_next_to_section_names_means_the_remaining_sections():
     fit, every = fitted("lda", "iris"), list(fitted("lda", "iris").summary("all").tables)
     rest = [key for key in every if key != "means"]
     assert list(fit.summary(["means", "all"]).tables) == ["means", *rest]
     assert list(fit.summary(["all", "means"]).tables) == [*rest, "means"]
 
 
-def test_a_plain_fit_says_nothing_was_chosen():
+def test_fit_without_selection_mentions_none():
     for verb in ("lda", "nearest_centroid"):
         assert repr(fitted(verb, "iris")).splitlines()[4] == ""
 
@@ -279,14 +279,14 @@ def test_rows_that_were_dropped_are_counted():
     assert "333 rows (11 dropped, missing), 8 columns, 3 classes" in repr(fitted("lda", "penguins"))
 
 
-def test_a_fit_that_has_no_rows_prints_what_needs_none(tmp_path):
+def test_fit_without_rows_prints_results_that_need_none(tmp_path):
     fit = fitted("lda", "iris")
     fit.save(tmp_path / "iris.fit")
     line = repr(discrim.load(tmp_path / "iris.fit")).splitlines()[3]
     assert line == "150 rows, 4 columns, 3 classes; Wilks' lambda 0.02344"
 
 
-def test_where_no_row_can_be_left_out_the_apparent_error_is_printed():
+def test_resubstitution_error_is_printed_if_leave_one_out_is_undefined():
     fit = discrim.lda("species ~ .", IRIS, ncomp=1)
     wrong = (fit.predict(IRIS).astype(str) != IRIS["species"].astype(str)).mean()
     assert f"3 classes; apparent error {100 * wrong:.1f} %, Wilks' lambda" in repr(fit)
@@ -299,7 +299,7 @@ def test_weights_are_not_called_rows():
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "nearest_centroid", "indicator", "pls"])
-def test_printing_a_fit_reads_no_source_anew(verb):
+def test_printing_a_fit_does_not_read_the_source_again(verb):
     reads = []
 
     def source():
@@ -313,7 +313,7 @@ def test_printing_a_fit_reads_no_source_anew(verb):
     assert len(reads) == before
 
 
-def test_printing_a_large_fit_passes_over_no_row():
+def test_printing_a_large_fit_reads_no_rows():
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(rng.normal(size=(60_000, 2)), columns=["a", "b"])
     rows["y"] = np.where(rows["a"] > 0, "u", "v")
@@ -323,7 +323,7 @@ def test_printing_a_large_fit_passes_over_no_row():
 
 
 @pytest.mark.slow
-def test_ten_digits_of_all_pixels_that_vary_take_a_hundred_lines():
+def test_summary_of_ten_digits_has_at_most_a_hundred_lines():
     table = load_digits(as_frame=True).frame.astype({"target": str})
     varying = table.drop(columns=[name for name in table if table[name].nunique() == 1])
     assert len(str(discrim.lda("target ~ .", varying).summary()).splitlines()) <= 100

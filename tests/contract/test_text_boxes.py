@@ -192,7 +192,7 @@ def fitted(table: str, model: str) -> Any:
 
 
 @pytest.mark.parametrize(("table", "model", "kind", "size"), cases())
-def test_texts_are_whole_and_apart(table, model, kind, size):
+def test_texts_of_plots_do_not_overlap(table, model, kind, size):
     fit = fitted(table, model)
     if isinstance(fit, discrim.errors.DiscrimError):
         pytest.skip(f"no fit: {fit}")
@@ -247,7 +247,7 @@ def others() -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", OTHERS)
-def test_texts_of_other_pictures_are_whole_and_apart(name, size):
+def test_texts_of_other_plots_do_not_overlap(name, size):
     with plt.rc_context(SIZES[size]):
         faults = text_faults(others()[name]())
     plt.close("all")

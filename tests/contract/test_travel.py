@@ -83,7 +83,7 @@ def fit(request):
     return test_names.MADE[request.param](IRIS, IRIS[50:].astype({"species": str}))
 
 
-def test_files_of_results_hold_no_value_of_a_row(fit):
+def test_files_of_results_contain_no_value_of_a_row(fit):
     # What is remembered of rows that were looked at does not travel either.
     for name in ("summary", "leave_one_out", "predict", "confusion"):
         with suppress(AttributeError, ValueError, TypeError):
@@ -92,7 +92,7 @@ def test_files_of_results_hold_no_value_of_a_row(fit):
         assert values_in(data) == 0, kind
 
 
-def test_nor_do_those_of_what_results_give():
+def test_files_of_derived_results_contain_no_value_of_a_row():
     one = discrim.lda("species ~ .", IRIS)
     model = discrim.mlm("species ~ .", IRIS)
     for made in (
@@ -108,7 +108,7 @@ def test_nor_do_those_of_what_results_give():
 
 
 @pytest.mark.parametrize("name", slow_among(ESTIMATORS, SEARCHING))
-def test_files_of_estimators_hold_no_value_of_a_row(name):
+def test_files_of_estimators_contain_no_value_of_a_row(name):
     rows = SEPARATE if name in ("HyperplaneClassifier", "PerceptronClassifier") else IRIS
     x, y = rows[COLUMNS], rows["species"].to_numpy(str)
     for given in (x, x.to_numpy()):
@@ -118,7 +118,7 @@ def test_files_of_estimators_hold_no_value_of_a_row(name):
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(given), model.predict(given))
 
 
-def test_estimators_of_formulas_and_fits_hold_none():
+def test_estimators_of_formulas_and_fits_contain_no_rows():
     fit = discrim.qda("species ~ .", IRIS)
     formula = estimators.FormulaClassifier("species ~ .", verb="qda").fit(IRIS, IRIS["species"].to_numpy(str))
     for model in (formula, estimators.as_estimator(fit)):
@@ -139,7 +139,7 @@ def test_an_estimator_lets_go_of_the_table(name):
 
 
 @pytest.mark.parametrize("name", ["LDAClassifier", "QDAClassifier", "NaiveBayesClassifier"])
-def test_little_is_kept_of_many_rows(name):
+def test_pickle_size_does_not_grow_with_rows(name):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20_000, 10)), rng.integers(0, 3, 20_000)
     ESTIMATORS[name]().fit(x[:500], y[:500])
@@ -154,7 +154,7 @@ def test_little_is_kept_of_many_rows(name):
     assert len(pickle.dumps(model)) < 20_000
 
 
-def test_without_rows_the_way_out_is_named():
+def test_methods_without_rows_raise_with_a_hint():
     fit = discrim.lda("species ~ .", IRIS)
     again = pickle.loads(pickle.dumps(fit))
     with pytest.raises(NotSupportedError) as caught:
@@ -178,7 +178,7 @@ def test_without_rows_the_way_out_is_named():
         assert "needs the rows" in str(caught.value)
 
 
-def test_what_was_chosen_is_still_told():
+def test_pickled_fit_still_reports_chosen_parameters():
     fit = discrim.knn("species ~ .", IRIS, k=3)
     assert "given" in pickle.loads(pickle.dumps(fit)).summary(["header"]).as_text()
     chosen = discrim.shrunken_centroids("species ~ .", IRIS, seed=1)

@@ -74,7 +74,7 @@ COMPARING = {
     ids=["tall, small", "tall, large", "wide, small", "wide, large"],
 )
 @pytest.mark.parametrize("name", COMPARING)
-def test_one_unit_for_all_columns_changes_no_posterior(name, shape, exponent):
+def test_posteriors_are_invariant_to_a_common_unit(name, shape, exponent):
     verb, options = COMPARING[name]
     got = posteriors(verb, scaled(table(shape), exponent), **options)
     np.testing.assert_allclose(np.exp(got), np.exp(in_plain_units(name, shape)), atol=1e-9)
@@ -88,7 +88,7 @@ def in_plain_units(name, shape):
 
 @pytest.mark.parametrize("exponent", [-531, 997])
 @pytest.mark.parametrize("name", sorted(COMPARING.keys() - {"chosen", "chosen by leave-one-out", "loo"}))
-def test_one_unit_for_all_columns_changes_no_posterior_without_the_row(name, exponent):
+def test_leave_one_out_posteriors_are_invariant_to_a_common_unit(name, exponent):
     verb, options = COMPARING[name]
     got = verb("g ~ .", scaled(table(TALL), exponent), **options).leave_one_out()
     np.testing.assert_allclose(got[list("abc")], left_out_in_plain_units(name)[list("abc")], atol=1e-9)
@@ -121,7 +121,7 @@ EQUIVARIANT = {
 
 @pytest.mark.parametrize("exponents", [(-997, 0, 997), (531, 0, 0), (0, 0, -540)])
 @pytest.mark.parametrize("name", EQUIVARIANT)
-def test_mixed_units_change_no_posterior_of_equivariant_methods(name, exponents):
+def test_posteriors_of_equivariant_methods_are_invariant_to_units(name, exponents):
     verb, options = EQUIVARIANT[name]
     frame = table(TALL)
     call = "predict_proba"
@@ -172,7 +172,7 @@ def exact_rda(frame, alpha, gamma):
 
 
 @pytest.mark.parametrize("exponents", [(-531, -531, -531), (-540, 0, 0), (-200, 0, 10), (0, 900, -900)])
-def test_the_ridge_is_meant_in_the_units_of_the_columns(exponents):
+def test_ridge_depends_on_the_units_of_the_columns(exponents):
     frame = scaled(table((18, 3)), exponents)
     fit = discrim.rda("g ~ .", frame, alpha=0.4, gamma=0.6)
     np.testing.assert_allclose(fit.predict_proba(), exact_rda(frame, 0.4, 0.6), rtol=1e-9, atol=1e-12)
@@ -188,7 +188,7 @@ def test_mixed_units_leave_finite_posteriors_under_a_median(exponents):
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.knn, discrim.logistic, discrim.perceptron])
 @pytest.mark.parametrize("factor", [1e-310, 1e-306, 3e306])
-def test_a_column_that_no_coefficient_can_take_is_refused_and_the_way_out_works(verb, factor):
+def test_column_without_a_representable_coefficient_raises_and_the_hint_works(verb, factor):
     frame = table(TALL).replace({"g": {"c": "b"}})
     wild = frame.assign(x1=frame["x1"] * factor)
     with pytest.raises(DataError) as caught:
@@ -202,7 +202,7 @@ def test_a_column_that_no_coefficient_can_take_is_refused_and_the_way_out_works(
         verb("g ~ .", mended, **options)
 
 
-def test_products_that_overflow_are_refused_by_the_perceptron():
+def test_perceptron_raises_if_products_overflow():
     frame = table(TALL).replace({"g": {"c": "b"}})
     frame["x2"] *= 1e200
     with pytest.raises(DataError) as caught:
@@ -249,7 +249,7 @@ KINDS = ["int64", "uint64", "integers of Python", "nullable", "one missing", "de
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("formula", ["g ~ x + z", "g ~ I(x - 3) + z"])
-def test_numbers_that_doubles_round_away_are_refused_at_a_fit_and_named_at_prediction(kind, formula):
+def test_values_lost_to_rounding_raise_in_fit_and_are_named_in_prediction(kind, formula):
     x, offsets = ids(kind)
     n = len(offsets)
     frame = pd.DataFrame(
@@ -263,7 +263,7 @@ def test_numbers_that_doubles_round_away_are_refused_at_a_fit_and_named_at_predi
         fit.predict(frame)
 
 
-def test_the_origin_that_is_named_mends_it():
+def test_suggested_origin_resolves_the_error():
     x, offsets = ids("int64")
     n = len(offsets)
     frame = pd.DataFrame(
@@ -278,7 +278,7 @@ def test_the_origin_that_is_named_mends_it():
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
-def test_tables_of_other_libraries_are_looked_at_too(library):
+def test_tables_of_other_libraries_are_checked_too(library):
     made = pytest.importorskip(library)
     x, _ = ids("int64")
     columns = {"x": x, "g": np.repeat(["a", "b"], len(x) // 2)}
@@ -288,7 +288,7 @@ def test_tables_of_other_libraries_are_looked_at_too(library):
     assert "'x'" in str(caught.value)
 
 
-def test_arrays_of_integers_are_looked_at_too():
+def test_integer_arrays_are_checked_too():
     from discrim.sklearn import KNNClassifier, LDAClassifier
 
     x, offsets = ids("int64")
@@ -302,7 +302,7 @@ def test_arrays_of_integers_are_looked_at_too():
             fitted.predict(np.column_stack([x, offsets % 3]))
 
 
-def test_numbers_that_lose_next_to_nothing_are_named_or_let_be():
+def test_values_with_negligible_rounding_loss_are_accepted_or_named():
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b"], 30)
     times = 1_700_000_000_000_000_000 + rng.integers(0, 10**12, 60)
@@ -332,7 +332,7 @@ def test_classes_and_categories_keep_all_digits_of_their_integers():
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 @pytest.mark.parametrize("exponents", [(-997, 0, 997), (-531, 0, 531), (0, 0, 997)])
-def test_the_median_alone_is_refused_where_a_column_is_far_above_it(verb, exponents):
+def test_median_target_raises_if_a_column_is_far_above_it(verb, exponents):
     frame = scaled(table(TALL), exponents)
     with pytest.raises(DataError, match=r"that of 'x.', and 'x2' varies .*standardize\(\).*below 1"):
         verb("g ~ .", frame, covariance=Diagonal(1))
@@ -362,7 +362,7 @@ def test_the_median_alone_is_refused_where_a_column_is_far_above_it(verb, expone
         {},
     ],
 )
-def test_an_anova_is_of_single_columns_whatever_their_units(options, tmp_path):
+def test_anova_of_single_columns_is_invariant_to_units(options, tmp_path):
     frame = table(TALL)
     wild = scaled(frame, (-997, 0, 997))
     scale_free = ["R2", "F", "p", "levene_F", "levene_p"]
@@ -378,7 +378,7 @@ def test_an_anova_is_of_single_columns_whatever_their_units(options, tmp_path):
 
 
 @pytest.mark.parametrize("exponent", [-997, -540, 531, 997])
-def test_a_variance_that_no_double_holds_is_named(exponent):
+def test_variance_outside_float64_is_named(exponent):
     frame = scaled(table(TALL), (0, exponent, 0))
     fit = discrim.lda("g ~ .", frame)
     with pytest.warns(PrecisionWarning, match="'x1'"):
@@ -398,7 +398,7 @@ def test_a_variance_that_no_double_holds_is_named(exponent):
         _ = discrim.lda("g ~ .", scaled(table(TALL), (-500, 0, 500))).cov
 
 
-def test_common_principal_components_that_have_no_digits_are_missing_with_a_reason():
+def test_common_principal_components_without_accuracy_are_missing_with_a_reason():
     frame = scaled(table(TALL), (-531, 0, 531))
     with pytest.warns(PrecisionWarning, match=r"'x0'.*'x2'"):
         ladder = discrim.covariance_models("g ~ .", frame)
@@ -422,7 +422,7 @@ def logistic_in_plain_units(bias_reduction):
 @pytest.mark.slow
 @pytest.mark.parametrize("bias_reduction", [False, True])
 @pytest.mark.parametrize("exponents", [(997,), (-997,), (-997, 0, 997), (531, 0, -531)])
-def test_the_inference_of_a_logistic_fit_holds_in_any_units(bias_reduction, exponents):
+def test_logistic_inference_is_invariant_to_units(bias_reduction, exponents):
     factors = np.ldexp(1.0, np.resize(exponents, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -441,7 +441,7 @@ def test_the_inference_of_a_logistic_fit_holds_in_any_units(bias_reduction, expo
         got.cov_params()
 
 
-def test_a_hyperplane_in_units_without_squares_says_so_of_its_multipliers():
+def test_hyperplane_multipliers_outside_float64_raise():
     frame = table(TALL).query("g != 'c'")
     frame["x0"] += 10.0 * (frame["g"] == "b")
     want = discrim.hyperplane("g ~ .", frame)
@@ -457,7 +457,7 @@ def test_a_hyperplane_in_units_without_squares_says_so_of_its_multipliers():
 
 
 @pytest.mark.parametrize("exponents", [(997,), (-531,), (-997, 0, 997)])
-def test_hausmans_test_holds_in_any_units(exponents):
+def test_hausman_test_is_invariant_to_units(exponents):
     frame = table((60, 3))
     moved = scaled(frame, exponents)
     with warnings.catch_warnings():

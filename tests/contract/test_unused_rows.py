@@ -165,7 +165,7 @@ def test_zero_weights_equal_dropped_rows(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lda", "lda, components", "naive_bayes", "knn", "location"])
-def test_refits_leave_unused_rows_out_as_well(name):
+def test_refits_skip_unused_rows(name):
     verb, options = VERBS[name]
     expected = quietly(verb, FORMULA, REDUCED, **options)
     fits = [quietly(verb, FORMULA, UNLABELLED, **options)]
@@ -178,7 +178,7 @@ def test_refits_leave_unused_rows_out_as_well(name):
         np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-12)
 
 
-def test_the_log_likelihood_is_that_of_the_remaining_rows():
+def test_log_likelihood_uses_the_remaining_rows():
     """-59.13466 is the value that the issue states; the formula is that of normal classes."""
     x = np.random.default_rng(0).normal(size=20)
     table = pd.DataFrame({"y": list("ab") * 10, "c": ["A", *("uvw" * 7)[:19]], "x": x})
@@ -273,7 +273,7 @@ KINDS = {
 
 @pytest.mark.parametrize("formula", ["y ~ c + x", "y ~ x + z", "y ~ x * c", "y ~ x | c"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_unused_rows_are_left_out_of_every_kind_of_table(kind, formula, tmp_path):
+def test_unused_rows_are_skipped_in_every_table_type(kind, formula, tmp_path):
     expected = discrim.lda(formula, REDUCED)
     want = expected.predict_proba(REDUCED)
     weighted = (TABLE["w"] > 0).astype(float)
@@ -290,7 +290,7 @@ def test_unused_rows_are_left_out_of_every_kind_of_table(kind, formula, tmp_path
 
 
 @pytest.mark.parametrize("kind", ["pandas", "lazy", "parquet", "parts", "dask"])
-def test_the_table_of_a_fit_is_predicted_part_by_part_as_well(kind, tmp_path):
+def test_training_table_is_predicted_in_chunks(kind, tmp_path):
     fit = discrim.lda("y ~ c + x", KINDS[kind](UNLABELLED, tmp_path))
     expected = discrim.lda("y ~ c + x", REDUCED)
     labels = fit.predict()
@@ -331,7 +331,7 @@ def test_levels_and_transforms_are_learnt_from_used_rows(formula, source):
             assert fit.predict()[~USED].isna().all()
 
 
-def test_unused_rows_of_sparse_columns_are_left_out():
+def test_unused_rows_of_sparse_columns_are_skipped():
     sparse = scipy.sparse.random(N, 40, 0.1, random_state=1, format="csr")
     table = pd.DataFrame.sparse.from_spmatrix(sparse, columns=[f"s{j}" for j in range(40)])
     for verb, options in (
@@ -382,7 +382,7 @@ def test_the_command_line_leaves_unused_rows_out(tmp_path, capsys):
 # ---- what is still counted, refused and used
 
 
-def test_a_row_of_weight_zero_is_not_counted_as_dropped_whatever_it_lacks():
+def test_incomplete_row_of_zero_weight_is_not_counted_as_dropped():
     table = TABLE.assign(x=TABLE["x"].where(USED))
     for verb, options in ((discrim.lda, {"na_action": "raise"}), (discrim.lda, {"missing": "em"})):
         fit = verb("y ~ c + x", table, weights="w", **options)
@@ -394,7 +394,7 @@ def test_a_row_of_weight_zero_is_not_counted_as_dropped_whatever_it_lacks():
     assert caught.value.rows == (0,)
 
 
-def test_a_used_row_with_an_undeclared_level_is_still_refused():
+def test_used_row_with_an_undeclared_level_raises():
     labelled = TABLE.assign(k=NUMBERED)
     for data in (labelled, parts_of(labelled)):
         with pytest.raises(DataError) as caught:
@@ -413,7 +413,7 @@ INDICATORS = (
 
 
 @pytest.mark.parametrize("source", [False, True])
-def test_a_level_of_an_incomplete_row_alone_is_used_if_the_row_is(source):
+def test_level_of_an_incomplete_row_is_used_only_if_the_row_is(source):
     """The indicators of the levels, as columns of numbers, give the same likelihood."""
     data = parts_of(INCOMPLETE) if source else INCOMPLETE
     fit = discrim.lda("y ~ c + x + z", data, missing="em")

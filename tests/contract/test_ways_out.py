@@ -122,7 +122,7 @@ def test_the_way_out_works(verb, table):
 @pytest.mark.parametrize(
     ("verb", "first"), [("qda", 'Pass covariance="shrunk"'), ("naive_bayes", "Pass smoothing=1e-09")]
 )
-def test_all_columns_and_classes_are_named_at_once(verb, first):
+def test_all_columns_and_classes_are_named_in_one_error(verb, first):
     with pytest.raises(CollinearError) as caught:
         getattr(discrim, verb)(FORMULA, still())
     message = str(caught.value)
@@ -131,7 +131,7 @@ def test_all_columns_and_classes_are_named_at_once(verb, first):
     assert message.endswith("or leave out 'x0', 'x1'.")
 
 
-def test_a_way_out_that_leaves_next_to_nothing_is_not_offered():
+def test_hint_never_removes_almost_all_variables():
     data = still()[["x0", "x1", "x2", "y"]]
     for verb in ("qda", "naive_bayes"):
         with pytest.raises(CollinearError) as caught:
@@ -141,7 +141,7 @@ def test_a_way_out_that_leaves_next_to_nothing_is_not_offered():
 
 
 @pytest.mark.parametrize("verb", ["qda", "naive_bayes"])
-def test_a_fold_says_its_class_its_column_and_a_way_out_that_works(verb):
+def test_error_of_a_fold_names_class_and_column_and_its_hint_works(verb):
     # The column varies in the class by one row, which one fold holds.
     data = still().drop(columns=["x0", "x1"])
     data["odd"] = np.where(data["y"] == "setosa", 0.0, RNG.normal(size=150))
@@ -179,7 +179,7 @@ def wide():
     return pd.DataFrame(x, columns=[f"x{j}" for j in range(40)]).assign(y=np.repeat(["a", "b", "c"], 10))
 
 
-def test_logistic_of_few_rows_is_not_sent_from_one_refusal_to_the_next():
+def test_hint_for_logistic_with_few_rows_leads_to_a_fit():
     data = wide()
     with pytest.raises(CollinearError) as caught:
         discrim.logistic(FORMULA, data)
@@ -193,7 +193,7 @@ def test_logistic_of_few_rows_is_not_sent_from_one_refusal_to_the_next():
     assert 'covariance="shrunk"' in str(caught.value)
 
 
-def test_one_term_that_separates_is_not_to_be_left_out():
+def test_hint_keeps_the_only_separating_term():
     with pytest.raises(SeparationError) as caught:
         discrim.logistic("species ~ petal_length", IRIS)
     assert "bias_reduction=True" in str(caught.value)
@@ -205,7 +205,7 @@ def test_one_term_that_separates_is_not_to_be_left_out():
 
 
 @pytest.mark.parametrize(("rows", "more"), [(2, False), (3, True)])
-def test_rda_offers_more_folds_where_they_help(rows, more):
+def test_rda_suggests_more_folds_if_they_help(rows, more):
     short = IRIS.groupby("species", observed=True).head(50).drop(index=range(rows, 50))
     with pytest.raises(DataError) as caught:
         quiet(lambda: discrim.rda("species ~ .", short, folds=2, seed=0))
@@ -221,13 +221,13 @@ def test_rda_offers_more_folds_where_they_help(rows, more):
         assert fit.predict().notna().all()
 
 
-def test_a_perceptron_of_three_classes_is_not_sent_to_a_plane_between_two():
+def test_perceptron_of_three_classes_is_not_referred_to_hyperplane():
     with pytest.warns(ConvergenceWarning) as told:
         discrim.perceptron("species ~ .", IRIS, maxiter=1)
     assert not any("hyperplane()" in str(each.message) for each in told)
 
 
-def test_a_chosen_threshold_of_a_class_that_is_short_in_a_fold_may_be_given():
+def test_threshold_can_be_passed_if_a_class_is_too_small_for_folds():
     data = IRIS.drop(index=range(2, 50))
     fit = quiet(lambda: discrim.shrunken_centroids("species ~ .", data, seed=0))
     with pytest.raises(NotSupportedError) as caught:
@@ -237,7 +237,7 @@ def test_a_chosen_threshold_of_a_class_that_is_short_in_a_fold_may_be_given():
     assert quiet(lambda: cross_validate(given, folds=5, seed=1)).summary() is not None
 
 
-def test_rows_that_are_too_many_to_leave_out_are_cross_validated_as_the_message_says():
+def test_hint_for_leave_one_out_of_many_rows_works():
     rng = np.random.default_rng(13)
     many = pd.DataFrame({"x": rng.standard_normal(2100), "y": np.repeat(["a", "b", "b"], 700)})
     for fit in (discrim.logistic("y ~ x", many), discrim.lda("y ~ x", many, covariance="mcd")):

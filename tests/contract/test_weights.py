@@ -37,7 +37,7 @@ SOME = IRIS.iloc[::5].reset_index(drop=True)
 
 @pytest.mark.parametrize("p", [1, 2, 5, 8, 13])
 @pytest.mark.parametrize("n", [0.4, 1, 2, 30.5, 66, 100, 1e4, 1e8, 1e12, 1e16, 1e100, 1e300])
-def test_gamma_functions_of_many_rows_keep_their_digits(p, n):
+def test_gamma_functions_of_large_counts_are_accurate(p, n):
     with mpmath.workdps(40 + int(2.2 * np.log10(n + p))):
         count = mpmath.mpf(float(p + n))
         half, rest = count / 2, (count - p) / 2
@@ -120,7 +120,7 @@ def light(request):
     return found, discrim.lda("species ~ .", IRIS, weights=weights, method="mle")
 
 
-def test_what_no_scale_of_weights_changes_is_the_same(light):
+def test_scale_invariant_results_do_not_depend_on_the_scale_of_weights(light):
     found, want = light
     np.testing.assert_allclose(found.predict_proba(), want.predict_proba(), atol=1e-12)
     np.testing.assert_allclose(found.scaling, want.scaling, rtol=1e-9)
@@ -133,7 +133,7 @@ def test_what_no_scale_of_weights_changes_is_the_same(light):
         np.testing.assert_allclose(ours.structure(kind), theirs.structure(kind), rtol=1e-9)
 
 
-def test_summaries_of_light_weights_hold_no_missing_text_and_no_raw_warning(light):
+def test_summaries_with_small_weights_have_no_nan_text_and_no_raw_warning(light):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         text = light[0].summary().as_text()
@@ -143,7 +143,7 @@ def test_summaries_of_light_weights_hold_no_missing_text_and_no_raw_warning(ligh
     assert not re.search(r"\bnan\b", text)
 
 
-def test_what_takes_degrees_of_freedom_says_that_there_are_none(light):
+def test_methods_that_need_degrees_of_freedom_raise_without_them(light):
     fit = light[0]
     for asked in (
         lambda: fit.predict_proba(method="predictive"),
@@ -171,7 +171,7 @@ def test_weights_divided_by_their_mean_are_the_way_out():
         assert np.isfinite(fit.typicality(IRIS)).all(axis=None)
 
 
-def test_normalised_weights_of_a_logistic_regression_are_told_of():
+def test_normalised_weights_of_a_logistic_regression_warn():
     two = IRIS[IRIS["species"] != "setosa"]
     formula = "species ~ sepal_length + petal_length"
     with pytest.warns(WeightsWarning):
@@ -184,7 +184,7 @@ def test_normalised_weights_of_a_logistic_regression_are_told_of():
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.rda, discrim.naive_bayes, discrim.shrunken_centroids])
-def test_every_verb_tells_of_weights_that_do_not_count(verb):
+def test_every_verb_warns_about_weights_that_are_not_frequencies(verb):
     options = {"alpha": 0.5, "gamma": 0.5} if verb is discrim.rda else {}
     options |= {"threshold": 1.0} if verb is discrim.shrunken_centroids else {}
     weights = np.random.default_rng(0).uniform(20, 40, 150)
@@ -195,7 +195,7 @@ def test_every_verb_tells_of_weights_that_do_not_count(verb):
         verb("species ~ .", IRIS, weights=np.round(weights), **options)
 
 
-def test_a_missing_weight_is_told_of_counted_and_refused_on_request():
+def test_missing_weights_are_counted_with_a_warning_or_raise():
     weights = pd.Series(np.ones(150))
     weights[[3, 70]] = np.nan
     with pytest.warns(DroppedRowsWarning):
@@ -239,7 +239,7 @@ def numbers(table):
 @pytest.mark.parametrize("name", VERBS)
 @settings(max_examples=4, deadline=None, derandomize=True)
 @given(counts=st.lists(st.integers(0, 3), min_size=30, max_size=30))
-def test_whole_weights_are_repeated_rows_in_every_number(name, counts):
+def test_integer_weights_equal_repeated_rows(name, counts):
     verb, options = VERBS[name]
     # Two rows of each class and more, so that no class is gone.
     weights = np.array(counts) + (np.arange(30) % 10 < 7)
@@ -288,7 +288,7 @@ def test_columns_are_not_constant_because_weights_are_light(weight):
 
 
 @pytest.mark.parametrize("total", [1.0, 3.0])
-def test_tests_without_degrees_of_freedom_are_missing_and_said_to_be(total):
+def test_tests_without_degrees_of_freedom_are_nan_with_a_note(total):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = discrim.lda("species ~ .", IRIS, weights=np.full(150, total / 150), method="mle")
@@ -298,7 +298,7 @@ def test_tests_without_degrees_of_freedom_are_missing_and_said_to_be(total):
     assert f"a total weight of {total:g} leaves no degrees of freedom" in text
 
 
-def test_posterior_based_rates_take_weights_that_sum_to_one():
+def test_posterior_based_rates_accept_weights_that_sum_to_one():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", DiscrimWarning)
@@ -308,7 +308,7 @@ def test_posterior_based_rates_take_weights_that_sum_to_one():
     assert rates["estimate"] == pytest.approx(1 - best.mean(), abs=1e-14)
 
 
-def test_there_are_no_odds_between_classes_of_no_prior():
+def test_log_odds_between_classes_with_zero_prior_are_missing():
     fit = discrim.qda("species ~ .", IRIS, prior={"setosa": 0, "versicolor": 0, "virginica": 1})
     with pytest.raises(DataError) as caught:
         fit.quadratic("setosa", "versicolor")
@@ -317,7 +317,7 @@ def test_there_are_no_odds_between_classes_of_no_prior():
     assert fit.quadratic("virginica", "setosa").c == np.inf
 
 
-def test_a_row_whose_class_varies_by_it_alone_has_no_rule_without_it():
+def test_row_that_alone_gives_its_class_variance_has_no_leave_one_out_score():
     """In setosa's first six rows petal_width is .2 but for the last one."""
     few = pd.concat([IRIS.iloc[:6], IRIS.iloc[50:56], IRIS.iloc[100:106]]).reset_index(drop=True)
     with warnings.catch_warnings():
@@ -328,7 +328,7 @@ def test_a_row_whose_class_varies_by_it_alone_has_no_rule_without_it():
     assert left_out.iloc[6:].notna().all(axis=None)
 
 
-def test_errors_of_regressions_without_residual_freedom_are_said_to_be_missing():
+def test_standard_errors_without_residual_df_are_missing_with_a_note():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = discrim.indicator("species ~ .", IRIS, weights=np.full(150, 1 / 150))
@@ -350,7 +350,7 @@ def test_weights_of_any_size_leave_a_summary_and_intervals():
     assert ((found[..., 1] <= found[..., 0] + 1e-12) & (found[..., 0] <= found[..., 2] + 1e-12)).all()
 
 
-def test_a_kernel_density_of_light_rows_says_that_the_weights_are_light():
+def test_kernel_density_with_small_weights_warns():
     frame = load_iris().assign(w=1 / 300)
     with pytest.raises(CollinearError) as caught:
         discrim.naive_bayes("species ~ .", frame, weights="w", kernel=True)

@@ -67,7 +67,7 @@ def scores(x: Floats, means: Floats, covariances: list[Floats], prior: Floats) -
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
-def test_shrunk_posteriors_are_those_of_full_matrices(genes: pd.DataFrame, verb: object) -> None:
+def test_shrunk_posteriors_equal_posteriors_of_full_matrices(genes: pd.DataFrame, verb: object) -> None:
     fit = verb("y ~ .", genes, covariance="shrunk")
     x, codes = arrays(genes)
     means = np.stack([x[codes == k].mean(axis=0) for k in range(3)])
@@ -88,7 +88,7 @@ def test_shrunk_posteriors_are_those_of_full_matrices(genes: pd.DataFrame, verb:
     ],
 )
 @pytest.mark.parametrize("method", ["moment", "mle"])
-def test_leave_one_out_is_that_of_refits(
+def test_leave_one_out_equals_refits(
     genes: pd.DataFrame, verb: object, options: dict[str, str], method: str
 ) -> None:
     fit = verb("y ~ .", genes, method=method, **options)
@@ -101,7 +101,7 @@ def test_leave_one_out_is_that_of_refits(
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
-def test_leave_one_out_of_weighted_rows_is_that_of_repeated_ones(genes: pd.DataFrame, verb: object) -> None:
+def test_leave_one_out_of_weighted_rows_equals_repeated_rows(genes: pd.DataFrame, verb: object) -> None:
     weights = np.random.default_rng(0).integers(1, 4, size=len(genes))
     weighted = verb("y ~ .", genes.assign(w=weights), covariance="shrunk", weights="w")
     repeated = verb(
@@ -112,7 +112,7 @@ def test_leave_one_out_of_weighted_rows_is_that_of_repeated_ones(genes: pd.DataF
     np.testing.assert_allclose(found[columns], repeated.leave_one_out()[columns], rtol=1e-8, atol=1e-13)
 
 
-def test_a_class_of_one_row_is_left_out_as_by_a_refit(genes: pd.DataFrame) -> None:
+def test_leave_one_out_of_a_single_row_class_equals_a_refit(genes: pd.DataFrame) -> None:
     table = genes.copy()
     table.loc[0, "y"] = "single"
     fit = lda("y ~ .", table, covariance="shrunk")
@@ -136,7 +136,7 @@ def test_a_class_of_one_row_is_left_out_as_by_a_refit(genes: pd.DataFrame) -> No
         (qda, "factor"),
     ],
 )
-def test_cross_validation_from_merged_folds_is_that_of_refits(
+def test_cross_validation_from_merged_folds_equals_refits(
     genes: pd.DataFrame, verb: object, structure: str
 ) -> None:
     fit = verb("y ~ .", genes, covariance=structure)
@@ -154,7 +154,7 @@ def test_cross_validation_from_merged_folds_is_that_of_refits(
 
 
 @pytest.mark.parametrize("spread", ["thin", "thin class"])
-def test_thin_moments_merge_to_those_of_all_rows(genes: pd.DataFrame, spread: Spread) -> None:
+def test_merged_thin_moments_equal_moments_of_all_rows(genes: pd.DataFrame, spread: Spread) -> None:
     x, codes = arrays(genes)
     whole = ClassMoments.from_block(x, codes, n_classes=3, spread=spread)
     parts = [ClassMoments.from_block(x[i::3], codes[i::3], n_classes=3, spread=spread) for i in range(3)]
@@ -225,7 +225,7 @@ def test_pseudo_inverse_of_collinear_columns_is_that_without_them(genes: pd.Data
     )
 
 
-def test_principal_axes_of_a_saturated_scatter_hold_each_row(genes: pd.DataFrame) -> None:
+def test_principal_axes_of_a_saturated_scatter_reproduce_each_row(genes: pd.DataFrame) -> None:
     x, codes = arrays(genes)
     held = principal(ClassMoments.from_block(x, codes, n_classes=3, spread="thin"))
     assert held.is_saturated
@@ -236,7 +236,7 @@ def test_principal_axes_of_a_saturated_scatter_hold_each_row(genes: pd.DataFrame
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [lda, qda])
-def test_no_square_matrix_is_formed(verb: object) -> None:
+def test_no_p_by_p_matrix_is_formed(verb: object) -> None:
     rng = np.random.default_rng(0)
     p, codes = 6000, np.repeat([0, 1], 20)
     table = pd.DataFrame(rng.normal(size=(40, p)) + codes[:, None] * 0.1, columns=[f"g{j}" for j in range(p)])
@@ -289,7 +289,7 @@ def test_full_rank_covariances_do_not_depend_on_the_representation(genes: pd.Dat
 
 
 @pytest.mark.parametrize("structure", ["shrunk", "spherical", "diagonal", "factor"])
-def test_a_class_of_one_row_is_not_sent_back_to_what_was_asked_for(structure: str) -> None:
+def test_hint_for_a_single_row_class_differs_from_the_call(structure: str) -> None:
     data = load_iris().astype({"species": str})
     data.loc[0, "species"] = "alone"
     with pytest.raises(CollinearError) as raised:
@@ -299,7 +299,7 @@ def test_a_class_of_one_row_is_not_sent_back_to_what_was_asked_for(structure: st
     assert lda("species ~ .", data, covariance="shrunk", collinear="drop").counts["alone"] == 1
 
 
-def test_a_pseudo_inverse_tells_its_rank_and_a_share_that_is_not_negative(tmp_path: object) -> None:
+def test_pseudo_inverse_reports_its_rank_and_a_nonnegative_share(tmp_path: object) -> None:
     data = load_iris().assign(twice=lambda d: 2 * d["petal_width"] + d["sepal_width"])
     with pytest.warns(DiscrimWarning, match=r"in 4 of 5 dimensions.* leave out 0\.0% of"):
         fit = lda("species ~ .", data, covariance="pinv")

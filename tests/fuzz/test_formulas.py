@@ -97,7 +97,7 @@ def worker() -> Iterator[Worker]:
     worker.close()
 
 
-def test_a_formula_is_fitted_or_refused(fuzz, worker):
+def test_formula_is_fitted_or_raises_a_discrim_error(fuzz, worker):
     for rng in fuzz:
         formula, verb = any_formula(rng), rng.choice(VERBS)
         outcome, detail = worker.ask(verb, formula)

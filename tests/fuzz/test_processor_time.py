@@ -37,7 +37,7 @@ def test_a_process_that_sleeps_goes_on():
     assert ended.stdout == "done\n", ended.stderr
 
 
-def test_a_block_that_computes_for_ever_raises_and_one_that_sleeps_does_not():
+def test_endless_computation_raises_and_sleeping_does_not():
     before = signal.getsignal(signal.SIGPROF)
     with raises_after(0.2):
         time.sleep(0.6)

@@ -23,7 +23,7 @@ def test_cases_are_drawn_again_from_the_same_seed():
     assert not set(first) & set(draws(Fuzz("a", "1", 60))) | set(first) & set(draws(Fuzz("b", "0", 60)))
 
 
-def test_one_case_is_run_again_by_its_seed():
+def test_case_is_reproduced_by_its_seed():
     seed, number = draws(Fuzz("a", "0", 60))[3]
     assert draws(Fuzz("another", seed, 60)) == [(seed, number)]
 
@@ -46,6 +46,6 @@ def test_findings_fail_at_the_end_and_name_their_seeds():
 
 
 @pytest.mark.parametrize(("minutes", "fuzzers", "seconds"), [(None, 3, 3), (None, 20, 1.25), (2.5, 9, 150)])
-def test_all_fuzzers_together_take_less_than_a_minute_unless_asked(minutes, fuzzers, seconds):
+def test_default_run_of_all_fuzzers_takes_less_than_a_minute(minutes, fuzzers, seconds):
     assert seconds_each(minutes, fuzzers) == seconds
     assert minutes or fuzzers * seconds < 60

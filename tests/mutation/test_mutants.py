@@ -35,7 +35,7 @@ def changed() -> set[tuple[str, str]]:
     return {(m.before, m.after) for m in mutants_of("m.py", SOURCE)}
 
 
-def test_each_kind_of_change_is_made():
+def test_each_type_of_mutation_is_generated():
     head = 'def f(a: int | None, b: float = 0.5, *, c: bool = True) -> "int | None":'
     line, here = "if not (a < b and a != LIMIT):  # 1 - 1", 'é = "é", a.min(axis=0) + -b'
     assert changed() == {
@@ -57,7 +57,7 @@ def test_each_kind_of_change_is_made():
     }
 
 
-def test_lines_that_run_with_a_change_are_known():
+def test_lines_executed_by_a_test_are_recorded():
     reached = {m.after: (list(m.reached), m.name) for m in mutants_of("m.py", SOURCE)}
     assert reached["LIMIT = 3"] == ([], "LIMIT")
     default = next(lines for after, (lines, _) in reached.items() if "c: bool = False" in after)
@@ -69,7 +69,7 @@ def test_lines_that_run_with_a_change_are_known():
 @pytest.mark.parametrize(
     "name", ["core/covariance/shrunk.py", "inference/selection.py", "core/distributions/densities.py"]
 )
-def test_a_change_is_one_stretch_of_a_module_that_still_compiles(name):
+def test_mutation_is_one_span_of_a_module_that_compiles(name):
     source = (ROOT / "discrim" / name).read_text("utf-8")
     mutants = list(mutants_of(name, source))
     assert len(mutants) > 100
@@ -100,7 +100,7 @@ def test_the_same_seed_draws_the_same_and_other_files_do_not_move_it(tmp_path):
     assert [m for m in both if m.path.endswith("a.py")][:9] == first
 
 
-def test_what_is_said_to_be_equivalent_has_a_module_and_a_reason():
+def test_equivalent_mutations_have_a_module_and_a_reason():
     known = tomllib.loads(Path(__file__).with_name("equivalent.toml").read_text("utf-8"))["mutant"]
     assert len({(m["path"], m["before"], m["after"]) for m in known}) == len(known)
     for entry in known:
@@ -127,7 +127,7 @@ for number, mutant in enumerate(mutants_of(path, source)):
 
 
 @pytest.mark.slow
-def test_changes_are_caught_survive_or_hang_and_are_taken_back(tmp_path):
+def test_mutations_are_detected_survive_or_time_out_and_are_reverted(tmp_path):
     package, tests = tmp_path / "discrim", tmp_path / "tests"
     for folder in (package, package / "core", tests):
         folder.mkdir()

@@ -79,14 +79,14 @@ def test_the_script_of_a_user_runs(tmp_path, monkeypatch):
     assert (tmp_path / "iris.fit").exists()
 
 
-def test_every_plot_is_of_a_kind_that_editors_know():
+def test_plot_kinds_are_in_the_literal_type():
     of_models = {kind for model in MODELS for kind in plot_kinds(model)}
     modules = (judged, choose, fold_plots, learning, planning, stepwise)
     others = {plot.kind for module in modules for plot in vars(module).values() if isinstance(plot, Plot)}
     assert of_models | others == {*typing.get_args(PlotKind)}
 
 
-def test_every_metric_of_a_norm_or_of_zeros_and_ones_is_one_that_editors_know():
+def test_metrics_are_in_the_literal_type():
     assert {*NORMS, *ZERO_ONE} <= {*METRICS}
 
 
@@ -130,7 +130,7 @@ def annotation(function, option):
     return eval(inspect.get_annotations(function)[option], vars(typing) | aliases() | vars(module))
 
 
-def test_words_of_docstrings_are_those_that_editors_know():
+def test_option_values_of_docstrings_are_in_the_literal_types():
     listed = {(function, option): words for function, option, words in documented_words() if words}
     assert len(listed) > 60
     wrong = {
