@@ -1,7 +1,7 @@
 """Tables that are ill-conditioned by themselves: right to their inherent loss, or refused where collinear.
 
 Smooth curves, polynomials and the like have roots of condition 1e6 to 1e12 without anybody's design. As in
-`test_digits`, the inherent loss is what a move of every number to a neighbouring double does to a result.
+`test_accuracy`, the inherent loss is what a move of every number to a neighbouring double does to a result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""No pass begins within another: a connection of DuckDB refuses that."""
+"""Passes over a source are never nested: a DuckDB connection does not allow that."""
 
 from __future__ import annotations
 

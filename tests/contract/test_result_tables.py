@@ -17,7 +17,7 @@ from discrim.report import result_table
 from discrim.report.grid import ROWS, display_width
 from discrim.report.result_table import MAX_COLUMNS, ResultTable
 from tests.contract.test_names import FITS, IRIS, fitted, tables_of, walks
-from tests.contract.test_travel import slow_among
+from tests.contract.test_pickles_and_files import slow_among
 
 WIDTH = 80
 

@@ -1,4 +1,4 @@
-"""Classes of one or two rows do not stop a search over models: estimators go on, and say with what."""
+"""Classes of one or two rows do not stop a search over models: a simpler model is fitted with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units: results do not depend on them where a method does not, and are right where it does."""
+"""Results do not depend on units for equivariant methods, and are correct for others."""
 
 from __future__ import annotations
 

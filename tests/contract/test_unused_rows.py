@@ -1,4 +1,4 @@
-"""Rows without a label and rows of weight zero leave no trace, whatever levels they have."""
+"""Rows without a label and rows of weight zero do not affect results, whatever levels they have."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from discrim.errors import (
 )
 from tests import references as ref
 from tests import support
-from tests.contract.test_digits import CASES, DIGITS_OF_A_DOUBLE, LABELS, ONE_DIGIT
+from tests.contract.test_accuracy import CASES, DIGITS_OF_A_DOUBLE, LABELS, ONE_DIGIT
 
 GOLDEN = json.loads((support.GOLDEN / "indicator.json").read_text(encoding="utf-8"))["cases"]
 IRIS = load_iris()

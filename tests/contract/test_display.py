@@ -1,4 +1,4 @@
-"""Results where they are shown: short, in every form, and their tables DataFrames all the same."""
+"""Displayed results are short in every format, and their tables are ordinary DataFrames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input at the edge of what a verb accepts: no exception of Python or NumPy, and no warning of NumPy."""
+"""Input at the edge of what a verb accepts raises no exception of Python or NumPy and no NumPy warning."""
 
 import inspect
 import warnings

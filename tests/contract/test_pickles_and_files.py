@@ -1,4 +1,4 @@
-"""What leaves the process holds no row of the table: pickles, joblib files, what other processes are sent."""
+"""Pickles, joblib files and messages to other processes contain no row of the table."""
 
 from __future__ import annotations
 

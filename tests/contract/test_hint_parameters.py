@@ -1,4 +1,4 @@
-"""The hint of an error names parameters that the verb has, values other than the given ones, and it works."""
+"""Hints of errors name parameters of the verb and values that work."""
 
 from __future__ import annotations
 

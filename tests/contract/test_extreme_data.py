@@ -1,4 +1,4 @@
-"""Columns of unlike units, very few rows, and options of odd types and sizes."""
+"""Columns of very different units, very few rows, and options of unusual types and sizes."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Options and tables of a size that no machine takes: refused before anything begins, or fitted."""
+"""Options and tables that exceed any machine raise before work begins, or are fitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options in whose place something of another type is given: an error that names the option."""
+"""Options with values of another type raise an error that names the option."""
 
 from __future__ import annotations
 

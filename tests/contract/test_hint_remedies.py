@@ -1,4 +1,4 @@
-"""The way out that a message offers is taken, on tables that provoke it, and works."""
+"""Hints of errors are followed on data that provoke the error, and lead to a fit."""
 
 from __future__ import annotations
 

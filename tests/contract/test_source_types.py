@@ -1,4 +1,4 @@
-"""A fit says the same whatever its rows come from, and names the classes as in memory."""
+"""Fits do not depend on the type of the source, and classes keep their labels."""
 
 from __future__ import annotations
 

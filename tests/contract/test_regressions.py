@@ -1,4 +1,4 @@
-"""What a reading of the whole package from top to bottom found, each with the case that showed it."""
+"""Regression tests of defects that a review of the whole package found."""
 
 from __future__ import annotations
 

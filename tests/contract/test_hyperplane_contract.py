@@ -1,4 +1,4 @@
-"""The contract of fitted lines: what they share with every classifier, with values instead of posteriors."""
+"""The contract of perceptron and hyperplane: like classifiers, with values in place of posteriors."""
 
 from __future__ import annotations
 
