@@ -7,7 +7,7 @@ BIN ?= .venv/bin
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Make .venv and install the package for work on it, with the pre-commit hooks
+setup: ## Create .venv with the package, its development tools and the pre-commit hooks
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install -q -e ".[dev]"
 	.venv/bin/pre-commit install
@@ -15,7 +15,7 @@ setup: ## Make .venv and install the package for work on it, with the pre-commit
 test: ## Run the tests; one file: make test ARGS=tests/cli/test_cli.py
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
-fuzz: ## Run each fuzzer for an hour, or: make fuzz MINUTES=5 ARGS="--fuzz-seed 7"
+fuzz: ## Run each fuzzer for an hour; shorter: make fuzz MINUTES=5 ARGS="--fuzz-seed 7"
 	$(BIN)/python -m pytest -n auto tests/fuzz --fuzz-minutes $(or $(MINUTES),60) $(ARGS)
 
 lint: ## Check style and types
@@ -23,28 +23,28 @@ lint: ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: ## Mend what ruff can mend
+format: ## Fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 doctest: ## Run the examples in the docstrings
 	$(BIN)/python -m pytest --doctest-modules discrim
 
-bench: ## Time this package beside its peers, on the same arrays
+bench: ## Compare the speed of this package with other packages
 	$(BIN)/python -m tests.benchmarks
 
-book: ## Execute the pages of vignettes/ and write the site into build/book; failing pages are named
+book: ## Execute the pages of vignettes/ and build the site in build/book
 	$(BIN)/sphinx-build -q -E -W --keep-going -j auto -b html -d build/doctrees vignettes build/book
 
-lite: ## Write into build/lite the site where pages of the book run in a browser; BOOK_LITE tells the book its address
+lite: ## Build the browser version of the pages in build/lite (its URL is BOOK_LITE of the book)
 	$(BIN)/python -m pip install -q "jupyterlite-core[contents]==0.8.6" jupyterlite-pyodide-kernel==0.8.6
 	rm -rf build/lib build/lite build/lite-source
 	$(BIN)/python vignettes/_ext/lite.py build/lite-source
 	$(BIN)/python -m pip wheel -q --no-deps -w build/lite-source/pypi .
 	cd build/lite-source && $(abspath $(BIN))/jupyter lite build --output-dir ../lite
 
-ci: ## All of it, in a fresh virtual environment, as before a change is taken
+ci: ## Run all checks in a fresh virtual environment
 	.ci/run
 
-clean: ## Remove what the other targets made, but .venv
+clean: ## Remove the output of the other targets, except .venv
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
