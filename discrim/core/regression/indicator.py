@@ -76,7 +76,7 @@ class Estimates:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scoring:
+class OptimalScoring:
     """Optimal scores of the classes and their regression on the columns.
 
     Attributes
@@ -155,9 +155,9 @@ class IndicatorFit:
 
     def fitted_exactly(self) -> NDArray[np.bool_]:
         """Whether the residuals of each indicator (K,) are rounding errors, which have no valid tests."""
-        left = self.residual_squares()
-        explained = self.explained_squares()
-        return np.asarray(left <= (10 * max(self.basis.shape) * EPS) ** 2 * explained)
+        residual_squares = self.residual_squares()
+        explained_squares = self.explained_squares()
+        return np.asarray(residual_squares <= (10 * max(self.basis.shape) * EPS) ** 2 * explained_squares)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """Rule whose scores are the fitted values."""
@@ -175,10 +175,10 @@ class IndicatorFit:
         scale = self.moments.scale
         df = self.residual_df
         sigma = np.sqrt(self.residual_squares() / df) if df > 0 else np.full(len(self.prior), np.nan)
-        slopes = np.sqrt(column_squares(self.inverse.T)) * scale
-        reach = np.linalg.norm(self.inverse.T @ (self.origin * scale + self.centre))
-        errors = np.r_[np.hypot(1 / np.sqrt(self.moments.total), reach), slopes]
-        return Estimates(np.column_stack([constants, coef.T]), sigma[:, None] * errors, df)
+        slope_factors = np.sqrt(column_squares(self.inverse.T)) * scale
+        centre_norm = np.linalg.norm(self.inverse.T @ (self.origin * scale + self.centre))
+        se_factors = np.r_[np.hypot(1 / np.sqrt(self.moments.total), centre_norm), slope_factors]
+        return Estimates(np.column_stack([constants, coef.T]), sigma[:, None] * se_factors, df)
 
     def leverages(self, x: Floats) -> Floats:
         """Leverages (m,) of rows (m, p) of weight one."""
@@ -190,12 +190,12 @@ class IndicatorFit:
         rule = self.rule(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            out = 1.0 if weights is None else np.minimum(weights, 1.0)
+            removed_weights = 1.0 if weights is None else np.minimum(weights, 1.0)
             indicators = np.zeros((len(x), len(self.prior)))
             indicators[np.arange(len(x)), codes] = 1.0
-            left = 1.0 - out * self.leverages(x)
-            left = np.where(left > SPOILT, left, np.nan)
-            return np.asarray(indicators - (indicators - rule.scores(x)) / left[:, None])
+            one_minus_leverages = 1.0 - removed_weights * self.leverages(x)
+            one_minus_leverages = np.where(one_minus_leverages > SPOILT, one_minus_leverages, np.nan)
+            return np.asarray(indicators - (indicators - rule.scores(x)) / one_minus_leverages[:, None])
 
         return scores
 
@@ -205,26 +205,30 @@ class IndicatorFit:
             return None
         return fit_indicator(moments)
 
-    def scoring(self) -> Scoring:
+    def scoring(self) -> OptimalScoring:
         """Optimal scores and their regressions, with the same signs as the discriminants of LDA."""
         total = self.moments.total
         counts = self.moments.counts
         roots = np.sqrt(np.where(counts > 0, counts, np.inf))
-        most = min(self.moments.n_columns, int((counts > 0).sum()) - 1)
-        _, lengths, right = svd(self.explained / roots, full_matrices=False)
-        rank = int((lengths[:most] > 10 * max(self.coef.shape) * EPS).sum())
-        turned = right[:rank].T / roots[:, None]
-        left = self.residuals()
+        max_rank = min(self.moments.n_columns, int((counts > 0).sum()) - 1)
+        _, singular_values, right_vectors = svd(self.explained / roots, full_matrices=False)
+        rank = int((singular_values[:max_rank] > 10 * max(self.coef.shape) * EPS).sum())
+        class_scores = right_vectors[:rank].T / roots[:, None]
+        residuals = self.residuals()
         # Correlations near one differ by less than rounding; their residuals separate the scores.
-        near = int((lengths[:rank] ** 2 > 0.5).sum())
-        if near > 1:
-            turned[:, :near] = turned[:, :near] @ svd(left @ turned[:, :near])[2][::-1].T
-        coef = self.coef @ turned * np.sqrt(total)
+        n_near_one = int((singular_values[:rank] ** 2 > 0.5).sum())
+        if n_near_one > 1:
+            class_scores[:, :n_near_one] = (
+                class_scores[:, :n_near_one] @ svd(residuals @ class_scores[:, :n_near_one])[2][::-1].T
+            )
+        coef = self.coef @ class_scores * np.sqrt(total)
         within = np.sqrt(self.moments.squares.sum(axis=0))
         signs = positive_signs(coef * within[:, None])
-        scores = turned * np.sqrt(total) * signs
+        scores = class_scores * np.sqrt(total) * signs
         slopes = coef * self.moments.scale[:, None] * signs
-        return Scoring(scores, slopes, lengths[:rank], column_squares(left @ turned))
+        return OptimalScoring(
+            scores, slopes, singular_values[:rank], column_squares(residuals @ class_scores)
+        )
 
 
 def fit_indicator(moments: ClassMoments) -> IndicatorFit:
@@ -241,24 +245,28 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     origin, _ = centred(moments, weighted_centre(moments.means, counts))
     means = moments.means_from(origin)
     centre = weighted_centre(means, counts)
-    shares = counts / total
-    heights = np.sqrt(counts)[:, None]
-    whole = moments.pooled()
-    root = scaled_cholesky(whole.scatters[0]) if whole.roots is None else whole.roots[0]
-    table = np.concatenate([heights * (means - centre), root])
-    lengths = np.sqrt(column_squares(table))
-    table = table / lengths
+    proportions = counts / total
+    root_counts = np.sqrt(counts)[:, None]
+    pooled_moments = moments.pooled()
+    scatter_root = (
+        scaled_cholesky(pooled_moments.scatters[0])
+        if pooled_moments.roots is None
+        else pooled_moments.roots[0]
+    )
+    table = np.concatenate([root_counts * (means - centre), scatter_root])
+    norms = np.sqrt(column_squares(table))
+    table = table / norms
     order = np.argsort(-np.abs(table).max(axis=1), kind="stable")
-    turned, triangle, pivots = qr(table[order], mode="economic", pivoting=True, check_finite=False)
-    basis = np.empty_like(turned)
-    basis[order] = turned
+    q_ordered, triangle, pivots = qr(table[order], mode="economic", pivoting=True, check_finite=False)
+    basis = np.empty_like(q_ordered)
+    basis[order] = q_ordered
     # C is diag(sqrt(n)) minus a product with sqrt(n), to which Q is orthogonal up to rounding.
-    explained = basis[: len(counts)].T * heights[:, 0]
-    explained -= np.outer(explained.sum(axis=1), shares)
+    explained = basis[: len(counts)].T * root_counts[:, 0]
+    explained -= np.outer(explained.sum(axis=1), proportions)
     inverse = np.empty_like(triangle)
     inverse[pivots] = np.triu(lapack.dtrtri(triangle)[0])
-    inverse /= lengths[:, None]
-    return IndicatorFit(moments, shares, origin, centre, inverse @ explained, inverse, explained, basis)
+    inverse /= norms[:, None]
+    return IndicatorFit(moments, proportions, origin, centre, inverse @ explained, inverse, explained, basis)
 
 
 def indicator_of_moments(moments: ClassMoments, prior: Floats) -> IndicatorFit:
@@ -324,11 +332,11 @@ class FlexibleFit:
 
     def variates(self, x: Floats) -> Floats:
         """Variates (m, r) of rows (m, p); NaN for a row with a missing value."""
-        known = ~np.isnan(x).any(axis=1)
-        out = np.full((len(x), len(self.values)), np.nan)
-        if known.any():
-            out[known] = self.regress(np.ascontiguousarray(x[known])) @ self.turn
-        return out
+        is_complete = ~np.isnan(x).any(axis=1)
+        variates = np.full((len(x), len(self.values)), np.nan)
+        if is_complete.any():
+            variates[is_complete] = self.regress(np.ascontiguousarray(x[is_complete])) @ self.turn
+        return variates
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> VariateRule:
         """Nearest-centroid rule in the space of the variates, under a prior (K,)."""
@@ -371,20 +379,28 @@ def fit_flexible(
     -------
     FlexibleFit
     """
-    start = starting_scores(moments.counts)
-    product = start.T @ sums / moments.counts.sum()
+    start_scores = starting_scores(moments.counts)
+    product = start_scores.T @ sums / moments.counts.sum()
     values, vectors = np.linalg.eigh((product + product.T) / 2)
-    every = values[::-1]
+    all_values = values[::-1]
     vectors = vectors[:, ::-1]
-    rank = int((every > 10 * len(every) * EPS).sum())
+    rank = int((all_values > 10 * len(all_values) * EPS).sum())
     rank = rank if ncomp is None else min(rank, ncomp)
-    values = every[:rank]
-    turn = vectors[:, :rank]
-    scores = start @ turn
+    values = all_values[:rank]
+    rotation = vectors[:, :rank]
+    scores = start_scores @ rotation
     signs = positive_signs(scores)
     with np.errstate(divide="ignore", invalid="ignore"):
-        unit = signs / np.sqrt(values * (1 - values))
-        centroids = (sums / moments.counts[:, None]) @ (turn * unit)
+        unit_variance_factors = signs / np.sqrt(values * (1 - values))
+        centroids = (sums / moments.counts[:, None]) @ (rotation * unit_variance_factors)
     return FlexibleFit(
-        moments, prior, estimated_prior, regress, turn * unit, values, every, scores * signs, centroids
+        moments,
+        prior,
+        estimated_prior,
+        regress,
+        rotation * unit_variance_factors,
+        values,
+        all_values,
+        scores * signs,
+        centroids,
     )

@@ -33,24 +33,24 @@ from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, slices, svd
 from discrim.core.numerics.map_reduce import is_local
 from discrim.core.regression import newton
-from discrim.core.regression.newton import BlockLikelihood, Newton, NewtonFrame, Swept
+from discrim.core.regression.newton import BlockLikelihood, LikelihoodSums, Newton, NewtonFrame
 from discrim.core.rules.rules import LinearRule
 
-PART = 16
-"""One of `PART` rows is in the subsample."""
+SUBSAMPLE_STRIDE = 16
+"""One of `SUBSAMPLE_STRIDE` rows is in the subsample."""
 
-TOGETHER = 128
+SUBSAMPLE_BLOCK_ROWS = 128
 """Number of rows of the subsample that are processed at once."""
 
-ROWS_A_COEFFICIENT = 10
+MIN_ROWS_PER_COEFFICIENT = 10
 """Minimum number of rows of the subsample per coefficient; with fewer its maximum is too far from the full
 one.
 """
 
-UNEVEN = 2.0
+MAX_WEIGHT_RATIO = 2.0
 """Largest ratio of the weight of a class in the subsample to its expected weight, or inverse."""
 
-PART_STEPS = 8
+MAX_SUBSAMPLE_STEPS = 8
 """Maximum number of steps on the subsample. It starts close enough to need three or four."""
 
 
@@ -75,9 +75,9 @@ def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
     return odds
 
 
-def start_of(
+def choose_start(
     likelihood: BlockLikelihood, moments: ClassMoments, floor: Floats
-) -> tuple[Floats, Swept | None]:
+) -> tuple[Floats, LikelihoodSums | None]:
     """Choose starting coefficients.
 
     The first of these that is more likely than the class proportions and whose information exceeds the floor:
@@ -93,23 +93,23 @@ def start_of(
     Returns
     -------
     coef : (p + 1, K - 1) float
-    swept : Swept or None
+    sums : Swept or None
         The sweep at `coef` if it was computed.
     """
     counts = moments.counts
     reference = likelihood.reference
-    guess = _discriminant(moments, likelihood.frame, reference)
-    if np.isfinite(guess).all():
-        least = float(counts @ np.log(counts / counts.sum()))
-        start = _of_part(likelihood, moments, guess, least)
-        for coef in (guess,) if start is None else (start, guess):
-            swept = likelihood.sweep(coef)
-            if swept.llf > least and newton.informs(swept.information, floor):
-                return coef, swept
+    lda_coef = _lda_coef(moments, likelihood.frame, reference)
+    if np.isfinite(lda_coef).all():
+        null_llf = float(counts @ np.log(counts / counts.sum()))
+        start = _start_from_subsample(likelihood, moments, lda_coef, null_llf)
+        for coef in (lda_coef,) if start is None else (start, lda_coef):
+            sums = likelihood.sweep(coef)
+            if sums.llf > null_llf and newton.exceeds_floor(sums.information, floor):
+                return coef, sums
     return class_odds(counts, reference, moments.n_columns + 1), None
 
 
-def _discriminant(moments: ClassMoments, frame: NewtonFrame, reference: int) -> Floats:
+def _lda_coef(moments: ClassMoments, frame: NewtonFrame, reference: int) -> Floats:
     """Log odds of linear discriminant analysis in the frame.
 
     Parameters
@@ -138,8 +138,8 @@ def _discriminant(moments: ClassMoments, frame: NewtonFrame, reference: int) -> 
     return np.delete(scores - scores[:, [reference]], reference, axis=1)
 
 
-def _of_part(
-    likelihood: BlockLikelihood, moments: ClassMoments, guess: Floats, least: float
+def _start_from_subsample(
+    likelihood: BlockLikelihood, moments: ClassMoments, lda_coef: Floats, min_llf: float
 ) -> Floats | None:
     """Take a step with the score of all rows from the maximum for a subsample.
 
@@ -147,9 +147,9 @@ def _of_part(
     ----------
     likelihood : BlockLikelihood
     moments : ClassMoments
-    guess : (p + 1, K - 1) float
+    lda_coef : (p + 1, K - 1) float
         Starting coefficients for the subsample.
-    least : float
+    min_llf : float
         Log-likelihood that the coefficients have to exceed.
 
     Returns
@@ -158,37 +158,44 @@ def _of_part(
         None if there are too few rows, the rows are on workers, a class is over- or underrepresented in the
         subsample, or its maximum is not found or not likely enough.
     """
-    rows = int(moments.rows.sum())
+    n_rows = int(moments.rows.sum())
     # Reading a subsample of rows on workers takes as long as reading all of them.
-    if not is_local(likelihood.blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
+    if (
+        not is_local(likelihood.blocks)
+        or n_rows < SUBSAMPLE_STRIDE * MIN_ROWS_PER_COEFFICIENT * lda_coef.size
+    ):
         return None
-    part = _Part(likelihood.blocks, rows)
+    subsample = _Subsample(likelihood.blocks, n_rows)
     counts = np.zeros(moments.n_classes)
-    for _, codes, weights in part:
+    for _, codes, weights in subsample:
         counts += np.bincount(codes, weights, len(counts))
-    share = PART * counts / moments.counts
-    if not ((share >= 1 / UNEVEN) & (share <= UNEVEN)).all():
+    weight_ratios = SUBSAMPLE_STRIDE * counts / moments.counts
+    if not ((weight_ratios >= 1 / MAX_WEIGHT_RATIO) & (weight_ratios <= MAX_WEIGHT_RATIO)).all():
         return None
-    known = np.zeros((guess.shape[1], guess.shape[1]))
+    no_floor = np.zeros((lda_coef.shape[1], lda_coef.shape[1]))
     # The maximum for the subsample is about as far from the full maximum; more precision is useless.
-    near = np.sqrt(guess.size) / 2
-    likelihood_of_part = replace(likelihood, blocks=part)
-    of_part = newton.maximize(likelihood_of_part, guess, tol=near, maxiter=PART_STEPS, floor=known)
-    if not of_part.converged:
+    tolerance = np.sqrt(lda_coef.size) / 2
+    subsample_likelihood = replace(likelihood, blocks=subsample)
+    subsample_result = newton.maximize(
+        subsample_likelihood, lda_coef, tol=tolerance, maxiter=MAX_SUBSAMPLE_STEPS, floor=no_floor
+    )
+    if not subsample_result.converged:
         return None
-    llf, score = likelihood.gradient(of_part.coef)
-    if not llf > least:
+    llf, score = likelihood.gradient(subsample_result.coef)
+    if not llf > min_llf:
         return None
     try:
-        step = cho_solve(cho_factor(of_part.information), score.T.ravel())
+        step = cho_solve(cho_factor(subsample_result.information), score.T.ravel())
     except LinAlgError:
         return None
     step *= counts.sum() / moments.counts.sum()
-    return np.asarray(of_part.coef + step.reshape(score.T.shape).T)
+    return np.asarray(subsample_result.coef + step.reshape(score.T.shape).T)
 
 
-class _Part(RowBlocks):
-    """Subsample of one row of each `PART` successive rows, drawn at random to be robust to periodic order.
+class _Subsample(RowBlocks):
+    """Subsample of one row of each `SUBSAMPLE_STRIDE` successive rows.
+
+    The row is drawn at random, because the order of the rows may be periodic.
 
     Parameters
     ----------
@@ -197,37 +204,39 @@ class _Part(RowBlocks):
         Number of all rows.
     """
 
-    def __init__(self, blocks: RowBlocks, rows: int) -> None:
-        size = rows // PART
+    def __init__(self, blocks: RowBlocks, n_rows: int) -> None:
+        size = n_rows // SUBSAMPLE_STRIDE
         self._blocks = blocks
-        self._drawn = np.arange(size) * PART + np.random.default_rng(0).integers(0, PART, size)
+        self._drawn = np.arange(size) * SUBSAMPLE_STRIDE + np.random.default_rng(0).integers(
+            0, SUBSAMPLE_STRIDE, size
+        )
 
     def __iter__(self) -> Iterator[RowBlock]:
         first = 0
-        waiting = list[RowBlock]()
+        stored = list[RowBlock]()
         for x, codes, weights in self._blocks:
             low, high = np.searchsorted(self._drawn, (first, first + len(x)))
-            some = self._drawn[low:high] - first
-            waiting.append((x[some], codes[some], None if weights is None else weights[some]))
+            positions = self._drawn[low:high] - first
+            stored.append((x[positions], codes[positions], None if weights is None else weights[positions]))
             first += len(x)
-            if sum(len(rows) for _, rows, _ in waiting) >= TOGETHER:
-                together = _one_block(waiting)
-                waiting.clear()
+            if sum(len(block_codes) for _, block_codes, _ in stored) >= SUBSAMPLE_BLOCK_ROWS:
+                together = _concatenate_blocks(stored)
+                stored.clear()
                 yield together
-        if waiting:
-            yield _one_block(waiting)
+        if stored:
+            yield _concatenate_blocks(stored)
 
 
-def _one_block(blocks: list[RowBlock]) -> RowBlock:
+def _concatenate_blocks(blocks: list[RowBlock]) -> RowBlock:
     """Concatenate blocks of rows."""
-    weights = [some for _, _, some in blocks if some is not None]
+    weights = [block_weights for _, _, block_weights in blocks if block_weights is not None]
     x, codes = (np.concatenate([block[i] for block in blocks]) for i in range(2))
     return x, codes, np.concatenate(weights) if weights else None
 
 
-KINDS = ("HC0", "HC1", "cluster")
+COVARIANCE_TYPES = ("HC0", "HC1", "cluster")
 
-SANDWICH_PIECE = 2**18
+MAX_SCORE_ELEMENTS = 2**18
 """Maximum number of elements of the scores that are processed at once."""
 
 
@@ -258,12 +267,12 @@ class Sandwich:
 
     def validate(self) -> None:
         """Raise InvalidStateError if parts of a file contradict each other."""
-        known = self.kind in KINDS and self.factor > 0 and self.groups >= 0
-        if not (known and 0 <= self.rank <= len(self.root)):
+        is_valid = self.kind in COVARIANCE_TYPES and self.factor > 0 and self.groups >= 0
+        if not (is_valid and 0 <= self.rank <= len(self.root)):
             raise InvalidStateError("its robust covariance is not described")
 
 
-def scores_of(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
+def row_scores(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
     """Scores of rows of weight one.
 
     Parameters
@@ -281,11 +290,11 @@ def scores_of(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes
         Ordered by class.
     """
     z = frame.columns(x)
-    misses = -newton.log_probabilities(coef.T @ z, reference)[1]
+    residuals = -newton.log_probabilities(coef.T @ z, reference)[1]
     modelled = np.flatnonzero(codes != reference)
-    line = codes[modelled]
-    misses[line - (line > reference), modelled] += 1.0
-    return np.asarray((misses[:, None, :] * z).reshape(-1, len(x)))
+    modelled_codes = codes[modelled]
+    residuals[modelled_codes - (modelled_codes > reference), modelled] += 1.0
+    return np.asarray((residuals[:, None, :] * z).reshape(-1, len(x)))
 
 
 def score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
@@ -305,10 +314,10 @@ def score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference
         With r = q (p + 1), ordered by class.
     """
     likelihood = BlockLikelihood(blocks, frame, reference)
-    return likelihood.map_reduce(_squares, np.add, coef=coef, reference=reference)
+    return likelihood.map_reduce(_block_score_squares, np.add, coef=coef, reference=reference)
 
 
-def _squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
+def _block_score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
     """Sum (r, r) of weighted outer products of the scores for some rows; parameters as in `score_squares`.
 
     Parameters
@@ -319,12 +328,12 @@ def _squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int
     reference : int
     """
     total = np.zeros((coef.size, coef.size))
-    piece = max(SANDWICH_PIECE // coef.size, 16)
+    chunk_rows = max(MAX_SCORE_ELEMENTS // coef.size, 16)
     for x, codes, weights in blocks:
-        for at in slices(len(x), piece):
-            scores = scores_of(frame, coef, reference, x[at], codes[at])
+        for row_slice in slices(len(x), chunk_rows):
+            scores = row_scores(frame, coef, reference, x[row_slice], codes[row_slice])
             if weights is not None:
-                scores *= np.sqrt(weights[at])
+                scores *= np.sqrt(weights[row_slice])
             total += scores @ scores.T
     return total
 
@@ -355,13 +364,13 @@ def group_scores(
     groups : (m,) int
         Group of each row.
     """
-    piece = max(SANDWICH_PIECE // coef.size, 16)
-    for at in slices(len(x), piece):
-        scores = scores_of(frame, coef, reference, x[at], codes[at])
+    chunk_rows = max(MAX_SCORE_ELEMENTS // coef.size, 16)
+    for row_slice in slices(len(x), chunk_rows):
+        scores = row_scores(frame, coef, reference, x[row_slice], codes[row_slice])
         if weights is not None:
-            scores *= weights[at]
-        order = np.argsort(groups[at], kind="stable")
-        group = groups[at][order]
+            scores *= weights[row_slice]
+        order = np.argsort(groups[row_slice], kind="stable")
+        group = groups[row_slice][order]
         first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
         sums[group[first]] += np.add.reduceat(scores[:, order], first, axis=1).T
 
@@ -371,8 +380,8 @@ def root_of_scores(information: Floats, squares: Floats) -> tuple[Floats, int]:
     lower = cholesky(information, lower=True)
     inner = solve_triangular(lower, solve_triangular(lower, squares, lower=True).T, lower=True)
     values, vectors = np.linalg.eigh((inner + inner.T) / 2)
-    least = len(values) * EPS * max(float(values[-1]), 0.0)
-    values = np.where(values > least, values, 0.0)
+    tolerance = len(values) * EPS * max(float(values[-1]), 0.0)
+    values = np.where(values > tolerance, values, 0.0)
     inverse = solve_triangular(lower, np.eye(len(lower)), lower=True)
     return np.asarray(np.sqrt(values)[:, None] * (vectors.T @ inverse)), int((values > 0).sum())
 
@@ -386,28 +395,28 @@ MOST_STEPS = 50
 PENALIZED_STEPS = 20
 """Maximum number of steps of a penalized search, in multiples of `maxiter`; its steps are faster."""
 
-PENALIZED_TOLERANCE = 1e-4
+PENALIZED_TOLERANCE_FACTOR = 1e-4
 """Factor of the tolerance for a penalized search, whose last step does not square the distance."""
 
-NEAR_SUPREMUM = 1e-3
+SEPARATED_TOLERANCE = 1e-3
 """Tolerance for separated classes, whose slopes would otherwise grow until the information vanishes."""
 
-RUN_AWAY = 1e-7
+SEPARATION_RATIO = 1e-7
 """Ratio of the information to the information at the class proportions that indicates a separation."""
 
-TABLE = 40
-PIECE = (2**14, 2**18)
-"""TABLE is the number of chunks of a large table. PIECE has the minimum and maximum number of elements of a
-chunk, chosen for the size of the cache.
+CHUNKS_PER_TABLE = 40
+CHUNK_ELEMENT_LIMITS = (2**14, 2**18)
+"""CHUNKS_PER_TABLE is the number of chunks of a large table. CHUNK_ELEMENT_LIMITS has the minimum and maximum
+number of elements of a chunk, chosen for the size of the cache.
 """
 
-FEWEST_ROWS = 256
+MIN_CHUNK_ROWS = 256
 """Minimum number of rows of a chunk; for fewer rows writing the result costs as much as the product."""
 
-MANY_PRODUCTS = 2.0**24
+MIN_COSTLY_PRODUCTS = 2.0**24
 """Number of multiplications for the information above which passes without it pay off."""
 
-WEAK = 30.0
+MAX_CONDITION_NUMBER = 30.0
 """Condition number of the correlations up to which columns need not be orthogonalized for accuracy."""
 
 
@@ -467,9 +476,11 @@ class LogisticFit:
     def root(self) -> Floats:
         """Root H (r, r) of the covariance H'H of the coefficients in units of the data, r = q (p + 1)."""
         p1, q = self.newton.coef.shape
-        half = self.root_in_frame()
+        frame_root = self.root_in_frame()
         # The same transformation applies to the coefficients of each class.
-        return np.asarray((half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1))
+        return np.asarray(
+            (frame_root.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1)
+        )
 
     def root_in_frame(self) -> Floats:
         """Root (r, r) of the covariance of the coefficients in the frame; NaN if it does not exist."""
@@ -484,19 +495,19 @@ class LogisticFit:
 
     def standard_errors(self) -> Floats:
         """Standard errors (p + 1, K - 1) in units of the data, computed without overflow of their squares."""
-        half = self.root()
-        largest = np.abs(half).max(axis=0)
-        half /= largest
-        lengths = largest * np.sqrt(np.einsum("ij,ij->j", half, half))
-        return np.asarray(lengths.reshape(self.newton.coef.shape[::-1]).T)
+        root = self.root()
+        largest = np.abs(root).max(axis=0)
+        root /= largest
+        norms = largest * np.sqrt(np.einsum("ij,ij->j", root, root))
+        return np.asarray(norms.reshape(self.newton.coef.shape[::-1]).T)
 
     def cov_params(self, unit: Floats | None = None) -> Floats:
         """Covariance (r, r) of the coefficients by class, for columns divided by `unit` (p,), if any."""
-        half = self.root()
+        root = self.root()
         if unit is not None:
-            half *= np.tile(np.insert(unit, 0, 1.0), len(self.others))
+            root *= np.tile(np.insert(unit, 0, 1.0), len(self.others))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            return np.asarray(half.T @ half)
+            return np.asarray(root.T @ root)
 
     def score_covariances(self) -> Callable[[Floats], tuple[Floats, Callable[[Floats], Floats]]]:
         """Return a function that computes the sampling covariances of the scores of rows.
@@ -516,29 +527,31 @@ class LogisticFit:
             score covariances of each row by v (m, K).
         """
         p1, q = self.newton.coef.shape
-        half = self.root_in_frame()
-        inverse = half.T @ half
+        root = self.root_in_frame()
+        inverse = root.T @ root
         blocks = inverse.reshape(q, p1, q, p1)
-        if np.isfinite(half).all():
+        if np.isfinite(root).all():
             blocks[:, 0, :, 0] += self.constants_known()
         others = self.others
         k = self.moments.n_classes
 
-        def of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+        def score_covariances_of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
             columns = self.frame.columns(x)
             variances = np.zeros((len(x), k))
-            for a, place in enumerate(others):
-                variances[:, place] = ((blocks[a, :, a] @ columns) * columns).sum(axis=0)
+            for a, code in enumerate(others):
+                variances[:, code] = ((blocks[a, :, a] @ columns) * columns).sum(axis=0)
 
-            def times(v: Floats) -> Floats:
-                spread = (v[:, others].T[:, None, :] * columns).reshape(q * p1, len(x))
-                out = np.zeros((len(x), k))
-                out[:, others] = ((inverse @ spread).reshape(q, p1, len(x)) * columns).sum(axis=1).T
-                return out
+            def multiply(v: Floats) -> Floats:
+                products = (v[:, others].T[:, None, :] * columns).reshape(q * p1, len(x))
+                covariance_products = np.zeros((len(x), k))
+                covariance_products[:, others] = (
+                    ((inverse @ products).reshape(q, p1, len(x)) * columns).sum(axis=1).T
+                )
+                return covariance_products
 
-            return variances, times
+            return variances, multiply
 
-        return of_rows
+        return score_covariances_of_rows
 
     def constants_known(self) -> Floats:
         """Change (q, q) of the covariance of the intercepts for a fixed prior; zero for an estimated one."""
@@ -549,10 +562,10 @@ class LogisticFit:
         constants = self.newton.information.reshape(q, p1, q, p1)[:, 0, :, 0]
         inverse = np.linalg.inv(constants)
         counts = self.counts[self.others]
-        left = inverse - np.diag(1 / counts) - 1 / self.counts[self.reference]
+        remaining = inverse - np.diag(1 / counts) - 1 / self.counts[self.reference]
         # The remaining covariance is nonnegative at the maximum of the likelihood; at the maximum of the
         # penalized likelihood it may be slightly negative.
-        values, vectors = np.linalg.eigh(left)
+        values, vectors = np.linalg.eigh(remaining)
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - inverse)
 
     def of_classes(self, keep: Codes) -> LogisticFit:
@@ -565,20 +578,22 @@ class LogisticFit:
             return self
         p1 = len(self.newton.coef)
         k = self.moments.n_classes
-        whole = np.insert(self.newton.coef, self.reference, 0.0, axis=1)
+        all_coefs = np.insert(self.newton.coef, self.reference, 0.0, axis=1)
         # Contrasts of the new coefficients in terms of the old ones.
-        turn = np.delete(np.eye(k) - np.eye(k)[reference], reference, axis=0)
-        back = np.linalg.inv(np.delete(turn, self.reference, axis=1))
+        contrasts = np.delete(np.eye(k) - np.eye(k)[reference], reference, axis=0)
+        inverse_contrasts = np.linalg.inv(np.delete(contrasts, self.reference, axis=1))
         blocks = self.newton.information.reshape(k - 1, p1, k - 1, p1)
-        information = np.einsum("ka,kilj,lb->aibj", back, blocks, back).reshape(self.newton.information.shape)
-        coef = np.delete(whole - whole[:, [reference]], reference, axis=1)
-        turned = replace(self.newton, coef=coef, information=information)
+        information = np.einsum("ka,kilj,lb->aibj", inverse_contrasts, blocks, inverse_contrasts).reshape(
+            self.newton.information.shape
+        )
+        coef = np.delete(all_coefs - all_coefs[:, [reference]], reference, axis=1)
+        newton_result = replace(self.newton, coef=coef, information=information)
         robust = self.robust
         if robust is not None:
             root = robust.root.reshape(-1, k - 1, p1)
-            root = np.einsum("iap,ba->ibp", root, np.linalg.inv(back)).reshape(robust.root.shape)
+            root = np.einsum("iap,ba->ibp", root, np.linalg.inv(inverse_contrasts)).reshape(robust.root.shape)
             robust = replace(robust, root=root)
-        return replace(self, reference=reference, newton=turned, robust=robust)
+        return replace(self, reference=reference, newton=newton_result, robust=robust)
 
     def llf(self) -> float:
         """Log-likelihood of the classes conditional on the rows."""
@@ -592,7 +607,9 @@ class LogisticFit:
         """Number of parameters: an intercept and a slope per column for each class except the reference."""
         return int(self.newton.coef.size)
 
-    def refit(self, blocks: RowBlocks, counts: Floats, singular: float = RUN_AWAY) -> LogisticFit | None:
+    def refit(
+        self, blocks: RowBlocks, counts: Floats, min_information_ratio: float = SEPARATION_RATIO
+    ) -> LogisticFit | None:
         """Refit with other row weights, starting from the estimates.
 
         A penalized likelihood may have several maxima. Its search starts at the same point as a new fit and
@@ -604,8 +621,8 @@ class LogisticFit:
         blocks : RowBlocks
         counts : (K,) float
             Counts of the classes.
-        singular : float
-            Ratio of the information that indicates a separation, see `RUN_AWAY`.
+        min_information_ratio : float
+            Ratio of the information that indicates a separation, see `SEPARATION_RATIO`.
 
         Returns
         -------
@@ -615,8 +632,12 @@ class LogisticFit:
         if not (counts > 0).all():
             return None
         fit = self._at_odds(counts) if self.bias_reduction else self
-        ended = fit._from_here(blocks, counts, MOST_STEPS, TOLERANCE, singular)
-        return replace(self, counts=counts, newton=ended, robust=None) if ended.converged else None
+        search_result = fit._from_here(blocks, counts, MOST_STEPS, TOLERANCE, min_information_ratio)
+        return (
+            replace(self, counts=counts, newton=search_result, robust=None)
+            if search_result.converged
+            else None
+        )
 
     def _at_odds(self, counts: Floats) -> LogisticFit:
         """Return the fit with the coefficients of the class proportions (K,)."""
@@ -626,10 +647,10 @@ class LogisticFit:
     def of_columns(self, moments: ClassMoments) -> LogisticFit:
         """Return an unfitted model for other columns, starting at the class proportions."""
         start = class_odds(moments.counts, self.reference, moments.n_columns + 1)
-        begun = replace(self.newton, coef=start, steps=0, converged=False)
+        newton_start = replace(self.newton, coef=start, steps=0, converged=False)
         frame = newton_frame(moments)
         counts = moments.counts
-        return replace(self, moments=moments, counts=counts, frame=frame, newton=begun)
+        return replace(self, moments=moments, counts=counts, frame=frame, newton=newton_start)
 
     def resume(
         self, blocks: RowBlocks, tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
@@ -652,20 +673,22 @@ class LogisticFit:
         -------
         LogisticFit
         """
-        tol = tol if overlap else max(tol, NEAR_SUPREMUM)
-        ended = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
-        if not ended.converged and even is not None:
+        tol = tol if overlap else max(tol, SEPARATED_TOLERANCE)
+        search_result = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
+        if not search_result.converged and even is not None:
             # Next to heavy rows light ones vanish in rounding. Separation does not depend on the weights.
-            odds = self._at_odds(even.counts)
-            by_even = odds._from_here(even.rows, even.counts, maxiter, NEAR_SUPREMUM, 0.0)
-            likelier = self.likelihood(blocks).sweep(by_even.coef).llf > ended.llf
-            begun = replace(self, newton=by_even if likelier else ended)
-            ended = begun._from_here(blocks, self.counts, maxiter, tol, 0.0)
-        steps = ended.steps + self.newton.steps
-        return replace(self, newton=replace(ended, steps=steps, converged=ended.converged and overlap))
+            unit_start = self._at_odds(even.counts)
+            unit_result = unit_start._from_here(even.rows, even.counts, maxiter, SEPARATED_TOLERANCE, 0.0)
+            is_likelier = self.likelihood(blocks).sweep(unit_result.coef).llf > search_result.llf
+            restarted = replace(self, newton=unit_result if is_likelier else search_result)
+            search_result = restarted._from_here(blocks, self.counts, maxiter, tol, 0.0)
+        steps = search_result.steps + self.newton.steps
+        return replace(
+            self, newton=replace(search_result, steps=steps, converged=search_result.converged and overlap)
+        )
 
     def _from_here(
-        self, blocks: RowBlocks, counts: Floats, maxiter: int, tol: float, singular: float
+        self, blocks: RowBlocks, counts: Floats, maxiter: int, tol: float, min_information_ratio: float
     ) -> Newton:
         """Search from the current coefficients.
 
@@ -676,17 +699,17 @@ class LogisticFit:
             Counts of the classes.
         maxiter : int
         tol : float
-        singular : float
-            See `RUN_AWAY`.
+        min_information_ratio : float
+            See `SEPARATION_RATIO`.
 
         Returns
         -------
         Newton
         """
-        rows = int(self.moments.rows.sum())
+        n_rows = int(self.moments.rows.sum())
         return _search(
             self.likelihood(blocks), self.newton.coef, counts, tol, maxiter,
-            rows=rows, penalized=self.bias_reduction, singular=singular,
+            n_rows=n_rows, penalized=self.bias_reduction, min_information_ratio=min_information_ratio,
         )  # fmt: skip
 
     def likelihood(self, blocks: RowBlocks) -> BlockLikelihood:
@@ -722,20 +745,31 @@ class LogisticFit:
 
 def newton_frame(moments: ClassMoments) -> NewtonFrame:
     """Compute coordinates in which the columns have unit variance over all rows and are nearly orthogonal."""
-    whole = moments.as_one()
-    covariance = pooled(whole, whole.total)
-    spread = svd(covariance.root / covariance.sd, compute_uv=False)
-    if spread[0] <= np.sqrt(WEAK) * spread[-1]:
+    total_moments = moments.as_one()
+    covariance = pooled(total_moments, total_moments.total)
+    singular_values = svd(covariance.root / covariance.sd, compute_uv=False)
+    if singular_values[0] <= np.sqrt(MAX_CONDITION_NUMBER) * singular_values[-1]:
         covariance = Covariance.from_root(covariance.sd)
-    rows = int(whole.rows[0])
+    n_rows = int(total_moments.rows[0])
     p1 = moments.n_columns + 1
     q = moments.n_classes - 1
     # Elements per row in a sweep: columns, some pairs of columns, class values and pairs of classes.
     width = 2 * p1 if q == 1 else 3 * p1 + min(q * (q + 1) // 2, q * p1) + 5 * q
-    piece = max(int(np.clip(rows * p1 // TABLE, *PIECE)) // width, min(rows, FEWEST_ROWS), 1)
+    chunk_rows = max(
+        int(np.clip(n_rows * p1 // CHUNKS_PER_TABLE, *CHUNK_ELEMENT_LIMITS)) // width,
+        min(n_rows, MIN_CHUNK_ROWS),
+        1,
+    )
     # The square of a row is at most the sum over rows, which the eigenvalues of the correlations bound.
-    longest = WEAK * float(whole.counts[0])
-    return NewtonFrame(whole.centres[0], whole.rests[0], whole.scale, covariance, piece, longest)
+    max_squared_norm = MAX_CONDITION_NUMBER * float(total_moments.counts[0])
+    return NewtonFrame(
+        total_moments.centres[0],
+        total_moments.rests[0],
+        total_moments.scale,
+        covariance,
+        chunk_rows,
+        max_squared_norm,
+    )
 
 
 def fit_logistic(
@@ -777,12 +811,23 @@ def fit_logistic(
     counts = moments.counts
     likelihood = BlockLikelihood(blocks, frame, reference)
     start = class_odds(counts, reference, moments.n_columns + 1)
-    first = None
+    start_sums = None
     if not bias_reduction:
-        start, first = start_of(likelihood, moments, _floor(counts, reference, RUN_AWAY))
-    rows = int(moments.rows.sum())
-    ended = _search(likelihood, start, counts, tol, maxiter, rows=rows, penalized=bias_reduction, first=first)
-    return LogisticFit(moments, counts, prior, estimated_prior, reference, frame, ended, bias_reduction)
+        start, start_sums = choose_start(likelihood, moments, _floor(counts, reference, SEPARATION_RATIO))
+    n_rows = int(moments.rows.sum())
+    search_result = _search(
+        likelihood,
+        start,
+        counts,
+        tol,
+        maxiter,
+        n_rows=n_rows,
+        penalized=bias_reduction,
+        start_sums=start_sums,
+    )
+    return LogisticFit(
+        moments, counts, prior, estimated_prior, reference, frame, search_result, bias_reduction
+    )
 
 
 def _search(
@@ -792,10 +837,10 @@ def _search(
     tol: float,
     maxiter: int,
     *,
-    rows: int,
+    n_rows: int,
     penalized: bool,
-    singular: float = RUN_AWAY,
-    first: Swept | None = None,
+    min_information_ratio: float = SEPARATION_RATIO,
+    start_sums: LikelihoodSums | None = None,
 ) -> Newton:
     """Maximize the likelihood or the penalized likelihood, with tolerances adapted to rounding.
 
@@ -810,13 +855,13 @@ def _search(
         Tolerance in standard errors.
     maxiter : int
         Maximum number of steps.
-    rows : int
+    n_rows : int
         Number of rows.
     penalized : bool
         Whether to use Firth's penalty.
-    singular : float
-        See `RUN_AWAY`; 0 if the information has no lower bound.
-    first : Swept, optional
+    min_information_ratio : float
+        See `SEPARATION_RATIO`; 0 if the information has no lower bound.
+    start_sums : Swept, optional
         The sweep at `start` if it was computed before.
 
     Returns
@@ -824,23 +869,31 @@ def _search(
     Newton
     """
     # The rounding error of a score of weight W is eps W, or eps sqrt(W) in standard errors.
-    least = max(newton.ARRIVED, 8 * EPS * float(np.sqrt(counts.sum())))
+    min_tolerance = max(newton.MIN_DECREMENT, 8 * EPS * float(np.sqrt(counts.sum())))
     if penalized:
         # The last step does not square the remaining distance, and more steps are needed.
-        tol = max(tol * PENALIZED_TOLERANCE, least)
+        tol = max(tol * PENALIZED_TOLERANCE_FACTOR, min_tolerance)
         return newton.maximize_penalized(likelihood, start, tol=tol, maxiter=PENALIZED_STEPS * maxiter)
-    tol = max(tol, least)
-    floor = _floor(counts, likelihood.reference, singular)
+    tol = max(tol, min_tolerance)
+    floor = _floor(counts, likelihood.reference, min_information_ratio)
     # For few rows the overhead of a pass exceeds the cost of its products.
-    saves = singular and rows * start.size**2 >= MANY_PRODUCTS
-    short = 1 + start.size / 20 if saves else 0.0
-    return newton.maximize(likelihood, start, tol=tol, maxiter=maxiter, floor=floor, first=first, short=short)
+    is_costly = min_information_ratio and n_rows * start.size**2 >= MIN_COSTLY_PRODUCTS
+    passes_per_information = 1 + start.size / 20 if is_costly else 0.0
+    return newton.maximize(
+        likelihood,
+        start,
+        tol=tol,
+        maxiter=maxiter,
+        floor=floor,
+        start_sums=start_sums,
+        passes_per_information=passes_per_information,
+    )
 
 
-def _floor(counts: Floats, reference: int, singular: float) -> Floats:
-    """Fraction `singular` of the information (K - 1, K - 1) of a unit-variance column at zero slopes."""
+def _floor(counts: Floats, reference: int, min_information_ratio: float) -> Floats:
+    """Lower bound (K - 1, K - 1) of the information of a unit-variance column at zero slopes."""
     others = np.delete(counts, reference)
-    return np.asarray(singular * (np.diag(others) - np.outer(others, others) / counts.sum()))
+    return np.asarray(min_information_ratio * (np.diag(others) - np.outer(others, others) / counts.sum()))
 
 
 def logistic_of_search(

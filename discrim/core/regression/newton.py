@@ -72,7 +72,7 @@ from discrim.core.numerics.progress import refresh_progress
 
 T = TypeVar("T")
 
-REMEMBERED = 12
+MAX_STORED_STEPS = 12
 """Number of steps that the limited-memory update stores."""
 
 
@@ -87,62 +87,62 @@ class LimitedMemory:
 
     def __init__(self, metric: Callable[[Floats], Floats]) -> None:
         self._metric = metric
-        self._pairs = deque[tuple[Floats, Floats]](maxlen=REMEMBERED)
+        self._pairs = deque[tuple[Floats, Floats]](maxlen=MAX_STORED_STEPS)
 
-    def learn(self, step: Floats, fall: Floats) -> None:
+    def learn(self, step: Floats, decrease: Floats) -> None:
         """Store a step and the decrease of the gradient; ignore it if the curvature is not positive."""
-        if fall @ step > 0:
-            self._pairs.append((step, fall))
+        if decrease @ step > 0:
+            self._pairs.append((step, decrease))
 
     def __call__(self, gradient: Floats) -> Floats:
         """Step by the two-loop recursion (Nocedal & Wright, 2006, Numerical Optimization, 7.4)."""
-        left = gradient.copy()
-        shares = []
+        gradient_rest = gradient.copy()
+        ratios = []
         for step, fall in reversed(self._pairs):
-            shares.append(float(step @ left) / float(step @ fall))
-            left -= shares[-1] * fall
-        moved = self._metric(left)
-        for (step, fall), share in zip(self._pairs, reversed(shares), strict=True):
-            moved += (share - float(fall @ moved) / float(step @ fall)) * step
-        return moved
+            ratios.append(float(step @ gradient_rest) / float(step @ fall))
+            gradient_rest -= ratios[-1] * fall
+        step_sum = self._metric(gradient_rest)
+        for (step, fall), ratio in zip(self._pairs, reversed(ratios), strict=True):
+            step_sum += (ratio - float(fall @ step_sum) / float(step @ fall)) * step
+        return step_sum
 
 
-FEW_CLASSES = 2
+MAX_CLASSES_BY_BLOCK = 2
 """Largest number q of modelled classes for which the blocks are computed one by one."""
 
-FEWEST_LINES = 2
+PAIRS_PER_COLUMN = 2
 """Pairs of columns per chunk, in multiples of the number of columns."""
 
 
-class _Pairs(NamedTuple):
+class _LinePairs(NamedTuple):
     """Pairs (i, j), i <= j, of consecutive first indices i, stored one after the other."""
 
     firsts: range
     size: int
 
 
-def _parts(lines: int, most: int) -> list[_Pairs]:
-    """Split all pairs of lines into chunks of at most `most` pairs, or of a single first line."""
-    parts = []
+def _split_pairs(n_lines: int, max_pairs: int) -> list[_LinePairs]:
+    """Split all pairs of lines into chunks of at most `max_pairs` pairs, or of a single first line."""
+    chunks = []
     start = 0
     size = 0
-    for i in range(lines):
-        if size and size + lines - i > most:
-            parts.append(_Pairs(range(start, i), size))
+    for i in range(n_lines):
+        if size and size + n_lines - i > max_pairs:
+            chunks.append(_LinePairs(range(start, i), size))
             start = i
             size = 0
-        size += lines - i
-    return [*parts, _Pairs(range(start, lines), size)]
+        size += n_lines - i
+    return [*chunks, _LinePairs(range(start, n_lines), size)]
 
 
-def _products(pairs: _Pairs, left: Floats, right: Floats, buffer: Floats) -> Floats:
+def _products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats, buffer: Floats) -> Floats:
     """Elementwise products of pairs of lines.
 
     Parameters
     ----------
     pairs : _Pairs
-    left, right : (..., n, m) float
-        Lines; the first line of each pair is from `left`, the second from `right`.
+    first_lines, second_lines : (..., n, m) float
+        Lines; the first line of each pair is from `first_lines`, the second from `second_lines`.
     buffer : (size,) float
         Memory for the result.
 
@@ -151,13 +151,13 @@ def _products(pairs: _Pairs, left: Floats, right: Floats, buffer: Floats) -> Flo
     (..., pairs.size, m) float
         A view of the buffer.
     """
-    *points, n, m = left.shape
+    *points, n, m = first_lines.shape
     products = buffer[: math.prod(points) * pairs.size * m].reshape(*points, pairs.size, m)
     end = 0
     for i in pairs.firsts:
         start = end
         end = end + n - i
-        np.multiply(left[..., i : i + 1, :], right[..., i:, :], out=products[..., start:end, :])
+        np.multiply(first_lines[..., i : i + 1, :], second_lines[..., i:, :], out=products[..., start:end, :])
     return products
 
 
@@ -179,26 +179,26 @@ class Information:
         Shape of the leading axes if the information is computed at several coefficients.
     """
 
-    def __init__(self, p1: int, q: int, piece: int, points: tuple[int, ...] = ()) -> None:
+    def __init__(self, p1: int, q: int, max_rows: int, points: tuple[int, ...] = ()) -> None:
         """Allocate the sums; see the class for the parameters."""
         self.p1 = p1
         self.q = q
         self._points = points
         # The pairs of columns are the same for all points.
-        self._few = q <= FEW_CLASSES and math.prod(points) == 1
+        self._few = q <= MAX_CLASSES_BY_BLOCK and math.prod(points) == 1
         if self._few:
             self._blocks = np.zeros((q * (q + 1) // 2 * p1, p1))
             return
         count = math.prod(points)
-        self._columns, self._classes = _parts(p1, FEWEST_LINES * p1), _parts(q, q * p1)
+        self._columns, self._classes = _split_pairs(p1, PAIRS_PER_COLUMN * p1), _split_pairs(q, q * p1)
         self._sums = [
             [np.zeros((count * classes.size, columns.size), order="F") for columns in self._columns]
             for classes in self._classes
         ]
-        pairs, weights = (max(part.size for part in parts) for parts in (self._columns, self._classes))
-        self._pairs, self._weights = np.empty(pairs * piece), np.empty(count * weights * piece)
+        pairs, weights = (max(chunk.size for chunk in chunks) for chunks in (self._columns, self._classes))
+        self._pairs, self._weights = np.empty(pairs * max_rows), np.empty(count * weights * max_rows)
 
-    def add(self, z: Floats, diagonal: Floats, weighted: Floats, shares: Floats) -> None:
+    def add(self, z: Floats, diagonal: Floats, weighted: Floats, probabilities: Floats) -> None:
         """Add rows.
 
         Parameters
@@ -207,27 +207,29 @@ class Information:
             Columns of the rows.
         diagonal : (..., q, m) float
             Diagonal of the weight matrix of each row.
-        weighted, shares : (..., q, m) float
+        weighted, probabilities : (..., q, m) float
             Factors of the rank-one part of the weight matrix, the probabilities with and without row weights.
         """
         m = z.shape[1]
         if self._few:
-            diagonal, weighted, shares = (each.reshape(self.q, m) for each in (diagonal, weighted, shares))
-            weights = np.vstack([diagonal, -weighted[:1] * shares[1:]])
+            diagonal, weighted, probabilities = (
+                array.reshape(self.q, m) for array in (diagonal, weighted, probabilities)
+            )
+            weights = np.vstack([diagonal, -weighted[:1] * probabilities[1:]])
             self._blocks += (weights[:, None] * z).reshape(-1, m) @ z.T
             return
-        less = -weighted
+        negative_weighted = -weighted
         pairs = None
-        for j, classes in enumerate(self._classes):
-            weights = _products(classes, less, shares, self._weights)
-            at = 0
-            for k in classes.firsts:
-                weights[..., at, :] = diagonal[..., k, :]
-                at += self.q - k
+        for j, class_pairs in enumerate(self._classes):
+            weights = _products(class_pairs, negative_weighted, probabilities, self._weights)
+            line = 0
+            for k in class_pairs.firsts:
+                weights[..., line, :] = diagonal[..., k, :]
+                line += self.q - k
             weights = weights.reshape(-1, m)
-            for i, columns in enumerate(self._columns):
+            for i, column_pairs in enumerate(self._columns):
                 if pairs is None or len(self._columns) > 1:
-                    pairs = _products(columns, z, z, self._pairs)
+                    pairs = _products(column_pairs, z, z, self._pairs)
                 sums = self._sums[j][i]
                 self._sums[j][i] = dgemm(1.0, weights.T, pairs.T, beta=1.0, c=sums, trans_a=1, overwrite_c=1)
 
@@ -236,27 +238,38 @@ class Information:
         p1 = self.p1
         q = self.q
         if self._few:
-            one, two, both = np.resize(self._blocks, (3, p1, p1))
-            whole = one if q == 1 else np.vstack([np.hstack([one, both]), np.hstack([both, two])])
-            return whole.reshape(*self._points, q * p1, q * p1)
+            first_block, second_block, cross_block = np.resize(self._blocks, (3, p1, p1))
+            matrix = (
+                first_block
+                if q == 1
+                else np.vstack(
+                    [np.hstack([first_block, cross_block]), np.hstack([cross_block, second_block])]
+                )
+            )
+            return matrix.reshape(*self._points, q * p1, q * p1)
         points = max(math.prod(self._points), 1)
-        sums = np.block([[part.reshape(points, -1, part.shape[1]) for part in row] for row in self._sums])
-        columns = _places(p1)
-        out = np.empty((points, q, p1, q, p1))
-        for k, classes in enumerate(_places(q)):
-            out[:, k] = sums[:, classes][..., columns].swapaxes(1, 2)
-        return out.reshape(*self._points, q * p1, q * p1)
+        sums = np.block(
+            [
+                [sums_chunk.reshape(points, -1, sums_chunk.shape[1]) for sums_chunk in row]
+                for row in self._sums
+            ]
+        )
+        column_positions = _pair_positions(p1)
+        blocks = np.empty((points, q, p1, q, p1))
+        for k, class_positions in enumerate(_pair_positions(q)):
+            blocks[:, k] = sums[:, class_positions][..., column_positions].swapaxes(1, 2)
+        return blocks.reshape(*self._points, q * p1, q * p1)
 
 
-def _places(lines: int) -> Codes:
+def _pair_positions(n_lines: int) -> Codes:
     """Position (n, n) of each pair of lines in the list of pairs (i, j) with i <= j."""
-    places = np.empty((lines, lines), dtype=np.intp)
-    upper = np.triu_indices(lines)
-    places[upper] = places[upper[1], upper[0]] = np.arange(len(upper[0]))
-    return places
+    positions = np.empty((n_lines, n_lines), dtype=np.intp)
+    upper = np.triu_indices(n_lines)
+    positions[upper] = positions[upper[1], upper[0]] = np.arange(len(upper[0]))
+    return positions
 
 
-class Forms:
+class QuadraticForms:
     """Quadratic forms z'M_kl z of the blocks of a symmetric matrix, computed once for each pair of classes.
 
     Parameters
@@ -269,18 +282,18 @@ class Forms:
     def __init__(self, matrix: Floats, p1: int) -> None:
         self.q = len(matrix) // p1
         self._matrix, self._packed = matrix.reshape(self.q, p1, self.q, p1), list[Floats]()
-        if self.q <= FEW_CLASSES:
+        if self.q <= MAX_CLASSES_BY_BLOCK:
             return
-        ((_, self.pairs),) = self._columns = _parts(p1, p1 * p1)
+        ((_, self.pairs),) = self._columns = _split_pairs(p1, p1 * p1)
         first, second = np.triu_indices(p1)
         halves = np.where(first == second, 0.5, 1.0)
         for k in range(self.q):
             blocks = np.swapaxes(self._matrix[k, :, k:], 0, 1)
             self._packed.append((blocks[:, first, second] + blocks[:, second, first]) * halves)
 
-    def piece(self, numbers: int) -> int:
-        """Number of rows whose pairs of columns need at most `numbers` elements, at least 16."""
-        return max(numbers // (self.pairs if self._packed else self._matrix.shape[1]), 16)
+    def piece(self, max_elements: int) -> int:
+        """Number of rows whose pairs of columns need at most `max_elements` elements, at least 16."""
+        return max(max_elements // (self.pairs if self._packed else self._matrix.shape[1]), 16)
 
     def of(self, z: Floats) -> Iterator[Floats]:
         """Yield the forms (q - k, m) of class k with classes k, ..., q - 1, of columns z (p + 1, m)."""
@@ -293,32 +306,32 @@ class Forms:
             yield packed @ pairs
 
 
-ARRIVED = 1e-12
+MIN_DECREMENT = 1e-12
 """Distance to the maximum, in standard errors, below which the information does not change."""
 
-HALVINGS = 30
+MAX_HALVINGS = 30
 """Number of step halvings before the line search gives up."""
 
-FLAT = 1e-8
+MAX_RELATIVE_ROUNDING = 1e-8
 """Relative decrease of the log-likelihood near the maximum that is attributed to rounding."""
 
-NUMBERS_A_CLASS = 5
+ELEMENTS_PER_CLASS = 5
 """Number of elements per row and class in memory in addition to the columns."""
 
-NEARLY_THERE = 0.1
+TOLERANCE_FACTOR = 0.1
 """Factor of the tolerance at which the information equals the information at the maximum. Steps that use an
 approximate information have to promise a decrement smaller by the same factor.
 """
 
-SLOW = 0.7
-MOST_SHORT = 2.0
-AFTER = 3
-"""SLOW is the ratio of successive distances above which steps without the information stop. MOST_SHORT is the
-maximum number of such passes in a row, in multiples of the number that costs as much as one pass with the
-information. AFTER is the number of passes that follow them.
+MAX_CONVERGENCE_RATIO = 0.7
+MAX_CHEAP_PASSES = 2.0
+N_FOLLOWING_PASSES = 3
+"""MAX_CONVERGENCE_RATIO is the ratio of successive distances above which steps without the information stop.
+MAX_CHEAP_PASSES is the maximum number of such passes in a row, in multiples of the number that costs as much
+as one pass with the information. N_FOLLOWING_PASSES is the number of passes that follow them.
 """
 
-MAY_FALL = 8 * EPS
+ROUNDING_DECREASE = 8 * EPS
 """Decrease of the log-likelihood that is attributed to rounding, relative to `NewtonFrame.longest`."""
 
 
@@ -406,11 +419,11 @@ class NewtonFrame:
     def to_data(self) -> Floats:
         """Matrix (p + 1, p + 1) that transforms coefficients in the frame to units of the data."""
         slopes = self.covariance.unwhiten(np.eye(len(self.scale))) * self.scale[:, None]
-        middle = self.centre + self.mean / self.scale
+        mean = self.centre + self.mean / self.scale
         matrix = np.zeros((len(slopes) + 1, len(slopes) + 1))
         matrix[0, 0] = 1.0
         matrix[1:, 1:] = slopes
-        matrix[0, 1:] = -middle @ slopes
+        matrix[0, 1:] = -mean @ slopes
         return matrix
 
 
@@ -441,7 +454,7 @@ class Newton:
     converged: bool
 
 
-class Swept(NamedTuple):
+class LikelihoodSums(NamedTuple):
     """Log-likelihood and its derivatives at coefficients (p + 1, q), computed in one pass over the rows.
 
     Attributes
@@ -458,10 +471,10 @@ class Swept(NamedTuple):
     information: Floats
     lightest: float
 
-    def merge(self, other: Swept) -> Swept:
+    def merge(self, other: LikelihoodSums) -> LikelihoodSums:
         """Combine the sums over two sets of rows."""
         llf, score, information, lightest = other
-        return Swept(
+        return LikelihoodSums(
             self.llf + llf, self.score + score, self.information + information, min(self.lightest, lightest)
         )
 
@@ -482,13 +495,13 @@ class BlockLikelihood:
     frame: NewtonFrame
     reference: int
 
-    def sweep(self, coef: Floats) -> Swept:
+    def sweep(self, coef: Floats) -> LikelihoodSums:
         """Compute log-likelihood, score and information at coefficients (p + 1, q) in one pass."""
         return self.sweeps([coef])[0]
 
-    def sweeps(self, coefs: Sequence[Floats]) -> list[Swept]:
+    def sweeps(self, coefs: Sequence[Floats]) -> list[LikelihoodSums]:
         """Compute log-likelihood, score and information at several coefficients (p + 1, q) in one pass."""
-        merge: Callable[..., list[Swept]] = _merged(Swept.merge)
+        merge: Callable[..., list[LikelihoodSums]] = _merge_lists(LikelihoodSums.merge)
         return self.map_reduce(_sweep, merge, coefs=np.stack(coefs), reference=self.reference)
 
     def gradient(self, coef: Floats) -> tuple[float, Floats]:
@@ -497,7 +510,7 @@ class BlockLikelihood:
 
     def gradients(self, coefs: Sequence[Floats]) -> list[tuple[float, Floats]]:
         """Compute log-likelihood and score at several coefficients (p + 1, q) in one pass."""
-        merge = _merged(lambda a, b: (a[0] + b[0], a[1] + b[1]))
+        merge = _merge_lists(lambda a, b: (a[0] + b[0], a[1] + b[1]))
         return self.map_reduce(_gradient, merge, coefs=np.stack(coefs), reference=self.reference)
 
     def map_reduce(self, task: Callable[..., T], merge: Callable[[T, T], T], **options: Any) -> T:
@@ -505,12 +518,12 @@ class BlockLikelihood:
         return map_reduce(self.blocks, partial(task, frame=self.frame, **options), merge)
 
 
-def _merged(merge: Callable[[T, T], T]) -> Callable[[list[T], list[T]], list[T]]:
+def _merge_lists(merge: Callable[[T, T], T]) -> Callable[[list[T], list[T]], list[T]]:
     """Apply `merge` to the corresponding elements of two lists."""
     return lambda one, other: [merge(a, b) for a, b in zip(one, other, strict=True)]
 
 
-def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int) -> list[Swept]:
+def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int) -> list[LikelihoodSums]:
     """Log-likelihood, score and information of some rows.
 
     Parameters
@@ -529,25 +542,32 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int)
     points, p1, q = coefs.shape
     llf = np.zeros(points)
     score = np.zeros((p1, points * q))
-    lightest = np.inf
+    min_weight = np.inf
     information = Information(p1, q, frame.piece, (points,))
-    turn = frame.from_deviations()
-    odds = _lines(coefs, turn)
-    for z, codes, weights in _pieces(blocks, frame, frame.piece, plain=turn is not None):
-        lightest = min(lightest, 1.0 if weights is None else weights.min(initial=np.inf, where=weights > 0))
-        of_points = (odds @ z).reshape(points, q, -1)
-        logs, weighted, shares, residual = _residual(of_points, codes, weights, reference)
-        llf += logs
+    transform = frame.from_deviations()
+    odds = _coef_rows(coefs, transform)
+    for z, codes, weights in _row_chunks(blocks, frame, frame.piece, untransformed=transform is not None):
+        min_weight = min(
+            min_weight, 1.0 if weights is None else weights.min(initial=np.inf, where=weights > 0)
+        )
+        point_odds = (odds @ z).reshape(points, q, -1)
+        log_likelihoods, weighted, probabilities, residual = _residual(point_odds, codes, weights, reference)
+        llf += log_likelihoods
         score += z @ residual.reshape(points * q, -1).T
-        information.add(z, weighted * (1 - shares), weighted, shares)
-    whole = information.whole()
-    if turn is not None:
+        information.add(z, weighted * (1 - probabilities), weighted, probabilities)
+    information_matrices = information.whole()
+    if transform is not None:
         # The same transformation applies to the block of each class.
-        whole = (whole.reshape(-1, p1) @ turn.T).reshape(points, q, p1, q * p1)
-        whole = np.matmul(turn, whole).reshape(points, q * p1, q * p1)
-        score = turn @ score
+        information_matrices = (information_matrices.reshape(-1, p1) @ transform.T).reshape(
+            points, q, p1, q * p1
+        )
+        information_matrices = np.matmul(transform, information_matrices).reshape(points, q * p1, q * p1)
+        score = transform @ score
     return [
-        Swept(float(llf[i]), score[:, i * q : (i + 1) * q].copy(), whole[i], lightest) for i in range(points)
+        LikelihoodSums(
+            float(llf[i]), score[:, i * q : (i + 1) * q].copy(), information_matrices[i], min_weight
+        )
+        for i in range(points)
     ]
 
 
@@ -572,24 +592,28 @@ def _gradient(
     llf = np.zeros(points)
     score = np.zeros((p1, points * q))
     # Without the information a row needs less memory, and more rows fit into the cache.
-    piece = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + NUMBERS_A_CLASS * q))
-    turn = frame.from_deviations()
-    odds = _lines(coefs, turn)
-    for z, codes, weights in _pieces(blocks, frame, piece, plain=turn is not None):
-        logs, _, _, residual = _residual((odds @ z).reshape(points, q, -1), codes, weights, reference)
-        llf += logs
+    chunk_rows = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + ELEMENTS_PER_CLASS * q))
+    transform = frame.from_deviations()
+    odds = _coef_rows(coefs, transform)
+    for z, codes, weights in _row_chunks(blocks, frame, chunk_rows, untransformed=transform is not None):
+        log_likelihoods, _, _, residual = _residual(
+            (odds @ z).reshape(points, q, -1), codes, weights, reference
+        )
+        llf += log_likelihoods
         score += z @ residual.reshape(points * q, -1).T
-    score = score if turn is None else turn @ score
+    score = score if transform is None else transform @ score
     return [(float(llf[i]), score[:, i * q : (i + 1) * q].copy()) for i in range(points)]
 
 
-def _lines(coefs: Floats, turn: Floats | None) -> Floats:
-    """Reshape coefficients (points, p + 1, q) to (points q, p + 1), and apply `turn` if there is one."""
-    lines = coefs.swapaxes(1, 2).reshape(-1, coefs.shape[1])
-    return lines if turn is None else lines @ turn
+def _coef_rows(coefs: Floats, transform: Floats | None) -> Floats:
+    """Reshape coefficients (points, p + 1, q) to (points q, p + 1), and apply `transform` if there is one."""
+    coef_rows = coefs.swapaxes(1, 2).reshape(-1, coefs.shape[1])
+    return coef_rows if transform is None else coef_rows @ transform
 
 
-def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -> Iterator[RowBlock]:
+def _row_chunks(
+    blocks: RowBlocks, frame: NewtonFrame, chunk_rows: int, *, untransformed: bool
+) -> Iterator[RowBlock]:
     """Yield columns, class codes and weights of chunks of rows.
 
     The arrays are overwritten in the next iteration.
@@ -598,9 +622,9 @@ def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -
     ----------
     blocks : RowBlocks
     frame : NewtonFrame
-    piece : int
+    chunk_rows : int
         Maximum number of rows of a chunk.
-    plain : bool
+    untransformed : bool
         Whether to yield deviations from the centre instead of the columns of the frame.
 
     Yields
@@ -609,11 +633,15 @@ def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -
     codes : (m,) int
     weights : (m,) float or None
     """
-    buffer = np.empty((len(frame.scale) + 1, piece))
-    columns = frame.deviations if plain else frame.columns
+    buffer = np.empty((len(frame.scale) + 1, chunk_rows))
+    columns = frame.deviations if untransformed else frame.columns
     for x, codes, weights in blocks:
-        for at in slices(len(x), piece):
-            yield columns(x[at], buffer), codes[at], None if weights is None else weights[at]
+        for row_slice in slices(len(x), chunk_rows):
+            yield (
+                columns(x[row_slice], buffer),
+                codes[row_slice],
+                None if weights is None else weights[row_slice],
+            )
             refresh_progress()
 
 
@@ -634,42 +662,44 @@ def _residual(
     Returns
     -------
     llf : (points,) float
-    weighted, shares : (points, q, m) float
+    weighted, probabilities : (points, q, m) float
         Probabilities with and without row weights.
     residual : (points, q, m) float
         Weighted indicators minus weighted probabilities.
     """
-    shares, logs = _softmax(odds)
+    probabilities, log_sums = _softmax(odds)
     # The reference class is not among the q modelled classes.
     modelled = np.flatnonzero(codes != reference)
-    line = codes[modelled]
-    line -= line > reference
+    modelled_codes = codes[modelled]
+    modelled_codes -= modelled_codes > reference
     # Indexing the flattened array is faster than indexing by class and row.
-    places = line * odds.shape[2] + modelled
-    log_shares = -logs
-    weighted = shares if weights is None else shares * weights
+    flat_index = modelled_codes * odds.shape[2] + modelled
+    log_likelihoods = -log_sums
+    weighted = probabilities if weights is None else probabilities * weights
     residual = -weighted
-    for i, own in enumerate(log_shares):
-        own[modelled] += odds[i].ravel()[places]
-        residual[i].ravel()[places] += 1.0 if weights is None else weights[modelled]
-    llf = np.array([own.sum() if weights is None else own @ weights for own in log_shares])
-    return llf, weighted, shares, residual
+    for i, row_terms in enumerate(log_likelihoods):
+        row_terms[modelled] += odds[i].ravel()[flat_index]
+        residual[i].ravel()[flat_index] += 1.0 if weights is None else weights[modelled]
+    llf = np.array(
+        [row_terms.sum() if weights is None else row_terms @ weights for row_terms in log_likelihoods]
+    )
+    return llf, weighted, probabilities, residual
 
 
 def _softmax(odds: Floats) -> tuple[Floats, Floats]:
     """Probabilities (..., K - 1, m) of log odds, and the log of the normalizing sum (..., m)."""
     peak = np.maximum(odds.max(axis=-2), 0.0)
-    shares = np.exp(odds - peak[..., None, :])
-    total = shares.sum(axis=-2)
+    probabilities = np.exp(odds - peak[..., None, :])
+    total = probabilities.sum(axis=-2)
     total += np.exp(-peak)
-    shares /= total[..., None, :]
-    return shares, peak + np.log(total)
+    probabilities /= total[..., None, :]
+    return probabilities, peak + np.log(total)
 
 
 def log_probabilities(odds: Floats, reference: int) -> tuple[Floats, Floats]:
     """Log probabilities (K, m) of all classes, and probabilities (K - 1, m) without the reference class."""
-    shares, logs = _softmax(odds)
-    return np.insert(odds, reference, 0.0, axis=0) - logs, shares
+    probabilities, log_sums = _softmax(odds)
+    return np.insert(odds, reference, 0.0, axis=0) - log_sums, probabilities
 
 
 def maximize(
@@ -679,12 +709,12 @@ def maximize(
     tol: float,
     maxiter: int,
     floor: Floats,
-    first: Swept | None = None,
-    short: float = 0.0,
+    start_sums: LikelihoodSums | None = None,
+    passes_per_information: float = 0.0,
 ) -> Newton:
     """Maximize the log-likelihood by Newton's method with a line search.
 
-    After a decrement below `tol` (at least `ARRIVED`) the next step is the last.
+    After a decrement below `tol` (at least `MIN_DECREMENT`) the next step is the last.
 
     Parameters
     ----------
@@ -699,9 +729,9 @@ def maximize(
         Lower bound of the information between the classes for each column of the frame. If the
         information falls to it, the estimates diverge; the last coefficients above it are returned as not
         converged. Zero if a maximum certainly exists; then a small decrement needs no proof of existence.
-    first : Swept, optional
+    start_sums : Swept, optional
         The sweep at `start` if it was computed before.
-    short : float
+    passes_per_information : float
         Number of passes without the information that cost as much as one with it; zero to compute the
         information in each pass.
 
@@ -710,51 +740,55 @@ def maximize(
     Newton
         `steps` counts passes with the information.
     """
-    llf, score, information, lightest = first or likelihood.sweep(start)
-    search = _Search(likelihood, tol, short)
-    bound = 2 * likelihood.frame.longest / lightest
-    known = not floor.any()
-    place = last = Newton(start, information, llf, np.inf, 0, False)
+    llf, score, information, min_weight = start_sums or likelihood.sweep(start)
+    search = _Search(likelihood, tol, passes_per_information)
+    bound = 2 * likelihood.frame.longest / min_weight
+    maximum_exists = not floor.any()
+    current = last = Newton(start, information, llf, np.inf, 0, False)
     for steps in range(maxiter + 1):
         try:
-            above(place.information, floor)
-            factor = cho_factor(place.information)
+            require_above(current.information, floor)
+            factor = cho_factor(current.information)
         except LinAlgError:
             return replace(last, decrement=np.inf, steps=steps)
-        step = _solved(factor, score)
+        step = _newton_step(factor, score)
         decrement = float(np.sqrt(max((score * step).sum(), 0.0)))
-        last = replace(place, decrement=decrement, steps=steps)
+        last = replace(current, decrement=decrement, steps=steps)
         # If the information exceeds the bound in every direction, the classes overlap and a maximum exists.
-        least = bound * decrement**2
-        near = decrement <= tol and (known or informs(place.information, least * np.eye(len(floor))))
-        if near and decrement <= max(ARRIVED, NEARLY_THERE * tol * bool(short)):
-            return replace(last, coef=place.coef + step, converged=True)
+        min_information = bound * decrement**2
+        is_near = decrement <= tol and (
+            maximum_exists or exceeds_floor(current.information, min_information * np.eye(len(floor)))
+        )
+        if is_near and decrement <= max(MIN_DECREMENT, TOLERANCE_FACTOR * tol * bool(passes_per_information)):
+            return replace(last, coef=current.coef + step, converged=True)
         if steps == maxiter:
             break
-        ahead = _Ahead(place.coef, place.llf, score, step, decrement)
-        if short and not near:
-            ahead = search.without_information(ahead, factor)
+        state = _SearchState(current.coef, current.llf, score, step, decrement)
+        if passes_per_information and not is_near:
+            state = search.without_information(state, factor)
         size = 1.0
-        for _ in range(HALVINGS):
-            moved = ahead.coef + size * ahead.step
-            swept = likelihood.sweep(moved)
-            if search.rises(swept.llf, ahead, size):
+        for _ in range(MAX_HALVINGS):
+            new_coef = state.coef + size * state.step
+            sums = likelihood.sweep(new_coef)
+            if search.rises(sums.llf, state, size):
                 break
             size /= 2
         else:
             # If classes are separated, the information vanishes and no step increases the likelihood.
             return last
-        place = Newton(moved, swept.information, swept.llf, ahead.decrement, steps + 1, near)
-        score = swept.score
-        if place.converged:
+        current = Newton(new_coef, sums.information, sums.llf, state.decrement, steps + 1, is_near)
+        score = sums.score
+        if current.converged:
             # One more step, for which the last pass has computed score and information.
             with suppress(LinAlgError):
-                return replace(place, coef=place.coef + _solved(cho_factor(place.information), score))
-            return place
+                return replace(
+                    current, coef=current.coef + _newton_step(cho_factor(current.information), score)
+                )
+            return current
     return last
 
 
-class _Ahead(NamedTuple):
+class _SearchState(NamedTuple):
     """State of the search: coefficients, log-likelihood and score, and the next step with its decrement."""
 
     coef: Floats
@@ -776,50 +810,50 @@ class _Search:
         Number of passes without the information that cost as much as one with it.
     """
 
-    def __init__(self, likelihood: BlockLikelihood, tol: float, short: float) -> None:
+    def __init__(self, likelihood: BlockLikelihood, tol: float, passes_per_information: float) -> None:
         self.likelihood = likelihood
         self.tol = tol
-        self.short = short
-        self.rounding = MAY_FALL * likelihood.frame.longest
+        self.passes_per_information = passes_per_information
+        self.rounding = ROUNDING_DECREASE * likelihood.frame.longest
 
-    def rises(self, llf: float, ahead: _Ahead, size: float) -> bool:
+    def rises(self, llf: float, state: _SearchState, size: float) -> bool:
         """Return whether `size` times the step increases the log-likelihood sufficiently."""
         # Near the maximum the likelihood is flat up to rounding, and the full step is accepted.
-        near = FLAT * max(1.0, abs(ahead.llf)) if ahead.decrement <= 1e-4 else 0.0
-        return llf >= ahead.llf + 1e-4 * size * ahead.decrement**2 - max(self.rounding, near)
+        flatness = MAX_RELATIVE_ROUNDING * max(1.0, abs(state.llf)) if state.decrement <= 1e-4 else 0.0
+        return llf >= state.llf + 1e-4 * size * state.decrement**2 - max(self.rounding, flatness)
 
-    def without_information(self, ahead: _Ahead, factor: tuple[Floats, bool]) -> _Ahead:
+    def without_information(self, state: _SearchState, factor: tuple[Floats, bool]) -> _SearchState:
         """Take quasi-Newton steps that use the factored information of earlier coefficients.
 
         The steps end if convergence is slow enough that computing the information is cheaper, or if the next
         step is expected to reach the tolerance.
         """
         memory = LimitedMemory(lambda gradient: np.asarray(cho_solve(factor, gradient)))
-        for _ in range(int(MOST_SHORT * self.short)):
-            moved = ahead.coef + ahead.step
-            llf, score = self.likelihood.gradient(moved)
-            if not self.rises(llf, ahead, 1.0):
+        for _ in range(int(MAX_CHEAP_PASSES * self.passes_per_information)):
+            new_coef = state.coef + state.step
+            llf, score = self.likelihood.gradient(new_coef)
+            if not self.rises(llf, state, 1.0):
                 break
             ascent = score.T.ravel()
-            memory.learn(ahead.step.T.ravel(), ahead.score.T.ravel() - ascent)
+            memory.learn(state.step.T.ravel(), state.score.T.ravel() - ascent)
             step = memory(ascent)
             decrement = float(np.sqrt(max(float(ascent @ step), 0.0)))
-            fell = decrement / ahead.decrement
-            ahead = _Ahead(moved, llf, score, step.reshape(score.T.shape).T, decrement)
-            goal = NEARLY_THERE**2 * self.tol
-            if decrement * fell <= goal or fell >= SLOW:
+            ratio = decrement / state.decrement
+            state = _SearchState(new_coef, llf, score, step.reshape(score.T.shape).T, decrement)
+            target = TOLERANCE_FACTOR**2 * self.tol
+            if decrement * ratio <= target or ratio >= MAX_CONVERGENCE_RATIO:
                 break
-            if np.log(goal / decrement) / np.log(fell) > self.short + AFTER:
+            if np.log(target / decrement) / np.log(ratio) > self.passes_per_information + N_FOLLOWING_PASSES:
                 break
-        return ahead
+        return state
 
 
-def _solved(factor: tuple[Floats, bool], score: Floats) -> Floats:
+def _newton_step(factor: tuple[Floats, bool], score: Floats) -> Floats:
     """Newton's step (p + 1, q) for a factored information."""
     return np.asarray(cho_solve(factor, score.T.ravel()).reshape(score.T.shape).T)
 
 
-def informs(information: Floats, floor: Floats) -> bool:
+def exceeds_floor(information: Floats, floor: Floats) -> bool:
     """Return whether the information exceeds the floor in every direction.
 
     Parameters
@@ -828,13 +862,13 @@ def informs(information: Floats, floor: Floats) -> bool:
     floor : (q, q) float
     """
     try:
-        above(information, floor)
+        require_above(information, floor)
     except LinAlgError:
         return False
     return True
 
 
-def above(information: Floats, floor: Floats) -> None:
+def require_above(information: Floats, floor: Floats) -> None:
     """Raise LinAlgError unless the information exceeds the floor in every direction.
 
     Parameters
@@ -850,22 +884,22 @@ def above(information: Floats, floor: Floats) -> None:
     cholesky(excess, overwrite_a=True)
 
 
-LONGEST = 8.0
+MAX_LOG_ODDS_CHANGE = 8.0
 """Maximum change of the log odds of a row in one step."""
 
-PIECE = 2**20
+MAX_CHUNK_ELEMENTS = 2**20
 """Maximum number of elements that are processed at once."""
 
-LEAST_ROOT = 1e-140
+MIN_ROOT_DIAGONAL = 1e-140
 """Smallest diagonal element of a root of the information for which the inverse is certain to be finite."""
 
-ROUNDED_SCORE = 1e-5
-OF_HEAVY_ROWS = 1e-3
+MAX_ROUNDING_SCORE = 1e-5
+MAX_HEAVY_ROUNDING_SCORE = 1e-3
 """Adjusted score, in standard errors, that counts as rounding if no step increases the penalized likelihood.
-OF_HEAVY_ROWS is the upper limit for rows of large weight.
+MAX_HEAVY_ROUNDING_SCORE is the upper limit for rows of large weight.
 """
 
-IN_VAIN = 20
+MAX_STALLED_STEPS = 20
 """Number of steps without progress after which the search ends."""
 
 
@@ -887,45 +921,47 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
     Newton
         `llf` excludes the penalty.
     """
-    at = _Point.of(likelihood, start)
-    beyond = np.zeros_like(at.information)
-    progress = _Progress()
+    point = _Point.of(likelihood, start)
+    curvature_excess = np.zeros_like(point.information)
+    history = _SearchHistory()
     for steps in range(maxiter + 1):
-        if at.adjusted is None:
-            return Newton(at.coef, at.information, at.llf, np.inf, steps, False)
-        scoring = cho_solve(at.factor, at.adjusted)
-        decrement = float(np.sqrt(max(at.adjusted @ scoring, 0.0)))
+        if point.adjusted is None:
+            return Newton(point.coef, point.information, point.llf, np.inf, steps, False)
+        scoring = cho_solve(point.factor, point.adjusted)
+        decrement = float(np.sqrt(max(point.adjusted @ scoring, 0.0)))
         if decrement <= tol or steps == maxiter:
-            return Newton(at.coef, at.information, at.llf, decrement, steps, decrement <= tol)
-        if progress.has_ended(at, decrement):
+            return Newton(point.coef, point.information, point.llf, decrement, steps, decrement <= tol)
+        if history.has_ended(point, decrement):
             break
         try:
-            step = cho_solve(cho_factor(at.information + beyond), at.adjusted)
+            step = cho_solve(cho_factor(point.information + curvature_excess), point.adjusted)
         except LinAlgError:
-            beyond[:] = 0.0
+            curvature_excess[:] = 0.0
             step = scoring
-        near = decrement <= 1e-4
-        slope = float(at.adjusted @ step)
-        moved = _risen(likelihood, at, step, slope, near=near)
-        if moved is None and beyond.any():
-            beyond[:] = 0.0
+        is_near = decrement <= 1e-4
+        slope = float(point.adjusted @ step)
+        accepted = _line_search(likelihood, point, step, slope, is_near=is_near)
+        if accepted is None and curvature_excess.any():
+            curvature_excess[:] = 0.0
             step = scoring
-            moved = _risen(likelihood, at, step, decrement**2, near=near)
-        if moved is None:
+            accepted = _line_search(likelihood, point, step, decrement**2, is_near=is_near)
+        if accepted is None:
             break
-        size, there = moved
-        if there.adjusted is not None:
-            curvature = learnt(there.information + beyond, size * step, at.adjusted - there.adjusted)
-            beyond = curvature - there.information
-        at = there
+        size, new_point = accepted
+        if new_point.adjusted is not None:
+            curvature = bfgs_update(
+                new_point.information + curvature_excess, size * step, point.adjusted - new_point.adjusted
+            )
+            curvature_excess = curvature - new_point.information
+        point = new_point
     # No step increases the objective. The search has converged if the adjusted score is zero up to rounding.
-    best, decrement = progress.best
-    rounding = max(ROUNDED_SCORE, best.rounding(likelihood.frame.longest))
-    rounded = decrement <= min(rounding, OF_HEAVY_ROWS)
-    return Newton(best.coef, best.information, best.llf, decrement, steps, rounded)
+    best, decrement = history.best
+    rounding = max(MAX_ROUNDING_SCORE, best.rounding(likelihood.frame.longest))
+    is_rounding = decrement <= min(rounding, MAX_HEAVY_ROUNDING_SCORE)
+    return Newton(best.coef, best.information, best.llf, decrement, steps, is_rounding)
 
 
-class _Progress:
+class _SearchHistory:
     """Best point of a search, and a count of steps without progress."""
 
     def __init__(self) -> None:
@@ -934,14 +970,14 @@ class _Progress:
         self._closest = np.inf
         self._in_vain = 0
 
-    def has_ended(self, at: _Point, decrement: float) -> bool:
-        """Record a step; return whether the last `IN_VAIN` steps made no progress."""
+    def has_ended(self, point: _Point, decrement: float) -> bool:
+        """Record a step; return whether the last `MAX_STALLED_STEPS` steps made no progress."""
         if decrement < self._closest:
-            self.best = at, decrement
-        rises = at.goal > self._goal + at.flat
+            self.best = point, decrement
+        rises = point.goal > self._goal + point.flat
         self._in_vain = 0 if rises or decrement <= 0.5 * self._closest else self._in_vain + 1
-        self._goal, self._closest = max(self._goal, at.goal), min(self._closest, decrement)
-        return self._in_vain >= IN_VAIN
+        self._goal, self._closest = max(self._goal, point.goal), min(self._closest, decrement)
+        return self._in_vain >= MAX_STALLED_STEPS
 
 
 class _Point(NamedTuple):
@@ -985,33 +1021,33 @@ class _Point(NamedTuple):
     def of(cls, likelihood: BlockLikelihood, coef: Floats) -> _Point:
         """Evaluate the penalized likelihood at coefficients (p + 1, q)."""
         llf, score, information, _ = likelihood.sweep(coef)
-        factor = _factored(information)
+        factor = _cholesky_factor(information)
         if factor is None or not np.isfinite(llf):
             return cls(coef, llf, -np.inf, None, information, (information, True), np.inf)
-        adjustment, farthest = _adjustment(likelihood, coef, factor)
-        adjusted = (score + adjustment).T.ravel()
-        return cls(coef, llf, llf + _half_logdet(factor), adjusted, information, factor, farthest)
+        adjustment, max_variance = _adjustment(likelihood, coef, factor)
+        adjusted_score = (score + adjustment).T.ravel()
+        return cls(coef, llf, llf + _half_logdet(factor), adjusted_score, information, factor, max_variance)
 
 
-def _risen(
-    likelihood: BlockLikelihood, at: _Point, step: Floats, slope: float, *, near: bool
+def _line_search(
+    likelihood: BlockLikelihood, point: _Point, step: Floats, slope: float, *, is_near: bool
 ) -> tuple[float, _Point] | None:
     """First point along halved steps that does not decrease the penalized likelihood.
 
-    The first step is shortened if the log odds of a row would change by more than `LONGEST`, because the
-    information of the row would nearly vanish. Points at which the objective falls more steeply than it rose
-    are rejected.
+    The first step is shortened if the log odds of a row would change by more than `MAX_LOG_ODDS_CHANGE`,
+    because the information of the row would nearly vanish. Points at which the objective falls more steeply
+    than it rose are rejected.
 
     Parameters
     ----------
     likelihood : BlockLikelihood
-    at : _Point
+    point : _Point
         Current point.
     step : (q (p + 1),) float
         Full step, ordered by class.
     slope : float
         Product of adjusted score and step.
-    near : bool
+    is_near : bool
         Whether the point is so close to the maximum that the objective is not compared.
 
     Returns
@@ -1021,29 +1057,32 @@ def _risen(
     """
     # Largest change of the log odds of a row, by the Cauchy-Schwarz inequality in the metric of the
     # information; computed exactly only if the bound is too large.
-    largest = float(np.sqrt(max(float(step @ at.information @ step), 0.0) * at.farthest))
-    if largest > LONGEST:
-        largest = likelihood.map_reduce(_longest, max, lines=step.reshape(at.coef.T.shape))
-    size = min(1.0, LONGEST / (largest or 1.0))
-    for _ in range(HALVINGS):
-        moved = at.coef + size * step.reshape(at.coef.T.shape).T
-        there = _Point.of(likelihood, moved)
+    max_change = float(np.sqrt(max(float(step @ point.information @ step), 0.0) * point.farthest))
+    if max_change > MAX_LOG_ODDS_CHANGE:
+        max_change = likelihood.map_reduce(_max_log_odds_change, max, steps=step.reshape(point.coef.T.shape))
+    size = min(1.0, MAX_LOG_ODDS_CHANGE / (max_change or 1.0))
+    for _ in range(MAX_HALVINGS):
+        new_coef = point.coef + size * step.reshape(point.coef.T.shape).T
+        new_point = _Point.of(likelihood, new_coef)
         # Near the maximum the objective is flat up to rounding, and the step is accepted.
-        if there.adjusted is not None and (
-            near
-            or (there.goal >= at.goal + 1e-4 * size * slope - at.flat and there.adjusted @ step >= -slope)
+        if new_point.adjusted is not None and (
+            is_near
+            or (
+                new_point.goal >= point.goal + 1e-4 * size * slope - point.flat
+                and new_point.adjusted @ step >= -slope
+            )
         ):
-            return size, there
+            return size, new_point
         size /= 2
     return None
 
 
-def _longest(blocks: RowBlocks, frame: NewtonFrame, lines: Floats) -> float:
-    """Largest absolute change of the log odds of a row for steps `lines` (q, p + 1)."""
-    return max((float(np.abs(lines @ frame.columns(x)).max(initial=0.0)) for x, _, _ in blocks), default=0.0)
+def _max_log_odds_change(blocks: RowBlocks, frame: NewtonFrame, steps: Floats) -> float:
+    """Largest absolute change of the log odds of a row for steps `steps` (q, p + 1)."""
+    return max((float(np.abs(steps @ frame.columns(x)).max(initial=0.0)) for x, _, _ in blocks), default=0.0)
 
 
-def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
+def bfgs_update(curvature: Floats, step: Floats, decrease: Floats) -> Floats:
     """BFGS update of a curvature matrix (Nocedal & Wright, 2006, Numerical Optimization, equation 6.19).
 
     Parameters
@@ -1051,7 +1090,7 @@ def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
     curvature : (m, m) float
         Positive definite.
     step : (m,) float
-    fall : (m,) float
+    decrease : (m,) float
         Decrease of the gradient over the step.
 
     Returns
@@ -1059,12 +1098,12 @@ def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
     (m, m) float
         Positive definite. Unchanged if the gradient did not decrease along the step.
     """
-    known = curvature @ step
-    if fall @ step <= 0 or step @ known <= 0:
+    curvature_step = curvature @ step
+    if decrease @ step <= 0 or step @ curvature_step <= 0:
         return curvature
-    forgotten = np.outer(known, known) / (step @ known)
-    taught = np.outer(fall, fall) / (fall @ step)
-    return np.asarray(curvature - forgotten + taught)
+    removed_term = np.outer(curvature_step, curvature_step) / (step @ curvature_step)
+    added_term = np.outer(decrease, decrease) / (decrease @ step)
+    return np.asarray(curvature - removed_term + added_term)
 
 
 def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, Floats, Floats]:
@@ -1084,21 +1123,21 @@ def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, F
     information : (q (p + 1), q (p + 1)) float
     """
     llf, score, information, _ = likelihood.sweep(coef)
-    factor = _factored(information)
+    factor = _cholesky_factor(information)
     if factor is None:
         return -np.inf, score, information
     adjustment, _ = _adjustment(likelihood, coef, factor)
     return llf + _half_logdet(factor), score + adjustment, information
 
 
-def _factored(information: Floats) -> tuple[Floats, bool] | None:
+def _cholesky_factor(information: Floats) -> tuple[Floats, bool] | None:
     """Lower Cholesky factor of the information; None if it is singular to rounding or not finite."""
     try:
         root, lower = cho_factor(information, lower=True)
     except (LinAlgError, ValueError):
         return None
     # The inverse has to be finite as well.
-    return (root, lower) if np.diagonal(root).min(initial=1.0) > LEAST_ROOT else None
+    return (root, lower) if np.diagonal(root).min(initial=1.0) > MIN_ROOT_DIAGONAL else None
 
 
 def _half_logdet(factor: tuple[Floats, bool]) -> float:
@@ -1114,10 +1153,10 @@ def _adjustment(
     lower = np.tril(dpotri(factor[0], lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
     options = {"coef": coef, "reference": likelihood.reference, "inverse": inverse}
-    return likelihood.map_reduce(_adjusting, lambda a, b: (a[0] + b[0], max(a[1], b[1])), **options)
+    return likelihood.map_reduce(_block_adjustment, lambda a, b: (a[0] + b[0], max(a[1], b[1])), **options)
 
 
-def _adjusting(
+def _block_adjustment(
     blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int, inverse: Floats
 ) -> tuple[Floats, float]:
     """Gradient of ln|I|/2 and largest variance of the log odds for some rows.
@@ -1135,26 +1174,26 @@ def _adjusting(
     Returns
     -------
     gradient : (p + 1, q) float
-    farthest : float
+    max_variance : float
     """
     p1, q = coef.shape
-    forms = Forms(inverse, p1)
+    forms = QuadraticForms(inverse, p1)
     gradient = np.zeros((p1, q))
-    farthest = 0.0
-    piece = forms.piece(PIECE)
+    max_variance = 0.0
+    chunk_rows = forms.piece(MAX_CHUNK_ELEMENTS)
     for x, _, weights in blocks:
-        for at in slices(len(x), piece):
-            z = frame.columns(x[at])
-            shares = log_probabilities(coef.T @ z, reference)[1]
-            variances = np.empty(shares.shape)
-            across = np.zeros(shares.shape)
+        for row_slice in slices(len(x), chunk_rows):
+            z = frame.columns(x[row_slice])
+            probabilities = log_probabilities(coef.T @ z, reference)[1]
+            variances = np.empty(probabilities.shape)
+            covariances = np.zeros(probabilities.shape)
             for k, form in enumerate(forms.of(z)):
                 variances[k] = form[0]
-                across[k] += np.einsum("bm,bm->m", shares[k:], form)
-                across[k + 1 :] += shares[k] * form[1:]
-            part = 0.5 * (variances - (shares * variances).sum(axis=0))
-            part -= across - (shares * across).sum(axis=0)
-            part *= shares
-            gradient += z @ (part if weights is None else part * weights[at]).T
-            farthest = max(farthest, float(variances.max(initial=0.0)))
-    return gradient, farthest
+                covariances[k] += np.einsum("bm,bm->m", probabilities[k:], form)
+                covariances[k + 1 :] += probabilities[k] * form[1:]
+            contribution = 0.5 * (variances - (probabilities * variances).sum(axis=0))
+            contribution -= covariances - (probabilities * covariances).sum(axis=0)
+            contribution *= probabilities
+            gradient += z @ (contribution if weights is None else contribution * weights[row_slice]).T
+            max_variance = max(max_variance, float(variances.max(initial=0.0)))
+    return gradient, max_variance

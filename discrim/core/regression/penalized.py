@@ -9,7 +9,7 @@ with weights w, N their sum, and b the coefficients of the standardized columns 
 intercepts. For two classes b refers to the log odds of the second class against the first; for more classes
 each class has coefficients (the symmetric parametrization). The penalty then determines all coefficients
 except a common constant of the intercepts, which are made to sum to zero, and, for the lasso with an even
-number of classes, the choice in `_centred`.
+number of classes, the choice in `_center_coefs`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from discrim.core.rules.rules import LinearRule
 PATH_TOLERANCE = 1e-5
 """Violation of the optimality conditions, in units of lambda, at which a search along a path ends."""
 
-ON_THE_WAY = 1e-2
+INTERMEDIATE_TOLERANCE = 1e-2
 """Violation at which a search at an intermediate strength ends."""
 
-STEP = 0.4
+STRENGTH_RATIO = 0.4
 """Ratio of successive intermediate strengths."""
 
-EXPLAINED = 0.999
-GAINED = 1e-5
-LATELY = 5
-"""A path ends if the explained proportion of the deviance exceeds EXPLAINED, or if it increased by less than
-the proportion GAINED over the last LATELY strengths, with the values of glmnet.
+MAX_EXPLAINED = 0.999
+MIN_GAIN = 1e-5
+GAIN_WINDOW = 5
+"""A path ends if the explained proportion of the deviance exceeds MAX_EXPLAINED, or if it increased by less
+than the proportion MIN_GAIN over the last GAIN_WINDOW strengths, with the values of glmnet.
 """
 
 
@@ -111,8 +111,8 @@ class PenalizedFit:
 
     def validate(self) -> None:
         """Raise InvalidStateError if the L1 ratio does not match the penalty."""
-        share = self.l1_ratio
-        is_valid = {"ridge": share == 0, "lasso": share == 1, "elastic_net": 0 < share < 1}
+        l1_ratio = self.l1_ratio
+        is_valid = {"ridge": l1_ratio == 0, "lasso": l1_ratio == 1, "elastic_net": 0 < l1_ratio < 1}
         if not is_valid.get(self.penalty, False) or not self.strength > 0 or self.steps < 0:
             raise InvalidStateError("its penalty is none")
 
@@ -142,17 +142,17 @@ class PenalizedFit:
         standard = StandardColumns.of(self.moments)
         beta = self.by_class
         slopes = beta[1:] / standard.sd[:, None]
-        in_data = slopes * standard.scale[:, None]
-        constants = beta[0] - standard.mean @ slopes - standard.centre @ in_data
+        data_slopes = slopes * standard.scale[:, None]
+        constants = beta[0] - standard.mean @ slopes - standard.centre @ data_slopes
         if len(self.beta) > 1:
             # Only differences of intercepts are determined.
             constants -= constants.mean()
-        return np.vstack([constants, in_data])
+        return np.vstack([constants, data_slopes])
 
     def params(self) -> Floats:
         """Coefficients (p + 1, K - 1) against the reference, in units of the data."""
-        whole = self.class_params()
-        return np.asarray(whole[:, self.others] - whole[:, [self.reference]])
+        class_params = self.class_params()
+        return np.asarray(class_params[:, self.others] - class_params[:, [self.reference]])
 
     def nonzero(self) -> int:
         """Number of nonzero slopes."""
@@ -188,17 +188,17 @@ class PenalizedFit:
         intercept = beta[0] - standard.mean @ coef + shift
         return LinearRule(standard.centre, standard.scale, coef, intercept)
 
-    def at(self, ended: Ended, strength: float) -> PenalizedFit:
+    def at(self, search_result: Ended, strength: float) -> PenalizedFit:
         """Return the fit with the result of a search at a strength."""
-        beta, loss, violation, steps, _ = ended
-        beta = _centred(beta, self.l1_ratio)
+        beta, loss, violation, steps, _ = search_result
+        beta = _center_coefs(beta, self.l1_ratio)
         return replace(self, strength=strength, beta=beta, loss=loss, violation=violation, steps=steps)
 
 
 def null_loss(counts: Floats) -> float:
     """Mean negative log-likelihood of the model without slopes."""
-    shares = counts / counts.sum()
-    return float(-(shares @ np.log(shares)))
+    proportions = counts / counts.sum()
+    return float(-(proportions @ np.log(proportions)))
 
 
 def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
@@ -210,22 +210,22 @@ def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
     codes = np.empty(n, dtype=np.intp)
     weights = np.ones(n)
     first = 0
-    for x, some_codes, some_weights in blocks:
-        if some_weights is not None and not (some_weights > 0).all():
-            used = some_weights > 0
-            x = x[used]
-            some_codes = some_codes[used]
-            some_weights = some_weights[used]
-        at = slice(first, first + len(x))
-        standard.columns(x, z[1:, at])
-        codes[at] = some_codes
-        if some_weights is not None:
-            weights[at] = some_weights
+    for x, block_codes, block_weights in blocks:
+        if block_weights is not None and not (block_weights > 0).all():
+            has_weight = block_weights > 0
+            x = x[has_weight]
+            block_codes = block_codes[has_weight]
+            block_weights = block_weights[has_weight]
+        row_slice = slice(first, first + len(x))
+        standard.columns(x, z[1:, row_slice])
+        codes[row_slice] = block_codes
+        if block_weights is not None:
+            weights[row_slice] = block_weights
         first += len(x)
     return Likelihood(z, codes, weights / weights.sum(), moments.n_classes)
 
 
-class _Spanned(NamedTuple):
+class _RowSpaceModel(NamedTuple):
     """A likelihood in coordinates of the row space.
 
     Attributes
@@ -247,20 +247,20 @@ class _Spanned(NamedTuple):
         return beta if self.basis is None else np.hstack([beta[:, :1], beta[:, 1:] @ self.basis])
 
 
-def _spanned(model: Likelihood, l1_ratio: float) -> _Spanned:
+def _to_row_space(model: Likelihood, l1_ratio: float) -> _RowSpaceModel:
     """Reduce a ridge problem with more columns than rows to the row space; ridge is rotation invariant."""
     if l1_ratio or len(model.z) - 1 <= len(model.codes):
-        return _Spanned(model, None)
+        return _RowSpaceModel(model, None)
     basis, rows = qr(model.z[1:], mode="economic", check_finite=False)
     z = np.concatenate([model.z[:1], rows])
-    return _Spanned(replace(model, z=z), basis)
+    return _RowSpaceModel(replace(model, z=z), basis)
 
 
-def strengths_of(model: Likelihood, l1_ratio: float, count: int) -> Floats:
-    """Log-spaced path of `count` strengths, from the smallest without nonzero slopes, following glmnet."""
-    top = ProximalNewton(model, l1_ratio, PATH_TOLERANCE, 0).largest()
-    least = 1e-4 if len(model.codes) >= len(model.z) - 1 else 1e-2
-    return np.asarray(top * least ** np.linspace(0, 1, count))
+def strengths_of(model: Likelihood, l1_ratio: float, n_strengths: int) -> Floats:
+    """Log-spaced path of strengths (L,) that starts where all slopes become zero, following glmnet."""
+    max_strength = ProximalNewton(model, l1_ratio, PATH_TOLERANCE, 0).largest()
+    min_ratio = 1e-4 if len(model.codes) >= len(model.z) - 1 else 1e-2
+    return np.asarray(max_strength * min_ratio ** np.linspace(0, 1, n_strengths))
 
 
 def penalized_path(
@@ -286,7 +286,7 @@ def penalized_path(
     maxiter : int
         Maximum number of steps for each strength.
     ends : bool
-        Whether the path may end early, see `LATELY`.
+        Whether the path may end early, see `GAIN_WINDOW`.
     like : sequence of Ended
         Path for nearly the same rows.
     progress : callable, optional
@@ -296,21 +296,21 @@ def penalized_path(
     -------
     list of Ended
     """
-    spanned = _spanned(model, l1_ratio)
-    search = ProximalNewton(spanned.model, l1_ratio, PATH_TOLERANCE, maxiter)
+    row_space = _to_row_space(model, l1_ratio)
+    search = ProximalNewton(row_space.model, l1_ratio, PATH_TOLERANCE, maxiter)
     path: list[Ended] = []
     explained: list[float] = []
-    for place, strength in enumerate(strengths.tolist()):
-        if not l1_ratio and place and (like or place > 1):
-            before, last = (like[place - 1], like[place]) if like else path[-2:]
-            search.try_from(search.beta + spanned.into(last.beta - before.beta), strength)
-        ended = search.minimize(strength)
-        path.append(ended._replace(beta=spanned.back(ended.beta)))
-        explained.append(1 - ended.loss / search.null_loss)
+    for i, strength in enumerate(strengths.tolist()):
+        if not l1_ratio and i and (like or i > 1):
+            previous, last = (like[i - 1], like[i]) if like else path[-2:]
+            search.try_from(search.beta + row_space.into(last.beta - previous.beta), strength)
+        result = search.minimize(strength)
+        path.append(result._replace(beta=row_space.back(result.beta)))
+        explained.append(1 - result.loss / search.null_loss)
         progress(1)
-        if ends and len(path) > LATELY:
-            gained = explained[-1] - explained[-1 - LATELY]
-            if explained[-1] > EXPLAINED or gained < GAINED * explained[-1]:
+        if ends and len(path) > GAIN_WINDOW:
+            gain = explained[-1] - explained[-1 - GAIN_WINDOW]
+            if explained[-1] > MAX_EXPLAINED or gain < MIN_GAIN * explained[-1]:
                 break
     return path
 
@@ -341,18 +341,18 @@ def fit_at(
     -------
     Ended
     """
-    spanned = _spanned(model, l1_ratio)
-    search = ProximalNewton(spanned.model, l1_ratio, tol, maxiter)
+    row_space = _to_row_space(model, l1_ratio)
+    search = ProximalNewton(row_space.model, l1_ratio, tol, maxiter)
     if start is not None:
-        search.begin(spanned.into(start))
+        search.begin(row_space.into(start))
     else:
         # A ridge problem is smooth and needs no path; for the lasso few coefficients should enter at a time.
-        at = search.largest() if l1_ratio else strength
-        while at * STEP > strength:
-            at *= STEP
-            search.minimize(at, tol=ON_THE_WAY)
-    ended = search.minimize(strength, polish=True)
-    return ended._replace(beta=spanned.back(ended.beta))
+        current_strength = search.largest() if l1_ratio else strength
+        while current_strength * STRENGTH_RATIO > strength:
+            current_strength *= STRENGTH_RATIO
+            search.minimize(current_strength, tol=INTERMEDIATE_TOLERANCE)
+    result = search.minimize(strength, polish=True)
+    return result._replace(beta=row_space.back(result.beta))
 
 
 def refitted(
@@ -376,11 +376,11 @@ def refitted(
     if not (moments.counts > 0).all():
         return None
     start = fit.beta if fit.beta.shape[1] == len(model.z) else None
-    ended = fit_at(model, fit.l1_ratio, fit.strength, tol=1e-8, maxiter=maxiter, start=start)
-    return replace(fit, moments=moments).at(ended, fit.strength) if ended.converged else None
+    result = fit_at(model, fit.l1_ratio, fit.strength, tol=1e-8, maxiter=maxiter, start=start)
+    return replace(fit, moments=moments).at(result, fit.strength) if result.converged else None
 
 
-def _centred(beta: Floats, l1_ratio: float) -> Floats:
+def _center_coefs(beta: Floats, l1_ratio: float) -> Floats:
     """Make coefficients (C, p + 1) unique if the penalty leaves a choice.
 
     For the lasso, a constant may be added to the coefficients of a column in all classes as long as equally
@@ -394,19 +394,19 @@ def _centred(beta: Floats, l1_ratio: float) -> Floats:
     if l1_ratio < 1 or len(beta) % 2:
         return beta
     ordered = np.sort(beta[:, 1:], axis=0)
-    middle = ordered[len(beta) // 2 - 1 : len(beta) // 2 + 1]
-    sizes = [((beta[:, 1:] - each) ** 2).sum(axis=0) for each in middle]
-    shift = np.where(sizes[0] <= sizes[1], middle[0], middle[1])
+    middle_coefs = ordered[len(beta) // 2 - 1 : len(beta) // 2 + 1]
+    sums_of_squares = [((beta[:, 1:] - coef) ** 2).sum(axis=0) for coef in middle_coefs]
+    shift = np.where(sums_of_squares[0] <= sums_of_squares[1], middle_coefs[0], middle_coefs[1])
     beta[:, 1:] -= shift
     return beta
 
 
-def scores_along(ends: Sequence[Ended], z: Floats) -> Floats:
+def scores_along(path: Sequence[Ended], z: Floats) -> Floats:
     """Linear functions of rows along a path.
 
     Parameters
     ----------
-    ends : sequence of Ended
+    path : sequence of Ended
     z : (p + 1, m) float
         Standardized columns.
 
@@ -414,8 +414,8 @@ def scores_along(ends: Sequence[Ended], z: Floats) -> Floats:
     -------
     (L, C, m) float
     """
-    out = np.empty((len(ends), len(ends[0].beta), z.shape[1]))
-    for place, ended in enumerate(ends):
-        used = np.flatnonzero(ended.beta.any(axis=0))
-        out[place] = ended.beta[:, used] @ z[used]
-    return out
+    scores = np.empty((len(path), len(path[0].beta), z.shape[1]))
+    for i, result in enumerate(path):
+        used = np.flatnonzero(result.beta.any(axis=0))
+        scores[i] = result.beta[:, used] @ z[used]
+    return scores

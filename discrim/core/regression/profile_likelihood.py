@@ -46,40 +46,46 @@ from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Floats, slices
 from discrim.core.numerics.progress import Progress
 from discrim.core.regression.logistic import LogisticFit
-from discrim.core.regression.newton import HALVINGS, LimitedMemory, NewtonFrame, learnt, penalized_sweep
+from discrim.core.regression.newton import (
+    MAX_HALVINGS,
+    LimitedMemory,
+    NewtonFrame,
+    bfgs_update,
+    penalized_sweep,
+)
 
 T = TypeVar("T")
 
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 """Maximum number of steps on a plane; for separated classes a penalized likelihood needs dozens."""
 
-AT_PEAK = 1e-7
+PEAK_TOLERANCE = 1e-7
 """Norm of the projected score, in standard errors, that counts as zero. Its square is the error of the
 maximum.
 """
 
-CLOSE = 1e-4
+MAXIMUM_TOLERANCE = 1e-4
 """Norm of the projected score if only the maximum is needed; half its square is added to the maximum."""
 
-TOGETHER = 16
+MAX_PARALLEL_PLANES = 16
 """Number of planes that are searched at once."""
 
-HELD_NUMBERS = 2**22
+MAX_INFORMATION_ELEMENTS = 2**22
 """Maximum number of elements of the information matrices of planes that are searched at once."""
 
-SHORT_TOLERANCE = 1e-5
+GRADIENT_TOLERANCE = 1e-5
 """Tolerance of passes without the information; half the squared distance is added, an accurate correction."""
 
-MANY = 60
+MIN_GRADIENT_COEFS = 60
 """Number of coefficients above which a pass without the information costs a small part of one with it."""
 
-SHORT_STEPS = 60
+MAX_GRADIENT_STEPS = 60
 """Number of passes without the information after which Newton's method is faster."""
 
-MOST_TRIALS = 100
+MAX_PROFILE_POINTS = 100
 """Maximum number of points of a profile for one bound."""
 
-ROUNDED = 1e-6
+MAX_ROUNDING_RESIDUAL = 1e-6
 """Residual of a column on the columns of another model that counts as zero, in its standard deviations."""
 
 ROOT_TOLERANCE = 1e-9
@@ -87,7 +93,7 @@ ROOT_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Goal:
+class Objective:
     """Objective function that is maximized.
 
     Attributes
@@ -130,41 +136,41 @@ Search = Generator[Floats, Any, T]
 """Generator that yields coefficients (p + 1, q), receives the objective there, and returns its result."""
 
 
-def ended(searches: Sequence[Search[T]], at: Callable[[list[Floats]], Sequence[Any]]) -> list[T]:
+def run_searches(searches: Sequence[Search[T]], evaluate: Callable[[list[Floats]], Sequence[Any]]) -> list[T]:
     """Run searches in parallel and return their results; each pass evaluates the points of all searches.
 
     Parameters
     ----------
     searches : sequence of Search
-    at : callable
+    evaluate : callable
         Maps a list of coefficients (p + 1, q) to the list of objective values.
 
     Returns
     -------
     list
     """
-    waiting = {i: next(search) for i, search in enumerate(searches)}
-    found = dict[int, T]()
-    while waiting:
-        there = waiting
-        answers = at(list(waiting.values()))
-        waiting = {}
-        for i, answer in zip(there, answers, strict=True):
+    points = {i: next(search) for i, search in enumerate(searches)}
+    outcomes = dict[int, T]()
+    while points:
+        waiting = points
+        objectives = evaluate(list(points.values()))
+        points = {}
+        for i, objective in zip(waiting, objectives, strict=True):
             try:
-                waiting[i] = searches[i].send(answer)
+                points[i] = searches[i].send(objective)
             except StopIteration as end:
-                found[i] = end.value
-    return [found[i] for i in range(len(searches))]
+                outcomes[i] = end.value
+    return [outcomes[i] for i in range(len(searches))]
 
 
 def maximize_on_plane(
-    goal: Goal, start: Floats, plane: Floats, curvature: Floats | None = None
+    objective: Objective, start: Floats, plane: Floats, curvature: Floats | None = None
 ) -> Peak | None:
     """Maximize over start + {b: plane'b = 0}.
 
     Parameters
     ----------
-    goal : Goal
+    objective : Goal
     start : (p + 1, q) float
     plane : (q (p + 1), r) float
         Normals of the plane, ordered by class.
@@ -176,12 +182,17 @@ def maximize_on_plane(
     Peak or None
         None if the search fails.
     """
-    search = _on_plane(start, plane, curvature, exact=goal.exact)
-    return ended([search], lambda coefs: [goal.at(coef) for coef in coefs])[0]
+    search = _search_plane(start, plane, curvature, exact=objective.exact)
+    return run_searches([search], lambda coefs: [objective.at(coef) for coef in coefs])[0]
 
 
-def _on_plane(
-    start: Floats, plane: Floats, curvature: Floats | None = None, *, exact: bool, arrived: float = AT_PEAK
+def _search_plane(
+    start: Floats,
+    plane: Floats,
+    curvature: Floats | None = None,
+    *,
+    exact: bool,
+    tolerance: float = PEAK_TOLERANCE,
 ) -> Search[Peak | None]:
     """Maximize over start + {b: plane'b = 0} by Newton's method with a line search.
 
@@ -194,7 +205,7 @@ def _on_plane(
         Starting value if the information is not the curvature; by default the information.
     exact : bool
         Whether the information is the curvature.
-    arrived : float
+    tolerance : float
         Norm of the projected score, in standard errors, at which the search ends.
 
     Returns
@@ -204,28 +215,30 @@ def _on_plane(
     """
     coef = start
     value, score, information = yield coef
-    bent = information if exact or curvature is None else curvature
-    for _ in range(MOST_STEPS):
+    curvature_estimate = information if exact or curvature is None else curvature
+    for _ in range(MAX_STEPS):
         gradient = score.T.ravel()
         try:
-            factor = cho_factor(bent)
+            factor = cho_factor(curvature_estimate)
         except (LinAlgError, ValueError):
             return None
         step = cho_solve(factor, gradient)
         normals = cho_solve(factor, plane)
         step -= normals @ np.linalg.solve(plane.T @ normals, plane.T @ step)
         decrement = float(np.sqrt(max(gradient @ step, 0.0)))
-        if decrement <= arrived:
-            return Peak(coef, value, gradient, bent, decrement)
-        risen = yield from _risen(coef, value, step, decrement)
-        if risen is None:
+        if decrement <= tolerance:
+            return Peak(coef, value, gradient, curvature_estimate, decrement)
+        accepted = yield from _line_search(coef, value, step, decrement)
+        if accepted is None:
             return None
-        coef, step, (value, score, information) = risen
-        bent = information if exact else learnt(bent, step, gradient - score.T.ravel())
+        coef, step, (value, score, information) = accepted
+        curvature_estimate = (
+            information if exact else bfgs_update(curvature_estimate, step, gradient - score.T.ravel())
+        )
     return None
 
 
-def _risen(
+def _line_search(
     coef: Floats, value: float, step: Floats, decrement: float
 ) -> Search[tuple[Floats, Floats, Any] | None]:
     """Find the first point along halved steps that increases the objective sufficiently.
@@ -245,12 +258,12 @@ def _risen(
         Its result is the point, the step and the objective there, or None.
     """
     size = 1.0
-    for _ in range(HALVINGS):
-        moved = coef + size * step.reshape(coef.T.shape).T
-        there = yield moved
+    for _ in range(MAX_HALVINGS):
+        new_coef = coef + size * step.reshape(coef.T.shape).T
+        new_objective = yield new_coef
         # Near the maximum the objective is flat up to rounding, and the step is accepted.
-        if there[0] >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
-            return moved, size * step, there
+        if new_objective[0] >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
+            return new_coef, size * step, new_objective
         size /= 2
     return None
 
@@ -272,22 +285,22 @@ def crossing(profile: Callable[[float], tuple[float, float]], target: float) -> 
     low = 0.0
     high = np.inf
     point = target
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_PROFILE_POINTS):
         value, slope = profile(point)
         with np.errstate(divide="ignore", invalid="ignore"):
-            moved = point + np.divide(target - value, slope)
+            next_point = point + np.divide(target - value, slope)
         if abs(value - target) <= ROOT_TOLERANCE * target:
-            return float(moved)
+            return float(next_point)
         low, high = (point, high) if value < target else (low, point)
-        if not low < moved < high:
-            moved = 2 * point if np.isinf(high) else (low + high) / 2
-        point = min(float(moved), 16 * point)
+        if not low < next_point < high:
+            next_point = 2 * point if np.isinf(high) else (low + high) / 2
+        point = min(float(next_point), 16 * point)
         if np.isinf(point):
             break
     return np.inf if np.isinf(high) else np.nan
 
 
-class _Metric:
+class _PlaneMetric:
     """Inverse of a curvature, projected on a plane {b: plane'b = 0}.
 
     Parameters
@@ -318,7 +331,7 @@ class _Metric:
         return step - self.to_plane(step)
 
 
-def _value_on_plane(start: Floats, metric: _Metric) -> Search[float | None]:
+def _value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float | None]:
     """Maximum log-likelihood on a plane by a limited-memory method.
 
     Parameters
@@ -336,16 +349,16 @@ def _value_on_plane(start: Floats, metric: _Metric) -> Search[float | None]:
     memory = LimitedMemory(metric)
     value: float
     value, score = yield coef
-    for _ in range(SHORT_STEPS):
+    for _ in range(MAX_GRADIENT_STEPS):
         ascent = metric.along(score.T.ravel())
         step = memory(ascent)
         decrement = float(np.sqrt(max(float(ascent @ step), 0.0)))
-        if decrement <= SHORT_TOLERANCE:
+        if decrement <= GRADIENT_TOLERANCE:
             return value + decrement**2 / 2
-        risen = yield from _risen(coef, value, step, decrement)
-        if risen is None:
+        accepted = yield from _line_search(coef, value, step, decrement)
+        if accepted is None:
             return None
-        coef, step, (value, score) = risen
+        coef, step, (value, score) = accepted
         memory.learn(step, ascent - metric.along(score.T.ravel()))
     return None
 
@@ -380,50 +393,57 @@ def deviances_on(
     """
     if not planes:
         return []
-    goal = _goal(fit, rows)
-    best = _best(fit, rows)
+    objective = _objective(fit, rows)
+    best = _estimates(fit, rows)
     likelihood = fit.likelihood(rows)
     factor = cho_factor(best.curvature)
-    found: list[float] = []
-    for first in range(0, len(planes), TOGETHER):
-        some = planes[first : first + TOGETHER]
-        normals = [np.asarray(np.kron(np.eye(len(fit.others)), own).T, dtype=np.float64) for own in some]
-        metrics = [_Metric(factor, plane) for plane in normals]
+    deviances: list[float] = []
+    for first in range(0, len(planes), MAX_PARALLEL_PLANES):
+        batch = planes[first : first + MAX_PARALLEL_PLANES]
+        normals = [np.asarray(np.kron(np.eye(len(fit.others)), own).T, dtype=np.float64) for own in batch]
+        metrics = [_PlaneMetric(factor, plane) for plane in normals]
         # The maximum on the plane of a quadratic likelihood.
         starts = [
             best.coef - metric.to_plane(best.coef.T.ravel()).reshape(best.coef.T.shape).T
             for metric in metrics
         ]
-        values: list[float | None] = [None] * len(some)
-        if goal.exact and best.coef.size > MANY:
-            short = [_value_on_plane(start, metric) for start, metric in zip(starts, metrics, strict=True)]
-            values = ended(short, likelihood.gradients)
-        left = [i for i, value in enumerate(values) if value is None]
-        if goal.exact:
-            searches = [_on_plane(starts[i], normals[i], exact=True, arrived=CLOSE) for i in left]
+        values: list[float | None] = [None] * len(batch)
+        if objective.exact and best.coef.size > MIN_GRADIENT_COEFS:
+            searches_by_gradient = [
+                _value_on_plane(start, metric) for start, metric in zip(starts, metrics, strict=True)
+            ]
+            values = run_searches(searches_by_gradient, likelihood.gradients)
+        unsolved = [i for i, value in enumerate(values) if value is None]
+        if objective.exact:
+            searches = [
+                _search_plane(starts[i], normals[i], exact=True, tolerance=MAXIMUM_TOLERANCE)
+                for i in unsolved
+            ]
             peaks = [
                 peak
-                for part in slices(len(searches), max(HELD_NUMBERS // best.coef.size**2, 1))
-                for peak in ended(
-                    searches[part], lambda coefs: [swept[:3] for swept in likelihood.sweeps(coefs)]
+                for search_slice in slices(
+                    len(searches), max(MAX_INFORMATION_ELEMENTS // best.coef.size**2, 1)
+                )
+                for peak in run_searches(
+                    searches[search_slice], lambda coefs: [sums[:3] for sums in likelihood.sweeps(coefs)]
                 )
             ]
         else:
-            peaks = [_penalized_peak(fit, goal, starts[i], normals[i]) for i in left]
-        for i, peak in zip(left, peaks, strict=True):
+            peaks = [_penalized_peak(fit, objective, starts[i], normals[i]) for i in unsolved]
+        for i, peak in zip(unsolved, peaks, strict=True):
             values[i] = np.nan if peak is None else peak.value + peak.distance**2 / 2
-        found += [2 * (best.value - value) for value in values if value is not None]
-        progress(len(some))
-    return found
+        deviances += [2 * (best.value - value) for value in values if value is not None]
+        progress(len(batch))
+    return deviances
 
 
-def _penalized_peak(fit: LogisticFit, goal: Goal, start: Floats, plane: Floats) -> Peak | None:
+def _penalized_peak(fit: LogisticFit, objective: Objective, start: Floats, plane: Floats) -> Peak | None:
     """Higher of the maxima on a plane that are reached from `start` and from the class proportions.
 
     Parameters
     ----------
     fit : LogisticFit
-    goal : Goal
+    objective : Goal
     start : (p + 1, q) float
     plane : (q (p + 1), r) float
 
@@ -431,10 +451,10 @@ def _penalized_peak(fit: LogisticFit, goal: Goal, start: Floats, plane: Floats) 
     -------
     Peak or None
     """
-    constants = np.zeros_like(start)
-    constants[0] = np.log(fit.counts[fit.others] / fit.counts[fit.reference])
-    climbed = [maximize_on_plane(goal, place, plane) for place in (start, constants)]
-    peaks = [replace(peak, distance=0.0) for peak in climbed if peak is not None]
+    null_coef = np.zeros_like(start)
+    null_coef[0] = np.log(fit.counts[fit.others] / fit.counts[fit.reference])
+    results = [maximize_on_plane(objective, start_coef, plane) for start_coef in (start, null_coef)]
+    peaks = [replace(peak, distance=0.0) for peak in results if peak is not None]
     return max(peaks, key=lambda peak: peak.value, default=None)
 
 
@@ -454,8 +474,8 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
     (2, p + 1, q) float
         Lower and upper bounds.
     """
-    goal = _goal(fit, rows)
-    best = _best(fit, rows)
+    objective = _objective(fit, rows)
+    best = _estimates(fit, rows)
     factor = cho_factor(best.curvature)
     p1, q = fit.newton.coef.shape
     bounds = np.empty((2, p1, q))
@@ -468,11 +488,11 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
                 normal[k] = normals[j]
                 size = float(np.hypot.reduce(normals[j]))
                 unit = normal.ravel() / size
-                error = float(np.sqrt(unit @ cho_solve(factor, unit)))
+                standard_error = float(np.sqrt(unit @ cho_solve(factor, unit)))
                 for end, sign in enumerate((-1.0, 1.0)):
-                    profile = _Profile(goal, best, sign * unit, error)
-                    far = crossing(profile, np.sqrt(drop))
-                    bounds[end, j, k] = estimates[j, k] + sign * size * error * far
+                    profile = _Profile(objective, best, sign * unit, standard_error)
+                    root_distance = crossing(profile, np.sqrt(drop))
+                    bounds[end, j, k] = estimates[j, k] + sign * size * standard_error * root_distance
                     progress(1)
     return bounds
 
@@ -495,10 +515,10 @@ class _Profile:
         Standard error of normal'b; the unit of d.
     """
 
-    def __init__(self, goal: Goal, best: Peak, normal: Floats, error: float) -> None:
-        self._goal = goal
+    def __init__(self, objective: Objective, best: Peak, normal: Floats, standard_error: float) -> None:
+        self._goal = objective
         self._normal = normal
-        self._error = error
+        self._error = standard_error
         self._best = self._near = best
         self._at = 0.0
 
@@ -507,12 +527,12 @@ class _Profile:
         if not self._goal.exact and self._at:
             starts.append((self._best, 0.0))
         peaks = []
-        for near, at in starts:
+        for nearby_peak, nearby_distance in starts:
             # Maximum of the quadratic approximation on the plane at distance d.
-            path = np.linalg.solve(near.curvature, self._normal)
-            path *= (d - at) * self._error / (self._normal @ path)
-            start = near.coef + path.reshape(near.coef.T.shape).T
-            curvature = None if near is self._best else near.curvature
+            shift = np.linalg.solve(nearby_peak.curvature, self._normal)
+            shift *= (d - nearby_distance) * self._error / (self._normal @ shift)
+            start = nearby_peak.coef + shift.reshape(nearby_peak.coef.T.shape).T
+            curvature = None if nearby_peak is self._best else nearby_peak.curvature
             peak = maximize_on_plane(self._goal, start, self._normal[:, None], curvature)
             if peak is not None:
                 peaks.append(peak)
@@ -527,19 +547,23 @@ class _Profile:
         return value, float(slope)
 
 
-def _goal(fit: LogisticFit, rows: RowBlocks) -> Goal:
+def _objective(fit: LogisticFit, rows: RowBlocks) -> Objective:
     """Objective of a fit: log-likelihood, or penalized log-likelihood."""
     likelihood = fit.likelihood(rows)
     if fit.bias_reduction:
-        return Goal(lambda coef: penalized_sweep(likelihood, coef), exact=False)
-    return Goal(lambda coef: likelihood.sweep(coef)[:3], exact=True)
+        return Objective(lambda coef: penalized_sweep(likelihood, coef), exact=False)
+    return Objective(lambda coef: likelihood.sweep(coef)[:3], exact=True)
 
 
-def _best(fit: LogisticFit, rows: RowBlocks) -> Peak:
+def _estimates(fit: LogisticFit, rows: RowBlocks) -> Peak:
     """Unconstrained maximum: the estimates of the fit."""
-    ended = fit.newton
-    value = penalized_sweep(fit.likelihood(rows), ended.coef)[0] if fit.bias_reduction else ended.llf
-    return Peak(ended.coef, value, np.zeros(ended.coef.size), ended.information)
+    search_result = fit.newton
+    value = (
+        penalized_sweep(fit.likelihood(rows), search_result.coef)[0]
+        if fit.bias_reduction
+        else search_result.llf
+    )
+    return Peak(search_result.coef, value, np.zeros(search_result.coef.size), search_result.information)
 
 
 class Nesting(NamedTuple):
@@ -559,7 +583,7 @@ class Nesting(NamedTuple):
     @property
     def nested(self) -> bool:
         """Whether the residuals are zero up to rounding."""
-        return bool((self.left <= ROUNDED).all())
+        return bool((self.left <= MAX_ROUNDING_RESIDUAL).all())
 
 
 def nesting(
@@ -588,11 +612,11 @@ def nesting(
         gram += z @ z.T
         cross += z @ _standardized(small, y).T
     combinations = np.asarray(cho_solve(cho_factor(gram), cross))
-    left = np.zeros(s1)
+    max_residuals = np.zeros(s1)
     for x, y, _ in pairs:
-        gaps = _standardized(small, y) - combinations.T @ large.columns(x)
-        left = np.maximum(left, np.abs(gaps).max(axis=1, initial=0.0))
-    return Nesting(combinations, left[1:])
+        residuals = _standardized(small, y) - combinations.T @ large.columns(x)
+        max_residuals = np.maximum(max_residuals, np.abs(residuals).max(axis=1, initial=0.0))
+    return Nesting(combinations, max_residuals[1:])
 
 
 def _standardized(frame: NewtonFrame, x: Floats) -> Floats:
@@ -604,9 +628,9 @@ def _standardized(frame: NewtonFrame, x: Floats) -> Floats:
 
 def null_directions(combinations: Floats) -> Floats:
     """Unit normals (r, p + 1) of the coefficients that the small model sets to zero."""
-    left, values, _ = np.linalg.svd(combinations, full_matrices=True)
-    rank = int((values > ROUNDED * values[0]).sum())
-    return np.asarray(left[:, rank:].T)
+    left_vectors, singular_values, _ = np.linalg.svd(combinations, full_matrices=True)
+    rank = int((singular_values > MAX_ROUNDING_RESIDUAL * singular_values[0]).sum())
+    return np.asarray(left_vectors[:, rank:].T)
 
 
 class ColumnBlocks:
@@ -619,9 +643,9 @@ class ColumnBlocks:
         Positions of the columns.
     """
 
-    def __init__(self, rows: RowBlocks, keep: list[int]) -> None:
+    def __init__(self, rows: RowBlocks, columns: list[int]) -> None:
         self._rows = rows
-        self._keep = keep
+        self._keep = columns
 
     def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self._rows:

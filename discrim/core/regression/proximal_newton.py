@@ -37,7 +37,7 @@ from scipy.special import expit
 from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
 
 
-class Place(NamedTuple):
+class LikelihoodState(NamedTuple):
     """Loss, residuals s (P - Y) and probabilities P, (C, n), at some coefficients."""
 
     loss: float
@@ -89,7 +89,7 @@ class Likelihood:
             return np.asarray(beta @ self.z)
         return np.asarray(beta[:, used] @ self.z[used])
 
-    def at(self, eta: Floats) -> Place:
+    def at(self, eta: Floats) -> LikelihoodState:
         """Loss, residuals and probabilities at linear functions (C, n)."""
         rows = np.arange(len(self.codes))
         if self.functions == 1:
@@ -98,39 +98,39 @@ class Likelihood:
             loss = float(self.weights @ np.logaddexp(0.0, -signed))
             # Computed without cancellation for rows that are classified with near certainty.
             residual = self.weights * expit(-signed) * np.where(self.codes == 1, -1.0, 1.0)
-            return Place(loss, residual[None], expit(odds)[None])
+            return LikelihoodState(loss, residual[None], expit(odds)[None])
         shifted = eta - eta.max(axis=0)
-        shares = np.exp(shifted)
-        total = shares.sum(axis=0)
-        shares /= total
+        probabilities = np.exp(shifted)
+        total = probabilities.sum(axis=0)
+        probabilities /= total
         loss = float(self.weights @ (np.log(total) - shifted[self.codes, rows]))
-        residual = shares.copy()
+        residual = probabilities.copy()
         residual[self.codes, rows] = 0.0
         residual[self.codes, rows] = -residual.sum(axis=0)
         residual *= self.weights
-        return Place(loss, residual, shares)
+        return LikelihoodState(loss, residual, probabilities)
 
     def gradient(self, residual: Floats, columns: Codes | None = None) -> Floats:
         """Gradient (C, p + 1) of the loss, or its columns `columns`."""
         return np.asarray(residual @ (self.z if columns is None else self.z[columns]).T)
 
-    def turned(self, shares: Floats, change: Floats) -> Floats:
+    def turned(self, probabilities: Floats, change: Floats) -> Floats:
         """First-order change (C, n) of the residuals for a change (C, n) of the functions."""
-        moved = shares * change
+        residual_change = probabilities * change
         if self.functions == 1:
-            return np.asarray(self.weights * (moved * (1 - shares)))
-        moved -= shares * moved.sum(axis=0)
-        moved *= self.weights
-        return moved
+            return np.asarray(self.weights * (residual_change * (1 - probabilities)))
+        residual_change -= probabilities * residual_change.sum(axis=0)
+        residual_change *= self.weights
+        return residual_change
 
-    def curvature(self, shares: Floats, rows: Codes, columns: Codes) -> Floats:
+    def curvature(self, probabilities: Floats, rows: Codes, columns: Codes) -> Floats:
         """Second derivatives of the loss between coefficients.
 
         If `rows` and `columns` are the same array, only half of the blocks are computed.
 
         Parameters
         ----------
-        shares : (C, n) float
+        probabilities : (C, n) float
             Probabilities.
         rows, columns : (a,), (b,) int
             Positions of the coefficients in beta.ravel().
@@ -140,55 +140,61 @@ class Likelihood:
         (a, b) float
         """
         p1 = len(self.z)
-        alike = rows is columns
+        is_symmetric = rows is columns
         out = np.empty((len(rows), len(columns)))
-        this = np.divmod(rows, p1)
-        other = np.divmod(columns, p1)
-        columns_of = {d: np.flatnonzero(other[0] == d) for d in np.unique(other[0]).tolist()}
-        right = {d: self.z[other[1][theirs]].T for d, theirs in columns_of.items()}
-        for c in np.unique(this[0]).tolist():
-            mine = np.flatnonzero(this[0] == c)
-            left = self.z[this[1][mine]]
-            for d, theirs in columns_of.items():
-                if alike and d < c:
+        row_parts = np.divmod(rows, p1)
+        column_parts = np.divmod(columns, p1)
+        columns_of = {d: np.flatnonzero(column_parts[0] == d) for d in np.unique(column_parts[0]).tolist()}
+        column_values = {
+            d: self.z[column_parts[1][block_columns]].T for d, block_columns in columns_of.items()
+        }
+        for c in np.unique(row_parts[0]).tolist():
+            block_rows = np.flatnonzero(row_parts[0] == c)
+            row_values = self.z[row_parts[1][block_rows]]
+            for d, block_columns in columns_of.items():
+                if is_symmetric and d < c:
                     continue
-                same = shares[c] * (1 - shares[c]) if c == d else -shares[c] * shares[d]
-                block = (left * (self.weights * same)) @ right[d]
-                out[np.ix_(mine, theirs)] = block
-                if alike and d > c:
-                    out[np.ix_(theirs, mine)] = block.T
+                class_weights = (
+                    probabilities[c] * (1 - probabilities[c])
+                    if c == d
+                    else -probabilities[c] * probabilities[d]
+                )
+                block = (row_values * (self.weights * class_weights)) @ column_values[d]
+                out[np.ix_(block_rows, block_columns)] = block
+                if is_symmetric and d > c:
+                    out[np.ix_(block_columns, block_rows)] = block.T
         return out
 
-    def roots(self, shares: Floats, places: Codes) -> Floats:
-        """Root A (C n, a) of the curvature A'A of coefficients at positions `places` in beta.ravel().
+    def roots(self, probabilities: Floats, positions: Codes) -> Floats:
+        """Root A (C n, a) of the curvature A'A of coefficients at positions `positions` in beta.ravel().
 
         For probabilities P of a row, (diag(sqrt P) - P sqrt P')(.)' = diag(P) - P P'.
         """
-        functions, columns = np.divmod(places, len(self.z))
+        functions, columns = np.divmod(positions, len(self.z))
         root = np.sqrt(self.weights)
         if self.functions == 1:
-            return np.asarray((root * np.sqrt(shares[0] * (1 - shares[0])) * self.z[columns]).T)
-        half = np.sqrt(shares)
-        parts = []
+            return np.asarray((root * np.sqrt(probabilities[0] * (1 - probabilities[0])) * self.z[columns]).T)
+        half = np.sqrt(probabilities)
+        roots = []
         for other in range(self.functions):
-            factor = -shares[functions] * half[other]
+            factor = -probabilities[functions] * half[other]
             factor[functions == other] += half[other]
-            parts.append((root * factor * self.z[columns]).T)
-        return np.concatenate(parts)
+            roots.append((root * factor * self.z[columns]).T)
+        return np.concatenate(roots)
 
 
-MATRICES = 4
+N_MATRICES = 4
 """Number of matrices of its size that growing and factoring the curvature needs."""
 
-TRACE = 1e-10
+RELATIVE_JITTER = 1e-10
 """Fraction of the mean curvature that is added to the diagonal, because intercepts have no curvature in the
 direction of a common constant.
 """
 
-AT_ONCE = 16
+MIN_ENTERING = 16
 """Minimum number of coefficients that may enter the active set at once."""
 
-ROUNDS = 500
+MAX_ACTIVE_SET_CHANGES = 500
 """Maximum number of changes of the active set in one step."""
 
 
@@ -218,53 +224,53 @@ class Curvature:
     solved: tuple[Codes, Floats, Floats] | None = None
 
     @classmethod
-    def at(cls, model: Likelihood, shares: Floats) -> Curvature:
+    def at(cls, model: Likelihood, probabilities: Floats) -> Curvature:
         """Return an empty curvature at probabilities (C, n)."""
-        size = model.functions * len(model.z)
-        none = np.zeros(0, dtype=np.intp)
-        return cls(model, shares, np.full(size, -1), none, np.zeros((0, 0)))
+        n_coefs = model.functions * len(model.z)
+        no_positions = np.zeros(0, dtype=np.intp)
+        return cls(model, probabilities, np.full(n_coefs, -1), no_positions, np.zeros((0, 0)))
 
-    def factor(self, places: Codes, ridge: Floats) -> Floats:
+    def factor(self, positions: Codes, ridge: Floats) -> Floats:
         """Lower Cholesky factor (a, a) of the curvature of coefficients (a,) plus a ridge (a,)."""
         if self.solved is not None:
-            before, added, root = self.solved
-            if np.array_equal(before, places) and np.array_equal(added, ridge):
+            last_positions, last_ridge, root = self.solved
+            if np.array_equal(last_positions, positions) and np.array_equal(last_ridge, ridge):
                 return root
-        some = self.of(places)
-        at = np.arange(len(places))
-        diagonal = some[at, at]
-        tiny = TRACE * max(float(diagonal.mean()), np.finfo(np.float64).tiny)
+        block = self.of(positions)
+        diagonal_index = np.arange(len(positions))
+        diagonal = block[diagonal_index, diagonal_index]
+        jitter = RELATIVE_JITTER * max(float(diagonal.mean()), np.finfo(np.float64).tiny)
         while True:
-            matrix = some.copy(order="F")
-            matrix[at, at] += ridge + tiny
+            matrix = block.copy(order="F")
+            matrix[diagonal_index, diagonal_index] += ridge + jitter
             root, failed = dpotrf(matrix, lower=1, overwrite_a=1, clean=0)
             if not failed:
-                self.solved = places, ridge, root
+                self.solved = positions, ridge, root
                 return np.asarray(root)
-            tiny *= 100
+            jitter *= 100
 
-    def of(self, places: Codes) -> Floats:
+    def of(self, positions: Codes) -> Floats:
         """Curvature (a, a) of the coefficients at positions (a,); missing derivatives are computed."""
-        new = places[self.place[places] < 0]
+        new = positions[self.place[positions] < 0]
         if len(new):
-            before = len(self.known)
-            after = len(self.known) + len(new)
+            n_before = len(self.known)
+            n_after = len(self.known) + len(new)
             refuse_beyond_memory(
-                MATRICES * float(after) ** 2,
-                f"The curvature of the {after:,} coefficients that the search has come to",
+                N_MATRICES * float(n_after) ** 2,
+                f"The curvature of the {n_after:,} coefficients that the search has come to",
                 "Use a larger penalty",
             )
-            grown = np.empty((after, after))
-            grown[:before, :before] = self.matrix
-            grown[before:, before:] = self.model.curvature(self.shares, new, new)
-            if before:
-                grown[before:, :before] = self.model.curvature(self.shares, new, self.known)
-                grown[:before, before:] = grown[before:, :before].T
-            self.place[new] = np.arange(before, after)
+            matrix = np.empty((n_after, n_after))
+            matrix[:n_before, :n_before] = self.matrix
+            matrix[n_before:, n_before:] = self.model.curvature(self.shares, new, new)
+            if n_before:
+                matrix[n_before:, :n_before] = self.model.curvature(self.shares, new, self.known)
+                matrix[:n_before, n_before:] = matrix[n_before:, :n_before].T
+            self.place[new] = np.arange(n_before, n_after)
             self.known = np.concatenate([self.known, new])
-            self.matrix = grown
-        at = self.place[places]
-        return self.matrix[np.ix_(at, at)]
+            self.matrix = matrix
+        matrix_index = self.place[positions]
+        return self.matrix[np.ix_(matrix_index, matrix_index)]
 
 
 class PenalizedQuadratic:
@@ -320,151 +326,152 @@ class PenalizedQuadratic:
 
     def minimum(self) -> Floats:
         """Return the minimizing coefficients (C, m)."""
-        free = (self.v != 0) | ~self.penalized
+        active = (self.v != 0) | ~self.penalized
         if not self.first:
-            free[:] = True
+            active[:] = True
         sign = np.sign(self.v) * self.penalized
-        single = False
+        one_by_one = False
         rounds = 0
         value = best = 0.0
-        while rounds < ROUNDS:
-            value += self._settle(free, sign)
+        while rounds < MAX_ACTIVE_SET_CHANGES:
+            value += self._settle(active, sign)
             rounds += 1
             if not self.first:
                 break
             excess = np.abs(self.slope) - self.first
-            excess[free] = -np.inf
-            over = excess > 1e-10 * self.first
-            if not over.any():
+            excess[active] = -np.inf
+            entering = excess > 1e-10 * self.first
+            if not entering.any():
                 break
             # If the value does not decrease, coefficients enter one by one; stop if that fails too.
-            flat = rounds > 1 and value > best - 1e-15 * abs(best)
-            if flat and single:
+            is_flat = rounds > 1 and value > best - 1e-15 * abs(best)
+            if is_flat and one_by_one:
                 break
-            single = flat
+            one_by_one = is_flat
             best = value
-            if single:
-                over = np.arange(len(over)) == np.argmax(excess)
+            if one_by_one:
+                entering = np.arange(len(entering)) == np.argmax(excess)
             elif not self.second:
-                over = self._first(over, excess, int(free.sum()))
-            sign[over] = -np.sign(self.slope[over])
-            free |= over
+                entering = self._first(entering, excess, int(active.sum()))
+            sign[entering] = -np.sign(self.slope[entering])
+            active |= entering
         return self.v.reshape(self.shape)
 
-    def _first(self, over: Mask, excess: Floats, free: int) -> Mask:
+    def _first(self, entering: Mask, excess: Floats, n_active: int) -> Mask:
         """Mask of the coefficients with the largest violations, limited to as many as the rows determine.
 
         Parameters
         ----------
-        over : (C m,) bool
+        entering : (C m,) bool
             Coefficients that violate their condition.
         excess : (C m,) float
             Violations.
-        free : int
+        n_active : int
             Number of nonzero coefficients.
 
         Returns
         -------
         (C m,) bool
         """
-        most = max(self.model.functions * len(self.model.codes) - free, AT_ONCE)
-        if int(over.sum()) <= most:
-            return over
-        first = np.zeros_like(over)
-        first[np.argpartition(-excess, most)[:most]] = True
-        return first
+        max_entering = max(self.model.functions * len(self.model.codes) - n_active, MIN_ENTERING)
+        if int(entering.sum()) <= max_entering:
+            return entering
+        largest = np.zeros_like(entering)
+        largest[np.argpartition(-excess, max_entering)[:max_entering]] = True
+        return largest
 
-    def _settle(self, free: Mask, sign: Floats) -> float:
+    def _settle(self, active: Mask, sign: Floats) -> float:
         """Minimize over the free coefficients with fixed signs; return the change of the value."""
         total = 0.0
-        for _ in range(ROUNDS):
-            at = np.flatnonzero(free)
-            step = self._solved(at, -(self.slope[at] + self.first * sign[at]))
-            start = self.v[at]
+        for _ in range(MAX_ACTIVE_SET_CHANGES):
+            active_index = np.flatnonzero(active)
+            step = self._solved(active_index, -(self.slope[active_index] + self.first * sign[active_index]))
+            start = self.v[active_index]
             end = start + step
-            wrong = (end * sign[at] < 0) & self.penalized[at] & (self.first > 0)
-            if not wrong.any():
-                change, self.slope = self._value(at, step)
-                self.v[at] += step
+            crosses_zero = (end * sign[active_index] < 0) & self.penalized[active_index] & (self.first > 0)
+            if not crosses_zero.any():
+                change, self.slope = self._value(active_index, step)
+                self.v[active_index] += step
                 return total + change
-            kept = np.where(wrong, 0.0, end)
-            change, slope = self._value(at, kept - start)
+            new_values = np.where(crosses_zero, 0.0, end)
+            change, slope = self._value(active_index, new_values - start)
             if change > 0:
                 # Step to the first sign change.
-                part = start[wrong] / (start[wrong] - end[wrong])
-                size = float(part.min())
-                kept = start + size * step
-                gone = wrong.copy()
-                gone[wrong] = part <= size * (1 + 1e-12)
-                kept[gone] = 0.0
-                change, slope = self._value(at, kept - start)
+                step_fractions = start[crosses_zero] / (start[crosses_zero] - end[crosses_zero])
+                size = float(step_fractions.min())
+                new_values = start + size * step
+                leaving = crosses_zero.copy()
+                leaving[crosses_zero] = step_fractions <= size * (1 + 1e-12)
+                new_values[leaving] = 0.0
+                change, slope = self._value(active_index, new_values - start)
             else:
-                gone = wrong
-            self.v[at] = kept
+                leaving = crosses_zero
+            self.v[active_index] = new_values
             self.slope = slope
             total += change
-            free[at[gone]] = False
-            sign[at[gone]] = 0.0
+            active[active_index[leaving]] = False
+            sign[active_index[leaving]] = 0.0
         return total
 
-    def _value(self, at: Codes, step: Floats) -> tuple[float, Floats]:
-        """Change of the value for a step of the coefficients `at`, and the slope (C m,) after it."""
-        moved = np.zeros(self.shape)
-        moved.ravel()[at] = step
-        used = np.flatnonzero(moved.any(axis=0))
-        turned = self.model.turned(self.curvature.shares, moved[:, used] @ self.z[used])
-        bent = turned @ self.z.T
-        bent[:, 1:] += self.second * moved[:, 1:]
-        flat = bent.ravel()
-        end = self.v[at] + step
-        length = self.penalized[at] * (np.abs(end) - np.abs(self.v[at]))
-        change = float(self.slope[at] @ step) + 0.5 * float(flat[at] @ step)
-        return change + self.first * float(length.sum()), self.slope + flat
+    def _value(self, index: Codes, step: Floats) -> tuple[float, Floats]:
+        """Change of the value for a step of the coefficients `index`, and the slope (C m,) after it."""
+        full_step = np.zeros(self.shape)
+        full_step.ravel()[index] = step
+        used = np.flatnonzero(full_step.any(axis=0))
+        residual_change = self.model.turned(self.curvature.shares, full_step[:, used] @ self.z[used])
+        slope_change = residual_change @ self.z.T
+        slope_change[:, 1:] += self.second * full_step[:, 1:]
+        flat_change = slope_change.ravel()
+        end = self.v[index] + step
+        norm_change = self.penalized[index] * (np.abs(end) - np.abs(self.v[index]))
+        change = float(self.slope[index] @ step) + 0.5 * float(flat_change[index] @ step)
+        return change + self.first * float(norm_change.sum()), self.slope + flat_change
 
-    def _solved(self, at: Codes, right: Floats) -> Floats:
-        """Solve (H + second) step = right for the coefficients `at`."""
-        places = self.places[at]
-        ridge = np.where(self.penalized[at], self.second, 0.0)
-        rows = self.model.functions * len(self.model.codes)
-        if self.second > 0 and len(at) > rows:
-            return self._solved_by_rows(places, ridge, right)
-        return np.asarray(dpotrs(self.curvature.factor(places, ridge), right, lower=1)[0])
+    def _solved(self, index: Codes, target: Floats) -> Floats:
+        """Solve (H + second) step = right for the coefficients `index`."""
+        positions = self.places[index]
+        ridge = np.where(self.penalized[index], self.second, 0.0)
+        n_equations = self.model.functions * len(self.model.codes)
+        if self.second > 0 and len(index) > n_equations:
+            return self._solved_by_rows(positions, ridge, target)
+        return np.asarray(dpotrs(self.curvature.factor(positions, ridge), target, lower=1)[0])
 
-    def _solved_by_rows(self, places: Codes, ridge: Floats, right: Floats) -> Floats:
+    def _solved_by_rows(self, positions: Codes, ridge: Floats, target: Floats) -> Floats:
         """Solve for more coefficients than rows by a system of the size of the rows.
 
         Parameters
         ----------
-        places : (a,) int
+        positions : (a,) int
             Positions of the coefficients.
         ridge : (a,) float
-        right : (a,) float
+        target : (a,) float
             Right-hand side.
 
         Returns
         -------
         (a,) float
         """
-        root = self.model.roots(self.curvature.shares, places)
-        tiny = TRACE * float((root * root).sum()) / len(places)
-        inverse = 1 / (ridge + tiny)
+        root = self.model.roots(self.curvature.shares, positions)
+        jitter = RELATIVE_JITTER * float((root * root).sum()) / len(positions)
+        inverse = 1 / (ridge + jitter)
         scaled = root * inverse
         inner = scaled @ root.T
         inner.ravel()[:: len(inner) + 1] += 1.0
         lower = np.linalg.cholesky(inner)
-        forth = solve_triangular(lower, scaled @ right, lower=True, check_finite=False)
-        back = solve_triangular(lower, forth, lower=True, trans=1, check_finite=False)
-        return np.asarray(inverse * right - scaled.T @ back)
+        half_solution = solve_triangular(lower, scaled @ target, lower=True, check_finite=False)
+        solution = solve_triangular(lower, half_solution, lower=True, trans=1, check_finite=False)
+        return np.asarray(inverse * target - scaled.T @ solution)
 
 
-MANY = 256
+MIN_ITERATIVE_COEFS = 256
 """Number of coefficients of a ridge fit above which steps use conjugate gradients."""
 
-INEXACT = 1e-4
-MOST_ROUNDS = 200
-WORN = 2
-"""Constants of conjugate gradients: INEXACT is the relative tolerance of the slope, MOST_ROUNDS the maximum
-number of iterations, and WORN the increase of iterations after which the preconditioner is recomputed.
+ITERATIVE_TOLERANCE = 1e-4
+MAX_ITERATIONS = 200
+MAX_ITERATION_RATIO = 2
+"""Constants of conjugate gradients: ITERATIVE_TOLERANCE is the relative tolerance of the slope,
+MAX_ITERATIONS the maximum number of iterations, and MAX_ITERATION_RATIO the increase of iterations after
+which the preconditioner is recomputed.
 """
 
 
@@ -480,25 +487,34 @@ class ClassBlocks:
         Weight of the L2 penalty.
     """
 
-    def __init__(self, model: Likelihood, shares: Floats, second: float) -> None:
-        own = np.stack([(model.z * each) @ model.z.T for each in model.weights * shares * (1 - shares)])
-        at = np.arange(own.shape[1])
-        own[:, at, at] += TRACE * np.trace(own, axis1=1, axis2=2)[:, None] / len(at)
-        own[:, at[1:], at[1:]] += second
-        self.inverse = np.linalg.inv(own)
+    def __init__(self, model: Likelihood, probabilities: Floats, second: float) -> None:
+        blocks = np.stack(
+            [
+                (model.z * class_weights) @ model.z.T
+                for class_weights in model.weights * probabilities * (1 - probabilities)
+            ]
+        )
+        diagonal_index = np.arange(blocks.shape[1])
+        blocks[:, diagonal_index, diagonal_index] += (
+            RELATIVE_JITTER * np.trace(blocks, axis1=1, axis2=2)[:, None] / len(diagonal_index)
+        )
+        blocks[:, diagonal_index[1:], diagonal_index[1:]] += second
+        self.inverse = np.linalg.inv(blocks)
         self.rounds = 0
 
     def times(self, residual: Floats) -> Floats:
         """Multiply by a residual (C, p + 1)."""
         return np.asarray((self.inverse @ residual[:, :, None])[:, :, 0])
 
-    def step(self, model: Likelihood, shares: Floats, slope: Floats, second: float) -> tuple[Floats, int]:
+    def step(
+        self, model: Likelihood, probabilities: Floats, slope: Floats, second: float
+    ) -> tuple[Floats, int]:
         """Compute Newton's step by conjugate gradients.
 
         Parameters
         ----------
         model : Likelihood
-        shares : (C, n) float
+        probabilities : (C, n) float
             Probabilities.
         slope : (C, p + 1) float
             Gradient of the objective.
@@ -508,45 +524,45 @@ class ClassBlocks:
         Returns
         -------
         step : (C, p + 1) float
-        rounds : int
+        n_iterations : int
             Number of iterations.
         """
         step = np.zeros_like(slope)
         residual = -slope
-        moved = self.times(residual)
-        direction = moved
-        size = float((residual * moved).sum())
-        least = INEXACT**2 * size
-        rounds = 0
-        while size > least and rounds < MOST_ROUNDS:
-            bent = model.gradient(model.turned(shares, direction @ model.z))
-            bent[:, 1:] += second * direction[:, 1:]
-            length = size / float((direction * bent).sum())
-            step += length * direction
-            residual -= length * bent
-            moved = self.times(residual)
-            size, before = float((residual * moved).sum()), size
-            direction = moved + size / before * direction
-            rounds += 1
+        preconditioned = self.times(residual)
+        direction = preconditioned
+        size = float((residual * preconditioned).sum())
+        tolerance = ITERATIVE_TOLERANCE**2 * size
+        n_iterations = 0
+        while size > tolerance and n_iterations < MAX_ITERATIONS:
+            curvature_direction = model.gradient(model.turned(probabilities, direction @ model.z))
+            curvature_direction[:, 1:] += second * direction[:, 1:]
+            step_length = size / float((direction * curvature_direction).sum())
+            step += step_length * direction
+            residual -= step_length * curvature_direction
+            preconditioned = self.times(residual)
+            size, previous_size = float((residual * preconditioned).sum()), size
+            direction = preconditioned + size / previous_size * direction
+            n_iterations += 1
         if len(step) > 1:
             # The intercepts are determined up to a common constant.
             step[:, 0] -= step[:, 0].mean()
-        return step, rounds
+        return step, n_iterations
 
 
-SLOW = 0.2
+MAX_VIOLATION_RATIO = 0.2
 """Ratio of successive violations above which the curvature is recomputed."""
 
-CHEAP = 2.0**21
+MAX_CHEAP_PRODUCTS = 2.0**21
 """Number of multiplications up to which the curvature is recomputed in each step."""
 
-HALVINGS = 40
+MAX_HALVINGS = 40
 """Maximum number of step halvings."""
 
-GOOD_END = 1e-6
+MAX_FINAL_VIOLATION = 1e-6
 """Violation, in units of lambda, that counts as converged if rounding stops the search."""
 
-ROUNDED_SLOPE = 64 * np.finfo(np.float64).eps
+RELATIVE_ROUNDING = 64 * np.finfo(np.float64).eps
 """Violation that is attributed to rounding, relative to the sum of absolute residuals."""
 
 
@@ -611,12 +627,12 @@ class ProximalNewton:
     def try_from(self, beta: Floats, strength: float) -> None:
         """Continue from coefficients (C, p + 1) if their objective is smaller at this lambda."""
         eta = self.model.eta(beta)
-        place = self.model.at(eta)
-        now = self._objective(self.place.loss, self.beta, strength)
-        if self._objective(place.loss, beta, strength) < now:
+        new_state = self.model.at(eta)
+        current_objective = self._objective(self.place.loss, self.beta, strength)
+        if self._objective(new_state.loss, beta, strength) < current_objective:
             self.beta = beta.copy()
             self.eta = eta
-            self.place = place
+            self.place = new_state
 
     def minimize(self, strength: float, *, polish: bool = False, tol: float | None = None) -> Ended:
         """Minimize at one lambda, starting from the previous solution.
@@ -638,25 +654,25 @@ class ProximalNewton:
         columns = np.arange(self.beta.shape[1])
         if self.l1_ratio:
             # Columns that the strong rule keeps, and the constant.
-            before = self.largest() if np.isinf(self.before) else self.before
-            bound = min(self.l1_ratio * (2 * strength - before), self.l1_ratio * strength)
+            previous_strength = self.largest() if np.isinf(self.before) else self.before
+            bound = min(self.l1_ratio * (2 * strength - previous_strength), self.l1_ratio * strength)
             keep = np.logical_or((np.abs(self.gradient) >= bound).any(axis=0), self.beta.any(axis=0))
             columns = np.union1d([0], np.flatnonzero(keep))
-        taken = 0
+        n_steps = 0
         while True:
-            steps, stuck = self._search(strength, columns, self.maxiter - taken, tol, polish=polish)
-            taken += steps
+            steps, is_stuck = self._search(strength, columns, self.maxiter - n_steps, tol, polish=polish)
+            n_steps += steps
             self.gradient = self.model.gradient(self.place.residual)
-            violated = self._violations(self.gradient, self.beta, strength)
-            worst = float(violated.max())
-            missed = np.flatnonzero((violated > self._bound(strength, tol)).any(axis=0))
-            missed = np.setdiff1d(missed, columns)
-            if not len(missed) or stuck or taken >= self.maxiter:
+            violations = self._violations(self.gradient, self.beta, strength)
+            max_violation = float(violations.max())
+            missed_columns = np.flatnonzero((violations > self._bound(strength, tol)).any(axis=0))
+            missed_columns = np.setdiff1d(missed_columns, columns)
+            if not len(missed_columns) or is_stuck or n_steps >= self.maxiter:
                 break
-            columns = np.union1d(columns, missed)
+            columns = np.union1d(columns, missed_columns)
         self.before = strength
-        good = worst <= self._bound(strength, max(tol, GOOD_END))
-        return Ended(self.beta.copy(), self.place.loss, worst / strength, taken, good)
+        converged = max_violation <= self._bound(strength, max(tol, MAX_FINAL_VIOLATION))
+        return Ended(self.beta.copy(), self.place.loss, max_violation / strength, n_steps, converged)
 
     # ---- conditions of a minimum
 
@@ -665,7 +681,7 @@ class ProximalNewton:
         # Relative to the largest slope of the penalty, which may be small for a ridge.
         largest = float(np.abs(self.beta[:, 1:]).max(initial=0.0))
         steepest = self.l1_ratio + (1 - self.l1_ratio) * min(largest, 1.0)
-        return max(tol * strength * steepest, ROUNDED_SLOPE * float(np.abs(self.place.residual).sum()))
+        return max(tol * strength * steepest, RELATIVE_ROUNDING * float(np.abs(self.place.residual).sum()))
 
     def _violations(self, gradient: Floats, beta: Floats, strength: float) -> Floats:
         """Violation of the optimality condition of each coefficient.
@@ -687,15 +703,15 @@ class ProximalNewton:
         slope = gradient + second * beta
         slope[:, 0] = gradient[:, 0]
         at_zero = np.maximum(np.abs(slope) - first, 0.0)
-        off = np.abs(slope + first * np.sign(beta))
-        violations = np.where(beta != 0, off, at_zero)
+        at_nonzero = np.abs(slope + first * np.sign(beta))
+        violations = np.where(beta != 0, at_nonzero, at_zero)
         violations[:, 0] = np.abs(gradient[:, 0])
         return violations
 
     # ---- steps
 
     def _search(
-        self, strength: float, columns: Codes, most: int, tol: float, *, polish: bool
+        self, strength: float, columns: Codes, max_steps: int, tol: float, *, polish: bool
     ) -> tuple[int, bool]:
         """Take steps over some of the columns until the conditions are met.
 
@@ -704,7 +720,7 @@ class ProximalNewton:
         strength : float
         columns : (m,) int
             Positions of the columns, the first one constant.
-        most : int
+        max_steps : int
             Maximum number of steps.
         tol : float
         polish : bool
@@ -716,33 +732,40 @@ class ProximalNewton:
         stuck : bool
             Whether no step decreases the objective.
         """
-        every = len(columns) == self.beta.shape[1]
-        z = self.model.z if every else self.model.z[columns]
+        all_columns = len(columns) == self.beta.shape[1]
+        z = self.model.z if all_columns else self.model.z[columns]
         beta = self.beta[:, columns]
-        worst = np.inf
-        for steps in range(most + 1):
+        previous_violation = np.inf
+        for steps in range(max_steps + 1):
             gradient = self.place.residual @ z.T
-            now = float(self._violations(gradient, beta, strength).max())
-            if now <= self._bound(strength, 0.0 if polish else tol):
+            violation = float(self._violations(gradient, beta, strength).max())
+            if violation <= self._bound(strength, 0.0 if polish else tol):
                 return steps, False
             first = strength * self.l1_ratio
             second = strength * (1 - self.l1_ratio)
-            by_rounds = not self.l1_ratio and not polish and beta.size > MANY
-            if not by_rounds:
-                curvature, fresh = self._curvature_at(beta, slow=now > SLOW * worst)
-                if polish and fresh and now <= self._bound(strength, tol) and now > 0.5 * worst:
+            iterative = not self.l1_ratio and not polish and beta.size > MIN_ITERATIVE_COEFS
+            if not iterative:
+                curvature, is_new = self._curvature_at(
+                    beta, is_slow=violation > MAX_VIOLATION_RATIO * previous_violation
+                )
+                if (
+                    polish
+                    and is_new
+                    and violation <= self._bound(strength, tol)
+                    and violation > 0.5 * previous_violation
+                ):
                     return steps, True
-            worst = now
-            if steps == most:
+            previous_violation = violation
+            if steps == max_steps:
                 break
-            if by_rounds:
-                moved = beta + self._step_by_rounds(gradient, beta, second)
+            if iterative:
+                new_beta = beta + self._step_by_rounds(gradient, beta, second)
             else:
-                moved = PenalizedQuadratic(curvature, gradient, beta, columns, z, first, second).minimum()
-            if not self._move(beta, moved, z, columns, strength):
+                new_beta = PenalizedQuadratic(curvature, gradient, beta, columns, z, first, second).minimum()
+            if not self._move(beta, new_beta, z, columns, strength):
                 return steps, True
             beta = self.beta[:, columns]
-        return most, False
+        return max_steps, False
 
     def _step_by_rounds(self, gradient: Floats, beta: Floats, second: float) -> Floats:
         """Newton's step (C, m) of a ridge fit by conjugate gradients.
@@ -759,21 +782,21 @@ class ProximalNewton:
         (C, m) float
         """
         slope = gradient.copy()
-        shares = self.place.shares
+        probabilities = self.place.shares
         slope[:, 1:] += second * beta[:, 1:]
         if self.blocks is None:
-            self.blocks = ClassBlocks(self.model, shares, second)
-        step, rounds = self.blocks.step(self.model, shares, slope, second)
-        self.blocks.rounds = self.blocks.rounds or rounds
-        if rounds > WORN * self.blocks.rounds:
+            self.blocks = ClassBlocks(self.model, probabilities, second)
+        step, n_iterations = self.blocks.step(self.model, probabilities, slope, second)
+        self.blocks.rounds = self.blocks.rounds or n_iterations
+        if n_iterations > MAX_ITERATION_RATIO * self.blocks.rounds:
             self.blocks = None
         return step
 
-    def _curvature_at(self, beta: Floats, *, slow: bool) -> tuple[Curvature, bool]:
+    def _curvature_at(self, beta: Floats, *, is_slow: bool) -> tuple[Curvature, bool]:
         """Return the curvature, recomputed if that pays off, and whether it was recomputed."""
         size = np.count_nonzero(beta) + len(beta)
         cost = float(len(self.model.codes)) * size * size
-        if self.curvature is None or slow or cost <= CHEAP:
+        if self.curvature is None or is_slow or cost <= MAX_CHEAP_PRODUCTS:
             self.curvature = Curvature.at(self.model, self.place.shares)
             return self.curvature, True
         return self.curvature, False
@@ -784,12 +807,12 @@ class ProximalNewton:
         ridge = (1 - self.l1_ratio) / 2
         return loss + strength * (ridge * float((b * b).sum()) + self.l1_ratio * float(np.abs(b).sum()))
 
-    def _move(self, beta: Floats, moved: Floats, z: Floats, columns: Codes, strength: float) -> bool:
+    def _move(self, beta: Floats, new_beta: Floats, z: Floats, columns: Codes, strength: float) -> bool:
         """Move to other coefficients, or part of the way; return whether the objective decreased.
 
         Parameters
         ----------
-        beta, moved : (C, m) float
+        beta, new_beta : (C, m) float
             Current and new coefficients.
         z : (m, n) float
             The columns.
@@ -801,24 +824,27 @@ class ProximalNewton:
         -------
         bool
         """
-        step = moved - beta
+        step = new_beta - beta
         used = np.flatnonzero(step.any(axis=0))
         change = step[:, used] @ z[used]
         start = self._objective(self.place.loss, beta, strength)
         slack = 1e-13 * max(abs(start), 1e-3)
         # First-order decrease of the objective.
         gradient = self.place.residual @ z[used].T
-        fall = float((gradient * step[:, used]).sum()) + self._objective(0.0, moved, strength)
-        fall -= self._objective(0.0, beta, strength)
+        decrease = float((gradient * step[:, used]).sum()) + self._objective(0.0, new_beta, strength)
+        decrease -= self._objective(0.0, beta, strength)
         size = 1.0
-        for _ in range(HALVINGS):
-            target = moved if size == 1.0 else beta + size * step
+        for _ in range(MAX_HALVINGS):
+            target = new_beta if size == 1.0 else beta + size * step
             eta = self.eta + size * change
-            place = self.model.at(eta)
-            if self._objective(place.loss, target, strength) <= start + 1e-4 * size * min(fall, 0.0) + slack:
+            new_state = self.model.at(eta)
+            if (
+                self._objective(new_state.loss, target, strength)
+                <= start + 1e-4 * size * min(decrease, 0.0) + slack
+            ):
                 self.beta[:, columns] = target
                 self.eta = eta
-                self.place = place
+                self.place = new_state
                 return True
             size /= 2
             self.curvature = None

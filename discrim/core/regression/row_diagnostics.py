@@ -38,7 +38,7 @@ from scipy.linalg import cho_factor, cho_solve
 from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.regression.logistic import LogisticFit
-from discrim.core.regression.newton import Forms
+from discrim.core.regression.newton import QuadraticForms
 
 PIECE = 2**20
 """Maximum number of elements that are processed at once."""
@@ -78,23 +78,25 @@ def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
     FittedRows
     """
     odds = np.insert(fit.newton.coef.T @ z, fit.reference, 0.0, axis=0)
-    at = np.arange(len(codes))
-    odds -= odds[codes, at]
+    row_index = np.arange(len(codes))
+    odds -= odds[codes, row_index]
     peak = odds.max(axis=0)
-    shares = np.exp(odds - peak)
-    of_class = shares[codes, at]
-    shares[codes, at] = 0.0
-    of_others = shares.sum(axis=0)
-    total = of_others + of_class
-    surprise = np.where(peak > 0, peak + np.log(total), np.log1p(of_others))
-    shares /= total
-    misses = -shares
-    misses[codes, at] = of_others / total
-    shares[codes, at] = of_class / total
-    return FittedRows(shares, misses, surprise)
+    probabilities = np.exp(odds - peak)
+    own_class = probabilities[codes, row_index]
+    probabilities[codes, row_index] = 0.0
+    other_classes = probabilities.sum(axis=0)
+    total = other_classes + own_class
+    negative_log_probability = np.where(peak > 0, peak + np.log(total), np.log1p(other_classes))
+    probabilities /= total
+    residuals = -probabilities
+    residuals[codes, row_index] = other_classes / total
+    probabilities[codes, row_index] = own_class / total
+    return FittedRows(probabilities, residuals, negative_log_probability)
 
 
-def row_residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None, kind: str) -> Floats:
+def row_residuals(
+    fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None, residual_type: str
+) -> Floats:
     """Compute residuals of rows.
 
     Parameters
@@ -104,7 +106,7 @@ def row_residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | N
     codes : (m,) int
         Class of each row.
     weights : (m,) float or None
-    kind : {"response", "pearson", "working", "deviance"}
+    residual_type : {"response", "pearson", "working", "deviance"}
         Working residuals refer to the log odds against the reference class. Deviance residuals are roots of
         the contributions to the deviance; for two classes they are negative for the reference class.
 
@@ -113,30 +115,30 @@ def row_residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | N
     (K, m), (K - 1, m) for "working", or (1, m) for "deviance" float
     """
     fitted = fitted_rows(fit, fit.frame.columns(x), codes)
-    root = 1.0 if weights is None else np.sqrt(weights)
-    if kind == "response":
+    root_weights = 1.0 if weights is None else np.sqrt(weights)
+    if residual_type == "response":
         return fitted.misses
-    if kind == "working":
-        return _working(fit, fitted, codes)
-    if kind == "pearson":
+    if residual_type == "working":
+        return _working_residuals(fit, fitted, codes)
+    if residual_type == "pearson":
         with np.errstate(divide="ignore", invalid="ignore"):
-            return fitted.misses / _spread(fitted) * root
-    size = np.sqrt(2 * fitted.surprise) * root
+            return fitted.misses / _indicator_sd(fitted) * root_weights
+    deviance_residuals = np.sqrt(2 * fitted.surprise) * root_weights
     if len(fitted.shares) == 2:
-        size = np.where(codes == fit.reference, -size, size)
-    return size[None]
+        deviance_residuals = np.where(codes == fit.reference, -deviance_residuals, deviance_residuals)
+    return deviance_residuals[None]
 
 
-def _spread(fitted: FittedRows) -> Floats:
+def _indicator_sd(fitted: FittedRows) -> Floats:
     """Standard deviations (K, m) of the class indicators."""
-    lacks = np.where(fitted.misses > 0, fitted.misses, 1 - fitted.shares)
-    if len(lacks) == 2:
+    complements = np.where(fitted.misses > 0, fitted.misses, 1 - fitted.shares)
+    if len(complements) == 2:
         # For two classes the complement of one probability is the other.
-        lacks = fitted.shares[::-1]
-    return np.sqrt(fitted.shares * lacks)
+        complements = fitted.shares[::-1]
+    return np.sqrt(fitted.shares * complements)
 
 
-def _working(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Floats:
+def _working_residuals(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Floats:
     """Working residuals W^-1 (y - p), (K - 1, m).
 
     They are 1/p for the own class, and -1/p in all lines for a row of the reference class.
@@ -151,12 +153,14 @@ def _working(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Floats:
     -------
     (K - 1, m) float
     """
-    out = np.zeros((len(fit.others), len(codes)))
+    residuals = np.zeros((len(fit.others), len(codes)))
     with np.errstate(over="ignore"):
-        inverse = np.exp(fitted.surprise)
-    for line, k in enumerate(fit.others):
-        out[line] = np.where(codes == k, inverse, 0.0) - np.where(codes == fit.reference, inverse, 0.0)
-    return out
+        inverse_probabilities = np.exp(fitted.surprise)
+    for i, k in enumerate(fit.others):
+        residuals[i] = np.where(codes == k, inverse_probabilities, 0.0) - np.where(
+            codes == fit.reference, inverse_probabilities, 0.0
+        )
+    return residuals
 
 
 class Influence(NamedTuple):
@@ -197,28 +201,33 @@ def row_influence(
     information = fit.newton.information
     inverse = np.asarray(cho_solve(cho_factor(information), np.eye(len(information))))
     p1, q = fit.newton.coef.shape
-    forms = Forms(inverse, p1)
-    piece = max(min(forms.piece(PIECE), PIECE // (q * q + q * p1)), 16)
-    pulls = _pulls_of_two if q == 1 else _pulls
+    forms = QuadraticForms(inverse, p1)
+    chunk_rows = max(min(forms.piece(PIECE), PIECE // (q * q + q * p1)), 16)
+    compute_pulls = _pulls_two_classes if q == 1 else _pulls
 
-    def of_block(block: RowBlock) -> Iterator[tuple[slice, Influence]]:
+    def influence_of_block(block: RowBlock) -> Iterator[tuple[slice, Influence]]:
         x, codes, weights = block
-        for at in slices(len(x), piece):
-            some = np.ones(at.stop - at.start) if weights is None else weights[at]
-            z = fit.frame.columns(x[at])
-            fitted = fitted_rows(fit, z, codes[at])
-            pull, spread, leverage = pulls(fit, fitted, some, z, forms)
+        for row_slice in slices(len(x), chunk_rows):
+            chunk_weights = (
+                np.ones(row_slice.stop - row_slice.start) if weights is None else weights[row_slice]
+            )
+            z = fit.frame.columns(x[row_slice])
+            fitted = fitted_rows(fit, z, codes[row_slice])
+            pull, quadratic_forms, leverage = compute_pulls(fit, fitted, chunk_weights, z, forms)
             with np.errstate(over="ignore", invalid="ignore"):
-                cook = np.einsum("am,abm,bm->m", pull, spread, pull) / fit.newton.coef.size
-                square = (_working(fit, fitted, codes[at]) * pull).sum(axis=0)
-            moved = inverse @ (pull[:, None, :] * z).reshape(-1, len(some)) if moves else None
-            yield at, Influence(leverage, cook, np.sqrt(np.maximum(square, 0.0)), moved)
+                cook = np.einsum("am,abm,bm->m", pull, quadratic_forms, pull) / fit.newton.coef.size
+                squared_residuals = (_working_residuals(fit, fitted, codes[row_slice]) * pull).sum(axis=0)
+            coef_changes = inverse @ (pull[:, None, :] * z).reshape(-1, len(chunk_weights)) if moves else None
+            yield (
+                row_slice,
+                Influence(leverage, cook, np.sqrt(np.maximum(squared_residuals, 0.0)), coef_changes),
+            )
 
-    return of_block
+    return influence_of_block
 
 
-def _pulls_of_two(
-    fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: Forms
+def _pulls_two_classes(
+    fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: QuadraticForms
 ) -> tuple[Floats, Floats, Floats]:
     """Special case of `_pulls` for two classes, in which all blocks are scalars.
 
@@ -233,18 +242,18 @@ def _pulls_of_two(
     Returns
     -------
     pull : (1, m) float
-    spread : (1, 1, m) float
+    quadratic_forms : (1, 1, m) float
     leverage : (m,) float
     """
-    (spread,) = forms.of(z)
-    leverage = weights * fitted.shares[0] * fitted.shares[1] * spread[0]
+    (quadratic_forms,) = forms.of(z)
+    leverage = weights * fitted.shares[0] * fitted.shares[1] * quadratic_forms[0]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         pull = weights * fitted.misses[fit.others] / (1 - leverage)
-    return pull, spread[None], leverage
+    return pull, quadratic_forms[None], leverage
 
 
 def _pulls(
-    fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: Forms
+    fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: QuadraticForms
 ) -> tuple[Floats, Floats, Floats]:
     """Quantities of the deletion formulas of the module docstring.
 
@@ -262,34 +271,41 @@ def _pulls(
     -------
     pull : (q, m) float
         u = (I - w W C)^-1 w (y - p).
-    spread : (q, q, m) float
+    quadratic_forms : (q, q, m) float
         The matrix C.
     leverage : (m,) float
     """
     q = len(fit.others)
     m = z.shape[1]
-    shares = fitted.shares[fit.others]
-    misses = fitted.misses[fit.others]
-    spread = np.empty((q, q, m))
+    probabilities = fitted.shares[fit.others]
+    residuals = fitted.misses[fit.others]
+    quadratic_forms = np.empty((q, q, m))
     for k, form in enumerate(forms.of(z)):
-        spread[k, k:] = spread[k:, k] = form
+        quadratic_forms[k, k:] = quadratic_forms[k:, k] = form
     # Variance p (1 - p) of a class indicator, without cancellation for p close to one.
-    variance = -shares.T[:, :, None] * shares.T[:, None, :]
-    variance[:, range(q), range(q)] = (shares * np.where(misses > 0, misses, 1 - shares)).T
-    hat = weights[:, None, None] * (variance @ spread.transpose(2, 0, 1))
-    left = (weights * misses).T
+    variance = -probabilities.T[:, :, None] * probabilities.T[:, None, :]
+    variance[:, range(q), range(q)] = (
+        probabilities * np.where(residuals > 0, residuals, 1 - probabilities)
+    ).T
+    hat = weights[:, None, None] * (variance @ quadratic_forms.transpose(2, 0, 1))
+    score_residuals = (weights * residuals).T
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
-            pull = np.linalg.solve(np.eye(q) - hat, left[:, :, None])[:, :, 0]
+            pull = np.linalg.solve(np.eye(q) - hat, score_residuals[:, :, None])[:, :, 0]
         except np.linalg.LinAlgError:
-            pull = np.stack([_solved(block, right) for block, right in zip(hat, left, strict=True)])
-    return np.ascontiguousarray(pull.T), spread, np.trace(hat, axis1=1, axis2=2)
+            pull = np.stack(
+                [
+                    _solve_one_row(block, block_residuals)
+                    for block, block_residuals in zip(hat, score_residuals, strict=True)
+                ]
+            )
+    return np.ascontiguousarray(pull.T), quadratic_forms, np.trace(hat, axis1=1, axis2=2)
 
 
-def _solved(hat: Floats, left: Floats) -> Floats:
+def _solve_one_row(hat: Floats, residuals: Floats) -> Floats:
     """(I - hat)^-1 left; NaN if the row alone determines a coefficient."""
     try:
-        return np.asarray(np.linalg.solve(np.eye(len(hat)) - hat, left))
+        return np.asarray(np.linalg.solve(np.eye(len(hat)) - hat, residuals))
     except np.linalg.LinAlgError:
         return np.full(len(hat), np.nan)
 
@@ -317,7 +333,7 @@ class Effect(NamedTuple):
         return Effect(self.total - other.total, self.jacobian - other.jacobian)
 
 
-def probabilities(fit: LogisticFit, z: Floats, shift: Floats) -> Floats:
+def class_probabilities_under_prior(fit: LogisticFit, z: Floats, shift: Floats) -> Floats:
     """Class probabilities of rows under a changed prior.
 
     Parameters
@@ -333,19 +349,22 @@ def probabilities(fit: LogisticFit, z: Floats, shift: Floats) -> Floats:
     (K, m) float
     """
     odds = np.insert(fit.newton.coef.T @ z, fit.reference, 0.0, axis=0) + shift[:, None]
-    shares = np.exp(odds - odds.max(axis=0))
-    return np.asarray(shares / shares.sum(axis=0))
+    exponentials = np.exp(odds - odds.max(axis=0))
+    return np.asarray(exponentials / exponentials.sum(axis=0))
 
 
 def level(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) -> Effect:
     """Sum of the class probabilities over rows z (p + 1, m)."""
-    shares = probabilities(fit, z, shift)
-    return Effect(shares @ weights, _jacobian(_moves(fit, shares) * weights, z))
+    class_probabilities = class_probabilities_under_prior(fit, z, shift)
+    return Effect(
+        class_probabilities @ weights,
+        _jacobian(_probability_derivatives(fit, class_probabilities) * weights, z),
+    )
 
 
-def difference(fit: LogisticFit, first: Floats, then: Floats, shift: Floats, weights: Floats) -> Effect:
-    """Effect of a change of rows from `first` to `then`, (p + 1, m)."""
-    return level(fit, then, shift, weights).less(level(fit, first, shift, weights))
+def difference(fit: LogisticFit, before: Floats, after: Floats, shift: Floats, weights: Floats) -> Effect:
+    """Effect of a change of rows from `before` to `after`, (p + 1, m)."""
+    return level(fit, after, shift, weights).less(level(fit, before, shift, weights))
 
 
 def slope(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: Floats) -> Effect:
@@ -366,26 +385,26 @@ def slope(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: F
     -------
     Effect
     """
-    shares = probabilities(fit, z, shift)
+    class_probabilities = class_probabilities_under_prior(fit, z, shift)
     others = fit.others
     odds = np.insert(fit.newton.coef[1:].T @ change, fit.reference, 0.0, axis=0)
-    gaps = odds - (shares * odds).sum(axis=0)
-    effects = shares * gaps
-    moves = _moves(fit, shares)
-    by_odds = moves * gaps[:, None] - shares[:, None] * effects[others]
+    odds_deviations = odds - (class_probabilities * odds).sum(axis=0)
+    effects = class_probabilities * odds_deviations
+    moves = _probability_derivatives(fit, class_probabilities)
+    by_odds = moves * odds_deviations[:, None] - class_probabilities[:, None] * effects[others]
     jacobian = _jacobian(by_odds * weights, z)
-    whole = np.zeros((len(change) + 1, z.shape[1]))
-    whole[1:] = change
-    return Effect(effects @ weights, jacobian + _jacobian(moves * weights, whole))
+    padded_change = np.zeros((len(change) + 1, z.shape[1]))
+    padded_change[1:] = change
+    return Effect(effects @ weights, jacobian + _jacobian(moves * weights, padded_change))
 
 
-def _moves(fit: LogisticFit, shares: Floats) -> Floats:
+def _probability_derivatives(fit: LogisticFit, class_probabilities: Floats) -> Floats:
     """Derivatives (K, q, m) of the probabilities with respect to the log odds."""
-    out = -shares[:, None] * shares[fit.others]
-    for line, k in enumerate(fit.others):
+    derivatives = -class_probabilities[:, None] * class_probabilities[fit.others]
+    for i, k in enumerate(fit.others):
         # The sum of the other probabilities avoids cancellation in one minus a probability.
-        out[k, line] = shares[k] * np.delete(shares, k, axis=0).sum(axis=0)
-    return out
+        derivatives[k, i] = class_probabilities[k] * np.delete(class_probabilities, k, axis=0).sum(axis=0)
+    return derivatives
 
 
 def _jacobian(by_odds: Floats, z: Floats) -> Floats:

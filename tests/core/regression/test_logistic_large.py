@@ -8,8 +8,8 @@ import pytest
 from scipy.special import log_softmax
 
 from discrim import logistic
-from discrim.core.regression.logistic import PART, ROWS_A_COEFFICIENT
-from discrim.core.regression.newton import Forms, Information
+from discrim.core.regression.logistic import MIN_ROWS_PER_COEFFICIENT, SUBSAMPLE_STRIDE
+from discrim.core.regression.newton import Information, QuadraticForms
 from discrim.errors import DataError, SeparationError
 
 
@@ -38,7 +38,7 @@ def information_of(frame: pd.DataFrame, params: pd.DataFrame) -> tuple[np.ndarra
 @pytest.mark.parametrize(("n", "p", "n_classes"), [(12_000, 6, 4), (20_000, 5, 2), (9_000, 3, 8)])
 def test_the_maximum_of_many_rows_is_one(n, p, n_classes):
     frame = table(n, p, n_classes)
-    assert n >= PART * ROWS_A_COEFFICIENT * (p + 1) * (n_classes - 1)
+    assert n >= SUBSAMPLE_STRIDE * MIN_ROWS_PER_COEFFICIENT * (p + 1) * (n_classes - 1)
     fit = logistic("y ~ .", frame)
     score, information, llf = information_of(frame, fit.params)
     covariance = np.linalg.inv(information)
@@ -138,7 +138,7 @@ def test_pairs_of_columns_and_classes_are_the_whole_information(p1, q):
     whole = np.einsum("abm,im,jm->aibj", weights, z, z).reshape(q * p1, q * p1)
     np.testing.assert_allclose(found.whole(), whole, rtol=1e-12, atol=1e-12 * np.abs(whole).max())
     forms = np.einsum("im,aibj,jm->abm", z, whole.reshape(q, p1, q, p1), z)
-    for k, part in enumerate(Forms(whole, p1).of(z)):
+    for k, part in enumerate(QuadraticForms(whole, p1).of(z)):
         np.testing.assert_allclose(part, forms[k, k:], rtol=1e-11, atol=1e-11 * np.abs(forms).max())
 
 
