@@ -44,32 +44,32 @@ Form = Literal[
 FORMS: tuple[Form, ...] = get_args(Form)
 """All forms, in increasing order of the number of parameters."""
 
-OF_ONE = {"EII": "XII", "VII": "XII"} | dict.fromkeys(("EEI", "VEI", "EVI", "VVI"), "XXI")
+SINGLE_COMPONENT_NAMES = {"EII": "XII", "VII": "XII"} | dict.fromkeys(("EEI", "VEI", "EVI", "VVI"), "XXI")
 """Names of the forms with orientation I if there is a single component."""
 
-TURNS = 1000
+MAX_ITERATIONS = 1000
 """Maximum number of iterations of the search for a covariance."""
 
-SETTLED = 1e-14
+CONVERGENCE_TOLERANCE = 1e-14
 """Relative change of the parameters, or of the criterion, at which an iterative search ends.
 
 The criterion is flat at its minimum: when it has converged to full precision, the parameters have half of
 their digits.
 """
 
-NEARLY = 1e-7
+EM_STEP_TOLERANCE = 1e-7
 """Looser tolerance of the parameters within a step of EM; the criterion then has full precision."""
 
-SHORT_AXIS = 1e-4
+MIN_EIGENVALUE_RATIO = 1e-4
 """Ratio of an eigenvalue to the largest below which it is recomputed with high relative accuracy."""
 
-STILL = 1e-15
+MIN_ROTATION_ANGLE = 1e-15
 """Angle of rotation below which the common axes have converged."""
 
 
 def form_of(form: str, components: int) -> str:
     """Return the name of a form; several forms coincide for a single component and share a name."""
-    return form if components > 1 else OF_ONE.get(form, 3 * "X")
+    return form if components > 1 else SINGLE_COMPONENT_NAMES.get(form, 3 * "X")
 
 
 def is_axial(form: str) -> bool:
@@ -109,7 +109,7 @@ def form_parameters(form: str, components: int, p: int) -> int:
 
 
 def covariances(
-    form: str, scatters: Floats, counts: Floats, axes: Axes = None, turns: int = TURNS
+    form: str, scatters: Floats, counts: Floats, axes: Axes = None, max_iterations: int = MAX_ITERATIONS
 ) -> tuple[Floats, Axes]:
     """Compute the maximum-likelihood covariances of a form.
 
@@ -124,9 +124,9 @@ def covariances(
         Weights of the components.
     axes : (p, p) float or None
         Initial common axes for EVE and VVE.
-    turns : int
-        Maximum number of iterations. With fewer than `TURNS`, iterative forms use the looser tolerance
-        `NEARLY`.
+    max_iterations : int
+        Maximum number of iterations. With fewer than `MAX_ITERATIONS`, iterative forms use the looser
+        tolerance `EM_STEP_TOLERANCE`.
 
     Returns
     -------
@@ -137,10 +137,14 @@ def covariances(
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         if form in ("EVE", "VVE"):
-            return _common_axes(scatters, counts, axes, turns, equal_volume=form == "EVE")
-        if form in _IN_TURN:
-            return _IN_TURN[form](scatters, counts, SETTLED if turns == TURNS else NEARLY), None
-        return _OF_FORM[form](scatters, counts), None
+            return _common_axes(scatters, counts, axes, max_iterations, equal_volume=form == "EVE")
+        if form in _ALTERNATING_FORMS:
+            return _ALTERNATING_FORMS[form](
+                scatters,
+                counts,
+                CONVERGENCE_TOLERANCE if max_iterations == MAX_ITERATIONS else EM_STEP_TOLERANCE,
+            ), None
+        return _CLOSED_FORMS[form](scatters, counts), None
 
 
 def _equal_spheres(squares: Floats, counts: Floats) -> Floats:
@@ -176,19 +180,19 @@ def _equal_volumes(scatters: Floats, counts: Floats) -> Floats:
     -------
     (G, p, p) or (G, p) float
     """
-    logs = np.log(scatters).sum(axis=1) if scatters.ndim == 2 else np.linalg.slogdet(scatters)[1]
-    volumes = np.exp(logs / scatters.shape[1])
+    logdets = np.log(scatters).sum(axis=1) if scatters.ndim == 2 else np.linalg.slogdet(scatters)[1]
+    volumes = np.exp(logdets / scatters.shape[1])
     return np.asarray((scatters.T * (volumes.sum() / (counts.sum() * volumes))).T)
 
 
-def _common_shape(scatters: Floats, counts: Floats, settled: float) -> Floats:
+def _common_shape(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
     """Forms VEI and VEE: covariances that are multiples of one matrix, found by alternating updates.
 
     Parameters
     ----------
     scatters : (G, p, p) or (G, p) float
     counts : (G,) float
-    settled : float
+    tolerance : float
         Relative change of the volumes at which the iteration ends.
 
     Returns
@@ -196,23 +200,23 @@ def _common_shape(scatters: Floats, counts: Floats, settled: float) -> Floats:
     (G, p, p) or (G, p) float
     """
     p = scatters.shape[1]
-    before = np.ones(len(counts))
+    previous_volumes = np.ones(len(counts))
     shape = scatters.sum(axis=0) / counts.sum()
-    for _ in range(TURNS):
+    for _ in range(MAX_ITERATIONS):
         if scatters.ndim == 2:
             traces = (scatters / shape).sum(axis=1)
         else:
             traces = np.einsum("gij,ji->g", scatters, np.linalg.inv(shape))
         volumes = traces / (p * counts)
-        each = volumes.reshape(-1, *[1] * (scatters.ndim - 1))
-        shape = (scatters / each).sum(axis=0) / counts.sum()
-        if not np.abs(volumes / before - 1).max() > settled:
+        factors = volumes.reshape(-1, *[1] * (scatters.ndim - 1))
+        shape = (scatters / factors).sum(axis=0) / counts.sum()
+        if not np.abs(volumes / previous_volumes - 1).max() > tolerance:
             break
-        before = volumes
-    return np.asarray(each * shape)
+        previous_volumes = volumes
+    return np.asarray(factors * shape)
 
 
-def _principal(scatters: Floats) -> tuple[Floats, Floats]:
+def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues and eigenvectors of scatters, with high relative accuracy of every eigenvalue.
 
     The usual method has an absolute error of a rounding of the largest eigenvalue. If that matters, and the
@@ -229,35 +233,35 @@ def _principal(scatters: Floats) -> tuple[Floats, Floats]:
         In increasing order.
     axes : (G, p, p) float
     """
-    lengths, axes = np.linalg.eigh(scatters)
+    eigenvalues, axes = np.linalg.eigh(scatters)
     # A constant column does not have correlations; its eigenvalue is zero.
     varies = np.diagonal(scatters, axis1=1, axis2=2).all(axis=1)
-    for g in np.flatnonzero(varies & (lengths[:, 0] < SHORT_AXIS * lengths[:, -1])):
+    for g in np.flatnonzero(varies & (eigenvalues[:, 0] < MIN_EIGENVALUE_RATIO * eigenvalues[:, -1])):
         try:
             root = scaled_cholesky(scatters[g])
         except np.linalg.LinAlgError:
             continue
         values, _, right, work, _, failed = scipy.linalg.lapack.dgejsv(root, joba=0, jobu=3)
         if not failed:
-            lengths[g], axes[g] = (values[::-1] * work[0] / work[1]) ** 2, right[:, ::-1]
-    return lengths, axes
+            eigenvalues[g], axes[g] = (values[::-1] * work[0] / work[1]) ** 2, right[:, ::-1]
+    return eigenvalues, axes
 
 
 def _eev(scatters: Floats, counts: Floats) -> Floats:
     """Covariances (G, p, p) of form EEV: equal eigenvalues, separate axes."""
-    lengths, axes = _principal(scatters)
-    shape = lengths.sum(axis=0) / counts.sum()
+    eigenvalues, axes = _accurate_eigh(scatters)
+    shape = eigenvalues.sum(axis=0) / counts.sum()
     return np.asarray((axes * shape) @ axes.transpose(0, 2, 1))
 
 
-def _vev(scatters: Floats, counts: Floats, settled: float) -> Floats:
+def _vev(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
     """Covariances (G, p, p) of form VEV: proportional eigenvalues, separate axes."""
-    lengths, axes = _principal(scatters)
-    variances = _common_shape(lengths, counts, settled)
+    eigenvalues, axes = _accurate_eigh(scatters)
+    variances = _common_shape(eigenvalues, counts, tolerance)
     return np.asarray((axes * variances[:, None, :]) @ axes.transpose(0, 2, 1))
 
 
-_OF_FORM: dict[str, Callable[[Floats, Floats], Floats]] = {
+_CLOSED_FORMS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "EII": _equal_spheres,
     "VII": _spheres,
     "EEI": _pooled,
@@ -269,7 +273,7 @@ _OF_FORM: dict[str, Callable[[Floats, Floats], Floats]] = {
     "VVV": _separate,
 }
 """Forms with a closed-form estimate."""
-_IN_TURN: dict[str, Callable[[Floats, Floats, float], Floats]] = {
+_ALTERNATING_FORMS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
     "VEI": _common_shape,
     "VEE": _common_shape,
     "VEV": _vev,
@@ -278,7 +282,7 @@ _IN_TURN: dict[str, Callable[[Floats, Floats, float], Floats]] = {
 
 
 def _common_axes(
-    scatters: Floats, counts: Floats, axes: Axes, turns: int, *, equal_volume: bool
+    scatters: Floats, counts: Floats, axes: Axes, max_iterations: int, *, equal_volume: bool
 ) -> tuple[Floats, Floats]:
     """Forms EVE and VVE: covariances with common axes.
 
@@ -288,7 +292,7 @@ def _common_axes(
     counts : (G,) float
     axes : (p, p) float or None
         Initial axes; None for the axes of the pooled scatter.
-    turns : int
+    max_iterations : int
         Maximum number of sweeps over all pairs of axes.
     equal_volume : bool
         True for EVE, False for VVE.
@@ -300,31 +304,34 @@ def _common_axes(
     """
     p = scatters.shape[1]
     axes = np.linalg.eigh(scatters.sum(axis=0))[1] if axes is None else axes.copy()
-    turned = axes.T @ scatters @ axes
-    before = np.inf
-    least = np.inf
+    rotated_scatters = axes.T @ scatters @ axes
+    previous_value = np.inf
+    min_angle = np.inf
 
     def variances() -> Floats:
         """Variances (G, p) along the current axes."""
-        squares = np.diagonal(turned, axis1=1, axis2=2)
+        squares = np.diagonal(rotated_scatters, axis1=1, axis2=2)
         return _equal_volumes(squares, counts) if equal_volume else squares / counts[:, None]
 
-    for _ in range(turns):
-        along = variances()
-        value = counts @ np.log(along).sum(axis=1)
+    for _ in range(max_iterations):
+        axis_variances = variances()
+        value = counts @ np.log(axis_variances).sum(axis=1)
         pairs = combinations(range(p), 2)
-        angles = [_rotate(turned, axes, 1 / along[:, i] - 1 / along[:, j], i, j) for i, j in pairs]
-        largest = max(angles, default=0.0)
+        angles = [
+            _rotate(rotated_scatters, axes, 1 / axis_variances[:, i] - 1 / axis_variances[:, j], i, j)
+            for i, j in pairs
+        ]
+        max_angle = max(angles, default=0.0)
         # Once the criterion is flat, continue while the rotation angles still decrease.
-        is_flat = not before - value > SETTLED * (1 + abs(value))
-        if largest <= STILL or (is_flat and largest >= least):
+        is_flat = not previous_value - value > CONVERGENCE_TOLERANCE * (1 + abs(value))
+        if max_angle <= MIN_ROTATION_ANGLE or (is_flat and max_angle >= min_angle):
             break
-        before = value
-        least = min(least, largest)
+        previous_value = value
+        min_angle = min(min_angle, max_angle)
     return np.asarray((axes * variances()[:, None, :]) @ axes.T), axes
 
 
-def _rotate(turned: Floats, axes: Floats, gaps: Floats, i: int, j: int) -> float:
+def _rotate(rotated_scatters: Floats, axes: Floats, reciprocal_differences: Floats, i: int, j: int) -> float:
     """Rotate two common axes, in place, to minimize the trace of the scatters divided by the variances.
 
     In the plane of the two axes the trace equals a'Ma up to a constant, with a the first axis and M the sum
@@ -333,11 +340,11 @@ def _rotate(turned: Floats, axes: Floats, gaps: Floats, i: int, j: int) -> float
 
     Parameters
     ----------
-    turned : (G, p, p) float
+    rotated_scatters : (G, p, p) float
         Scatters in the coordinates of the axes; modified in place.
     axes : (p, p) float
         Modified in place.
-    gaps : (G,) float
+    reciprocal_differences : (G,) float
         Differences of reciprocal variances of the two axes.
     i, j : int
         The two axes.
@@ -347,45 +354,48 @@ def _rotate(turned: Floats, axes: Floats, gaps: Floats, i: int, j: int) -> float
     float
         Absolute angle of the rotation.
     """
-    first, last = gaps @ turned[:, i, i], gaps @ turned[:, j, j]
-    between = gaps @ turned[:, i, j]
-    if between == 0 and first <= last:
+    first_sum, second_sum = (
+        reciprocal_differences @ rotated_scatters[:, i, i],
+        reciprocal_differences @ rotated_scatters[:, j, j],
+    )
+    cross_sum = reciprocal_differences @ rotated_scatters[:, i, j]
+    if cross_sum == 0 and first_sum <= second_sum:
         return 0.0
     # The angle of the eigenvector of the smaller eigenvalue.
-    angle = 0.5 * np.arctan2(-2 * between, last - first)
+    angle = 0.5 * np.arctan2(-2 * cross_sum, second_sum - first_sum)
     cos = np.cos(angle)
     sin = np.sin(angle)
-    turn = np.array([[cos, -sin], [sin, cos]])
+    rotation = np.array([[cos, -sin], [sin, cos]])
     pair = [i, j]
-    axes[:, pair] = axes[:, pair] @ turn
-    turned[:, :, pair] = turned[:, :, pair] @ turn
-    turned[:, pair, :] = turn.T @ turned[:, pair, :]
+    axes[:, pair] = axes[:, pair] @ rotation
+    rotated_scatters[:, :, pair] = rotated_scatters[:, :, pair] @ rotation
+    rotated_scatters[:, pair, :] = rotation.T @ rotated_scatters[:, pair, :]
     return float(abs(angle))
 
 
 SINGULAR_SD = 1e-6
 """Standard deviation of a component, relative to the rows of the class, below which it is singular."""
 
-FALLEN = 1e-9
+MAX_RELATIVE_DECREASE = 1e-9
 """Relative decrease of the log-likelihood above which a component is considered numerically singular."""
 
-FEW_ROWS = 2
+NARROW_ROWS_FACTOR = 2
 """Multiple of p + 1 rows up to which a component may be narrow by chance."""
 
-NARROW = 1e-2
+MIN_SD_RATIO = 1e-2
 """Smallest accepted ratio of the standard deviations of two components of a class along any direction.
 
 A likelihood has many spurious maxima at components of a few rows that happen to lie near a plane. A bound
 on these ratios excludes them (Hathaway, 1985, Annals of Statistics 13, 795-800).
 """
 
-EMPTY = 1e-3
+MIN_COMPONENT_WEIGHT = 1e-3
 """Weight of a component, in units of the mean weight of a row, below which it is empty."""
 
-CACHED = 2**15
+MAX_BLOCK_VALUES = 2**15
 """Number of values per block, chosen to fit the processor's cache."""
 
-FEW_TURNS = 3
+EM_STEP_ITERATIONS = 3
 """Iterations of the search for common axes within a step of EM."""
 
 
@@ -480,18 +490,18 @@ class Degenerate(NamedTuple):
     weight: float
 
 
-def _parts(n: int, width: int) -> Iterator[slice]:
-    """Yield slices of n rows such that `width` values of each fit `CACHED`."""
-    return slices(n, max(CACHED // width, 1))
+def _row_slices(n: int, width: int) -> Iterator[slice]:
+    """Yield slices of n rows such that `width` values of each fit `MAX_BLOCK_VALUES`."""
+    return slices(n, max(MAX_BLOCK_VALUES // width, 1))
 
 
-def component_scores(components: Components, at: slice, z: Floats) -> Floats:
+def component_scores(components: Components, component_slice: slice, z: Floats) -> Floats:
     """Log of proportion times density for the components of one class.
 
     Parameters
     ----------
     components : Components
-    at : slice
+    component_slice : slice
         The G components of the class.
     z : (p, n) float
         Deviations of rows from the class mean.
@@ -500,19 +510,19 @@ def component_scores(components: Components, at: slice, z: Floats) -> Floats:
     -------
     (G, n) float
     """
-    means = components.means[at]
-    whiten, logdets = _whitening(components.covariances[at])
-    constants = np.log(components.shares[at]) - 0.5 * logdets - 0.5 * len(z) * np.log(2 * np.pi)
+    means = components.means[component_slice]
+    whiten, logdets = _make_whitening(components.covariances[component_slice])
+    constants = np.log(components.shares[component_slice]) - 0.5 * logdets - 0.5 * len(z) * np.log(2 * np.pi)
     scores = np.empty((len(means), z.shape[1]))
-    for part in _parts(z.shape[1], means.size):
-        whitened = whiten(z[:, part] - means[:, :, None])
-        np.einsum("gij,gij->gj", whitened, whitened, out=scores[:, part])
+    for row_slice in _row_slices(z.shape[1], means.size):
+        whitened = whiten(z[:, row_slice] - means[:, :, None])
+        np.einsum("gij,gij->gj", whitened, whitened, out=scores[:, row_slice])
     scores *= -0.5
     scores += constants[:, None]
     return scores
 
 
-def _whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], Floats]:
+def _make_whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], Floats]:
     """Return a function that whitens deviations, and the log-determinants of covariances.
 
     Parameters
@@ -531,14 +541,16 @@ def _whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], 
     diagonals = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
     logdets = 2.0 * np.log(np.abs(diagonals)).sum(axis=1)
     if roots.ndim == 2:
-        return lambda gaps: gaps / roots[:, :, None], logdets
+        return lambda deviations: deviations / roots[:, :, None], logdets
     if len(factors) == len(covs):
         transposed = np.array(factors).transpose(0, 2, 1)
-        return lambda gaps: transposed @ gaps, logdets
-    return lambda gaps: np.array([each.whiten(gap) for each, gap in zip(covs, gaps, strict=True)]), logdets
+        return lambda deviations: transposed @ deviations, logdets
+    return lambda deviations: np.array(
+        [component_cov.whiten(deviation) for component_cov, deviation in zip(covs, deviations, strict=True)]
+    ), logdets
 
 
-class Expected(NamedTuple):
+class EStep(NamedTuple):
     """Result of an E step.
 
     Attributes
@@ -556,7 +568,7 @@ class Expected(NamedTuple):
     best: Callable[[Axes], Components | Degenerate]
 
 
-def _expected(components: Components, rows: Sequence[ClassRows], form: str, least: Floats) -> Expected:
+def _e_step(components: Components, rows: Sequence[ClassRows], form: str, min_variances: Floats) -> EStep:
     """E step for complete rows.
 
     Parameters
@@ -564,7 +576,7 @@ def _expected(components: Components, rows: Sequence[ClassRows], form: str, leas
     components : Components
     rows : sequence of ClassRows
     form : str
-    least : (K, p) float
+    min_variances : (K, p) float
         Variances below which a component is singular.
 
     Returns
@@ -573,18 +585,20 @@ def _expected(components: Components, rows: Sequence[ClassRows], form: str, leas
     """
     posteriors = []
     llf = 0.0
-    for at, (z, weights) in zip(components.places(), rows, strict=True):
-        scores = component_scores(components, at, z)
-        top, sums = normalized(scores, weights)
-        llf += float(weights @ (top + np.log(sums)))
+    for component_slice, (z, weights) in zip(components.places(), rows, strict=True):
+        scores = component_scores(components, component_slice, z)
+        max_scores, sums = normalize_scores(scores, weights)
+        llf += float(weights @ (max_scores + np.log(sums)))
         posteriors.append(scores)
-    counts = np.concatenate([part.sum(axis=1) for part in posteriors])
+    counts = np.concatenate([class_posteriors.sum(axis=1) for class_posteriors in posteriors])
     # A few iterations for the axes suffice: the next step continues from them, and the likelihood still
     # never decreases.
-    return Expected(counts, llf, lambda axes: of_weights(rows, posteriors, form, axes, FEW_TURNS, least))
+    return EStep(
+        counts, llf, lambda axes: of_weights(rows, posteriors, form, axes, EM_STEP_ITERATIONS, min_variances)
+    )
 
 
-def normalized(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def normalize_scores(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Convert scores to posterior probabilities times weights, in place.
 
     Parameters
@@ -595,15 +609,15 @@ def normalized(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
     Returns
     -------
-    top, sums : (n,) float
+    max_scores, sums : (n,) float
         The log density of each row is top + log(sums).
     """
-    top = scores.max(axis=0)
-    scores -= top
+    max_scores = scores.max(axis=0)
+    scores -= max_scores
     np.exp(scores, out=scores)
     sums = scores.sum(axis=0)
     scores *= weights / sums
-    return top, sums
+    return max_scores, sums
 
 
 class ComponentSums(NamedTuple):
@@ -624,26 +638,26 @@ class ComponentSums(NamedTuple):
 
 def of_weights(
     rows: Sequence[ClassRows],
-    parts: Sequence[Floats],
+    weights_by_class: Sequence[Floats],
     form: str,
     axes: Axes = None,
-    turns: int = TURNS,
-    least: Floats | None = None,
+    max_iterations: int = MAX_ITERATIONS,
+    min_variances: Floats | None = None,
 ) -> Components | Degenerate:
     """M step: estimate components from the weights of the rows.
 
     Parameters
     ----------
     rows : sequence of K ClassRows
-    parts : sequence of K (G, n) float
+    weights_by_class : sequence of K (G, n) float
         Weight of each row of the class in each of its components.
     form : str
     axes : (p, p) float or None
         Initial common axes.
-    turns : int
+    max_iterations : int
         Maximum number of iterations for common axes.
-    least : (K, p) float or None
-        Result of `least_variances`, if it has been computed.
+    min_variances : (K, p) float or None
+        Result of `min_component_variances`, if it has been computed.
 
     Returns
     -------
@@ -651,23 +665,27 @@ def of_weights(
     """
     p = len(rows[0].z)
     axial = is_axial(form)
-    counts = np.concatenate([part.sum(axis=1) for part in parts])
-    sizes = tuple(len(part) for part in parts)
+    counts = np.concatenate([component_weights.sum(axis=1) for component_weights in weights_by_class])
+    sizes = tuple(len(component_weights) for component_weights in weights_by_class)
     means = np.empty((len(counts), p))
     scatters = np.empty((len(counts), p) if axial else (len(counts), p, p))
-    if (empty := emptied(rows, sizes, counts)) is not None:
-        return empty
-    begin = 0
-    for (z, _), part in zip(rows, parts, strict=True):
-        at = slice(begin, begin + len(part))
-        means[at] = part @ z.T / counts[at, None]
-        scatters[at] = _scatters(z, part, means[at], axial=axial)
-        begin = at.stop
-    least = least_variances(rows) if least is None else least
-    return of_sums(ComponentSums(counts, means, scatters), rows, sizes, form, axes, turns, least)
+    if (degenerate := find_empty_component(rows, sizes, counts)) is not None:
+        return degenerate
+    n_before = 0
+    for (z, _), component_weights in zip(rows, weights_by_class, strict=True):
+        component_slice = slice(n_before, n_before + len(component_weights))
+        means[component_slice] = component_weights @ z.T / counts[component_slice, None]
+        scatters[component_slice] = _scatters(z, component_weights, means[component_slice], axial=axial)
+        n_before = component_slice.stop
+    min_variances = min_component_variances(rows) if min_variances is None else min_variances
+    return estimate_components(
+        ComponentSums(counts, means, scatters), rows, sizes, form, axes, max_iterations, min_variances
+    )
 
 
-def emptied(rows: Sequence[ClassRows], sizes: Sequence[int], counts: Floats) -> Degenerate | None:
+def find_empty_component(
+    rows: Sequence[ClassRows], sizes: Sequence[int], counts: Floats
+) -> Degenerate | None:
     """Find the first component without rows.
 
     Parameters
@@ -684,19 +702,19 @@ def emptied(rows: Sequence[ClassRows], sizes: Sequence[int], counts: Floats) -> 
         None if every component has rows.
     """
     owner = np.repeat(np.arange(len(sizes)), sizes)
-    units = np.array([weights.sum() / len(weights) for _, weights in rows])
-    full = counts > EMPTY * units[owner]
-    return None if full.all() else _degenerate(int(np.argmin(full)), "empty", owner, counts)
+    mean_weights = np.array([weights.sum() / len(weights) for _, weights in rows])
+    has_rows = counts > MIN_COMPONENT_WEIGHT * mean_weights[owner]
+    return None if has_rows.all() else _degenerate(int(np.argmin(has_rows)), "empty", owner, counts)
 
 
-def of_sums(
+def estimate_components(
     sums: ComponentSums,
     rows: Sequence[ClassRows],
     sizes: tuple[int, ...],
     form: str,
     axes: Axes,
-    turns: int,
-    least: Floats,
+    max_iterations: int,
+    min_variances: Floats,
 ) -> Components | Degenerate:
     """Estimate components from their sufficient statistics.
 
@@ -709,9 +727,9 @@ def of_sums(
     form : str
     axes : (p, p) float or None
         Initial common axes.
-    turns : int
+    max_iterations : int
         Maximum number of iterations for common axes.
-    least : (K, p) float
+    min_variances : (K, p) float
         Variances below which a component is singular.
 
     Returns
@@ -722,22 +740,22 @@ def of_sums(
     owner = np.repeat(np.arange(len(sizes)), sizes)
     totals = np.repeat([row.weights.sum() for row in rows], sizes)
     try:
-        matrices, axes = covariances(form, scatters, counts, axes, turns)
+        matrices, axes = covariances(form, scatters, counts, axes, max_iterations)
     except np.linalg.LinAlgError:
         return _degenerate(0, "singular", owner, counts)
-    roots, whole = _rooted(matrices, least[owner])
-    if not whole.all():
-        return _degenerate(int(np.argmin(whole)), "singular", owner, counts)
+    roots, is_positive_definite = _covariance_roots(matrices, min_variances[owner])
+    if not is_positive_definite.all():
+        return _degenerate(int(np.argmin(is_positive_definite)), "singular", owner, counts)
     return Components(sizes, counts / totals, means, Covariance.from_roots(roots), axes)
 
 
-def _scatters(z: Floats, part: Floats, means: Floats, *, axial: bool) -> Floats:
+def _scatters(z: Floats, component_weights: Floats, means: Floats, *, axial: bool) -> Floats:
     """Scatter matrices of weighted rows about component means.
 
     Parameters
     ----------
     z : (p, n) float
-    part : (G, n) float
+    component_weights : (G, n) float
         Weights.
     means : (G, p) float
     axial : bool
@@ -748,23 +766,23 @@ def _scatters(z: Floats, part: Floats, means: Floats, *, axial: bool) -> Floats:
     (G, p, p) or (G, p) float
     """
     scatters = np.zeros(means.shape if axial else (*means.shape, len(z)))
-    for some in _parts(z.shape[1], means.size):
-        gaps = z[:, some] - means[:, :, None]
+    for row_slice in _row_slices(z.shape[1], means.size):
+        deviations = z[:, row_slice] - means[:, :, None]
         if axial:
-            scatters += np.einsum("gij,gij,gj->gi", gaps, gaps, part[:, some])
+            scatters += np.einsum("gij,gij,gj->gi", deviations, deviations, component_weights[:, row_slice])
         else:
-            gaps *= np.sqrt(part[:, None, some])
-            scatters += gaps @ gaps.transpose(0, 2, 1)
+            deviations *= np.sqrt(component_weights[:, None, row_slice])
+            scatters += deviations @ deviations.transpose(0, 2, 1)
     return scatters
 
 
-def _degenerate(g: int, what: str, owner: Codes, counts: Floats) -> Degenerate:
+def _degenerate(g: int, reason: str, owner: Codes, counts: Floats) -> Degenerate:
     """Describe the degenerate component at position g among all components.
 
     Parameters
     ----------
     g : int
-    what : {"empty", "singular", "narrow"}
+    reason : {"empty", "singular", "narrow"}
     owner : (T,) int
         Class of each component.
     counts : (T,) float
@@ -774,49 +792,49 @@ def _degenerate(g: int, what: str, owner: Codes, counts: Floats) -> Degenerate:
     -------
     Degenerate
     """
-    return Degenerate(int(owner[g]), g - int(np.argmax(owner == owner[g])), what, float(counts[g]))
+    return Degenerate(int(owner[g]), g - int(np.argmax(owner == owner[g])), reason, float(counts[g]))
 
 
-def least_variances(rows: Sequence[ClassRows]) -> Floats:
+def min_component_variances(rows: Sequence[ClassRows]) -> Floats:
     """Variances (K, p) below which a component of a class is singular."""
     squares = [np.einsum("ij,ij,j->i", z, z, weights) / weights.sum() for z, weights in rows]
     return np.asarray(SINGULAR_SD**2 * np.array(squares))
 
 
-def _rooted(matrices: Floats, least: Floats) -> tuple[Floats, Mask]:
+def _covariance_roots(matrices: Floats, min_variances: Floats) -> tuple[Floats, Mask]:
     """Roots of covariances.
 
     Parameters
     ----------
     matrices : (T, p, p) or (T, p) float
         Covariances or variances.
-    least : (T, p) float
+    min_variances : (T, p) float
         Variances below which a component is singular.
 
     Returns
     -------
     roots : (T, p, p) or (T, p) float
         Valid only if all covariances are positive definite.
-    whole : (T,) bool
+    is_positive_definite : (T,) bool
         Whether each covariance is positive definite.
     """
     axial = matrices.ndim == 2
     variances = matrices if axial else np.diagonal(matrices, axis1=1, axis2=2)
     finite = np.isfinite(matrices.reshape(len(matrices), -1)).all(axis=1)
-    whole = np.asarray((variances > least).all(axis=1) & finite)
-    if axial or not whole.all():
-        return np.sqrt(np.maximum(matrices, 0.0)), whole
+    is_positive_definite = np.asarray((variances > min_variances).all(axis=1) & finite)
+    if axial or not is_positive_definite.all():
+        return np.sqrt(np.maximum(matrices, 0.0)), is_positive_definite
     sd = np.sqrt(variances)
     correlations = matrices / sd[:, :, None] / sd[:, None, :]
     try:
         roots = np.linalg.cholesky(correlations).transpose(0, 2, 1)
     except np.linalg.LinAlgError:
-        return matrices, np.array([has_root(each) for each in correlations])
-    whole = np.asarray((np.diagonal(roots, axis1=1, axis2=2) > SINGULAR_SD).all(axis=1))
-    return np.asarray(roots * sd[:, None, :]), whole
+        return matrices, np.array([has_root(correlation) for correlation in correlations])
+    is_positive_definite = np.asarray((np.diagonal(roots, axis1=1, axis2=2) > SINGULAR_SD).all(axis=1))
+    return np.asarray(roots * sd[:, None, :]), is_positive_definite
 
 
-def maximized(
+def run_em(
     components: Components,
     rows: Sequence[ClassRows],
     form: str,
@@ -847,23 +865,23 @@ def maximized(
     """
     if max(components.sizes) == 1:
         # With one component per class all posteriors are 1, and one step suffices.
-        ended = of_weights(rows, [row.weights[None] for row in rows], form, components.axes)
-        if isinstance(ended, Degenerate):
-            return ended
-        return replace(ended, path=(_expected(ended, rows, form, least_variances(rows)).llf,))
-    total = sum(float(row.weights.sum()) for row in rows)
-    least = least_variances(rows)
+        result = of_weights(rows, [row.weights[None] for row in rows], form, components.axes)
+        if isinstance(result, Degenerate):
+            return result
+        return replace(result, path=(_e_step(result, rows, form, min_component_variances(rows)).llf,))
+    total_weight = sum(float(row.weights.sum()) for row in rows)
+    min_variances = min_component_variances(rows)
 
-    def expected(components: Components) -> Expected:
+    def e_step(components: Components) -> EStep:
         """E step with the precomputed minimum variances."""
-        return _expected(components, rows, form, least)
+        return _e_step(components, rows, form, min_variances)
 
-    return climbed(components, expected, form, tol=tol * total, maxiter=maxiter, progress=progress)
+    return climbed(components, e_step, form, tol=tol * total_weight, maxiter=maxiter, progress=progress)
 
 
 def climbed(
     components: Components,
-    expected: Callable[[Components], Expected],
+    e_step: Callable[[Components], EStep],
     form: str,
     *,
     tol: float,
@@ -876,7 +894,7 @@ def climbed(
     ----------
     components : Components
         Initial components.
-    expected : callable
+    e_step : callable
         The E step.
     form : str
     tol : float
@@ -888,32 +906,35 @@ def climbed(
     -------
     Components or Degenerate
     """
-    now = expected(components)
-    path = [now.llf]
+    current = e_step(components)
+    path = [current.llf]
     converged = False
     for _ in range(maxiter):
-        step = now.best(components.axes)
+        step = current.best(components.axes)
         if isinstance(step, Degenerate):
             return step
-        after = expected(step)
-        if after.llf < path[-1] - FALLEN * (1 + abs(after.llf)):
+        following = e_step(step)
+        if following.llf < path[-1] - MAX_RELATIVE_DECREASE * (1 + abs(following.llf)):
             # Report the component with the smallest standard deviation in any direction.
             owner = np.repeat(np.arange(len(components.sizes)), components.sizes)
-            roots = [np.diag(each.root) if each.is_diagonal else each.root for each in components.covariances]
-            least = [np.linalg.svd(root, compute_uv=False)[-1] for root in roots]
-            return _degenerate(int(np.argmin(least)), "singular", owner, now.counts)
+            roots = [
+                np.diag(covariance.root) if covariance.is_diagonal else covariance.root
+                for covariance in components.covariances
+            ]
+            min_sds = [np.linalg.svd(root, compute_uv=False)[-1] for root in roots]
+            return _degenerate(int(np.argmin(min_sds)), "singular", owner, current.counts)
         components = step
-        now = after
-        path.append(now.llf)
+        current = following
+        path.append(current.llf)
         progress(1)
         if path[-1] - path[-2] <= tol:
             converged = True
             break
-    ended = replace(components, path=tuple(path), converged=converged)
-    return ended if form in ("EII", "EEI", "EEE") else _unless_narrow(ended, now.counts)
+    result = replace(components, path=tuple(path), converged=converged)
+    return result if form in ("EII", "EEI", "EEE") else _reject_narrow(result, current.counts)
 
 
-def _unless_narrow(components: Components, weights: Floats) -> Components | Degenerate:
+def _reject_narrow(components: Components, weights: Floats) -> Components | Degenerate:
     """Return the components, or Degenerate if one with few rows is much narrower than another of its class.
 
     Parameters
@@ -926,18 +947,18 @@ def _unless_narrow(components: Components, weights: Floats) -> Components | Dege
     -------
     Components or Degenerate
     """
-    for k, at in enumerate(components.places()):
-        covs = components.covariances[at]
-        counts = weights[at]
-        few = counts <= FEW_ROWS * (components.means.shape[1] + 1)
+    for k, component_slice in enumerate(components.places()):
+        covs = components.covariances[component_slice]
+        counts = weights[component_slice]
+        has_few_rows = counts <= NARROW_ROWS_FACTOR * (components.means.shape[1] + 1)
         for i, j in permutations(range(len(covs)), 2):
-            if not few[i]:
+            if not has_few_rows[i]:
                 continue
             # Smallest standard deviation of one along some direction, relative to the other's.
             if covs[i].is_diagonal:
                 ratio = float((covs[i].root / covs[j].root).min())
             else:
                 ratio = float(np.linalg.svd(covs[j].whiten(covs[i].root.T), compute_uv=False)[-1])
-            if ratio < NARROW:
+            if ratio < MIN_SD_RATIO:
                 return Degenerate(k, i, "narrow", float(counts[i]))
     return components

@@ -29,28 +29,28 @@ import numpy as np
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.mixtures import em, starts
 from discrim.core.mixtures.em import (
-    CACHED,
+    MAX_BLOCK_VALUES,
     ClassRows,
     Components,
     ComponentSums,
     Degenerate,
     EMPlan,
-    Expected,
+    EStep,
 )
 from discrim.core.mixtures.starts import Hierarchies
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.gaussian import patterns
 
-ALONE = 1e-6
+SINGLE_COMPONENT_TOLERANCE = 1e-6
 """Factor of EM's tolerance for a single component, which is fitted more accurately."""
 
-FEW_STEPS = 50
+MAX_IMPUTATION_STEPS = 50
 """Maximum number of steps for the normal distribution from which missing values are drawn."""
 
-SMALL_GAIN = 1e-4
+IMPUTATION_TOLERANCE = 1e-4
 """Gain of log-likelihood per row at which these steps end."""
 
-RUNS = 3
+MAX_CONTINUED_RUNS = 3
 """Maximum number of different maxima on completed rows from which EM continues with the incomplete rows."""
 
 
@@ -71,16 +71,16 @@ class CompletedRows(NamedTuple):
     @classmethod
     def of(cls, x: Floats) -> CompletedRows:
         """Summarize rows x (n, p)."""
-        gaps = np.isnan(x)
-        return cls(int(gaps.any(axis=1).sum()), len(patterns(gaps)))
+        missing = np.isnan(x)
+        return cls(int(missing.any(axis=1).sum()), len(patterns(missing)))
 
 
-def has_gaps(rows: Sequence[ClassRows]) -> bool:
+def has_missing(rows: Sequence[ClassRows]) -> bool:
     """Whether any row has a missing value."""
     return any(np.isnan(row.z).any() for row in rows)
 
 
-class _Sheets(NamedTuple):
+class _Batches(NamedTuple):
     """Rows of a class in B batches of m rows, each with one pattern of missing values.
 
     Attributes
@@ -104,47 +104,52 @@ class _Sheets(NamedTuple):
     positions: Codes
 
 
-def _sheets(row: ClassRows) -> _Sheets:
+def _batch_rows(row: ClassRows) -> _Batches:
     """Arrange the rows of a class in batches by pattern of missing values."""
-    kinds = patterns(np.isnan(row.z.T))
-    m = -(-row.z.shape[1] // len(kinds))
+    missing_patterns = patterns(np.isnan(row.z.T))
+    m = -(-row.z.shape[1] // len(missing_patterns))
     p = len(row.z)
-    places = []
-    for columns, rows in kinds:
+    batches = []
+    for columns, rows in missing_patterns:
         order = np.concatenate([columns, np.setdiff1d(np.arange(p), columns)])
-        places += [(order, len(columns), rows[part]) for part in slices(len(rows), m)]
-    b = len(places)
-    order = np.stack([each for each, _, _ in places])
-    there = np.arange(p) < np.array([q for _, q, _ in places])[:, None]
-    values = np.zeros((b, p, m))
-    weights = np.zeros((b, m))
-    positions = np.full((b, m), -1, dtype=np.intp)
-    for i, (own, q, rows) in enumerate(places):
-        values[i, :q, : len(rows)] = row.z[np.ix_(own[:q], rows)]
+        batches += [(order, len(columns), rows[row_slice]) for row_slice in slices(len(rows), m)]
+    n_batches = len(batches)
+    order = np.stack([batch_order for batch_order, _, _ in batches])
+    observed_mask = np.arange(p) < np.array([q for _, q, _ in batches])[:, None]
+    values = np.zeros((n_batches, p, m))
+    weights = np.zeros((n_batches, m))
+    positions = np.full((n_batches, m), -1, dtype=np.intp)
+    for i, (batch_columns, q, rows) in enumerate(batches):
+        values[i, :q, : len(rows)] = row.z[np.ix_(batch_columns[:q], rows)]
         weights[i, : len(rows)] = row.weights[rows]
         positions[i, : len(rows)] = rows
-    return _Sheets(order, there, values, weights, positions)
+    return _Batches(order, observed_mask, values, weights, positions)
 
 
-def _some(sheets: _Sheets, components: int) -> Iterator[_Sheets]:
+def _cached_groups(batches: _Batches, components: int) -> Iterator[_Batches]:
     """Yield groups of batches whose intermediate results fit the cache."""
-    b, p, m = sheets.values.shape
-    for part in slices(b, max(CACHED // (components * p * (p + m)), 1)):
-        yield _Sheets(
-            sheets.order[part],
-            sheets.there[part],
-            sheets.values[part],
-            sheets.weights[part],
-            sheets.positions[part],
+    n_batches, p, m = batches.values.shape
+    for batch_slice in slices(n_batches, max(MAX_BLOCK_VALUES // (components * p * (p + m)), 1)):
+        yield _Batches(
+            batches.order[batch_slice],
+            batches.there[batch_slice],
+            batches.values[batch_slice],
+            batches.weights[batch_slice],
+            batches.positions[batch_slice],
         )
 
 
 def _full_roots(covariances: Sequence[Covariance]) -> Floats:
     """Roots (G, p, p) of covariances; roots of diagonal ones are expanded to matrices."""
-    return np.stack([np.diag(each.root) if each.is_diagonal else each.root for each in covariances])
+    return np.stack(
+        [
+            np.diag(covariance.root) if covariance.is_diagonal else covariance.root
+            for covariance in covariances
+        ]
+    )
 
 
-class _Turned(NamedTuple):
+class _WhitenedBatches(NamedTuple):
     """Whitened rows of batches and the factors that complete them, for each component.
 
     Attributes
@@ -164,7 +169,7 @@ class _Turned(NamedTuple):
     left: Floats
 
 
-def _turned(roots: Floats, means: Floats, sheets: _Sheets) -> _Turned:
+def _whiten_batches(roots: Floats, means: Floats, batches: _Batches) -> _WhitenedBatches:
     """Whiten the rows of batches.
 
     Parameters
@@ -172,36 +177,36 @@ def _turned(roots: Floats, means: Floats, sheets: _Sheets) -> _Turned:
     roots : (G, p, p) float
         Roots of the covariances of the components.
     means : (G, p) float
-    sheets : _Sheets
+    batches : _Sheets
 
     Returns
     -------
     _Turned
     """
-    order = sheets.order
-    there = sheets.there[:, None, :, None]
+    order = batches.order
+    observed = batches.there[:, None, :, None]
     triangles: Floats = np.asarray(np.linalg.qr(np.moveaxis(roots[:, :, order], 2, 0), mode="r"))
-    both = there & there.swapaxes(2, 3)
-    inner = np.where(both, triangles, np.eye(len(order[0])))
-    gaps = (sheets.values[:, None] - np.moveaxis(means[:, order], 1, 0)[..., None]) * there
-    white = np.asarray(np.linalg.solve(inner.swapaxes(2, 3), gaps))
+    both_observed = observed & observed.swapaxes(2, 3)
+    inner = np.where(both_observed, triangles, np.eye(len(order[0])))
+    deviations = (batches.values[:, None] - np.moveaxis(means[:, order], 1, 0)[..., None]) * observed
+    whitened = np.asarray(np.linalg.solve(inner.swapaxes(2, 3), deviations))
     logdets = 2.0 * np.log(np.abs(np.diagonal(inner, axis1=2, axis2=3))).sum(axis=2)
-    places = np.broadcast_to(np.argsort(order, axis=1)[:, None, None, :], triangles.shape)
-    in_place: Floats = np.take_along_axis(triangles, places, axis=3)
-    return _Turned(white, logdets, in_place * there, in_place * ~there)
+    inverse_order = np.broadcast_to(np.argsort(order, axis=1)[:, None, None, :], triangles.shape)
+    factors: Floats = np.take_along_axis(triangles, inverse_order, axis=3)
+    return _WhitenedBatches(whitened, logdets, factors * observed, factors * ~observed)
 
 
 def _class_sums(
-    components: Components, at: slice, sheets: _Sheets, *, axial: bool
+    components: Components, component_slice: slice, batches: _Batches, *, axial: bool
 ) -> tuple[ComponentSums, float]:
     """E step for one class: sufficient statistics of the completed rows.
 
     Parameters
     ----------
     components : Components
-    at : slice
+    component_slice : slice
         The components of the class.
-    sheets : _Sheets
+    batches : _Sheets
         Rows of the class.
     axial : bool
         Whether to return only sums of squares.
@@ -212,35 +217,37 @@ def _class_sums(
     llf : float
         Log-likelihood of the observed values.
     """
-    means = components.means[at]
-    roots = _full_roots(components.covariances[at])
+    means = components.means[component_slice]
+    roots = _full_roots(components.covariances[component_slice])
     g, p = means.shape
     counts = np.zeros(g)
-    steps = np.zeros((g, p))
+    mean_changes = np.zeros((g, p))
     llf = 0.0
     scatters = np.zeros((g, p, p))
-    for some in _some(sheets, g):
-        white, logdets, known, left = _turned(roots, means, some)
-        constants = logdets + some.there.sum(axis=1)[:, None] * np.log(2 * np.pi)
-        scores = (np.log(components.shares[at]) - 0.5 * constants)[..., None] - 0.5 * (white**2).sum(axis=2)
+    for group in _cached_groups(batches, g):
+        whitened, logdets, completion_factors, residual_factors = _whiten_batches(roots, means, group)
+        constants = logdets + group.there.sum(axis=1)[:, None] * np.log(2 * np.pi)
+        scores = (np.log(components.shares[component_slice]) - 0.5 * constants)[..., None] - 0.5 * (
+            whitened**2
+        ).sum(axis=2)
         scores = np.moveaxis(scores, 1, 0)
-        top, sums = em.normalized(scores, some.weights)
-        llf += float((some.weights * (top + np.log(sums))).sum())
+        max_scores, sums = em.normalize_scores(scores, group.weights)
+        llf += float((group.weights * (max_scores + np.log(sums))).sum())
         posteriors = np.moveaxis(scores, 0, 1)
-        completed = known.swapaxes(2, 3) @ white
-        weight = posteriors.sum(axis=2)
+        completed = completion_factors.swapaxes(2, 3) @ whitened
+        component_weights = posteriors.sum(axis=2)
         weighted = completed * posteriors[:, :, None, :]
-        counts += weight.sum(axis=0)
-        steps += weighted.sum(axis=(0, 3))
+        counts += component_weights.sum(axis=0)
+        mean_changes += weighted.sum(axis=(0, 3))
         scatters += (weighted @ completed.swapaxes(2, 3)).sum(axis=0)
-        left *= np.sqrt(weight)[..., None, None]
-        scatters += (left.swapaxes(2, 3) @ left).sum(axis=0)
+        residual_factors *= np.sqrt(component_weights)[..., None, None]
+        scatters += (residual_factors.swapaxes(2, 3) @ residual_factors).sum(axis=0)
     # Sums are about the means before the step. The correction is then small relative to the scatter.
     with np.errstate(divide="ignore", invalid="ignore"):
-        steps /= counts[:, None]
-        scatters -= counts[:, None, None] * steps[:, :, None] * steps[:, None, :]
-    held = np.diagonal(scatters, axis1=1, axis2=2).copy() if axial else scatters
-    return ComponentSums(counts, means + steps, held), llf
+        mean_changes /= counts[:, None]
+        scatters -= counts[:, None, None] * mean_changes[:, :, None] * mean_changes[:, None, :]
+    returned_scatters = np.diagonal(scatters, axis1=1, axis2=2).copy() if axial else scatters
+    return ComponentSums(counts, means + mean_changes, returned_scatters), llf
 
 
 def maximized_with_gaps(
@@ -273,33 +280,39 @@ def maximized_with_gaps(
     sizes = components.sizes
     axial = em.is_axial(form)
     # Variances (K, p) below which a component of a class is singular, from observed values.
-    least = np.empty((len(rows), len(rows[0].z)))
+    min_variances = np.empty((len(rows), len(rows[0].z)))
     for k, (z, weights) in enumerate(rows):
         squares = np.nansum(z**2 * weights, axis=1)
         counts = (~np.isnan(z) * weights).sum(axis=1)
-        least[k] = em.SINGULAR_SD**2 * squares / np.where(counts > 0, counts, 1.0)
-    sheets = [_sheets(row) for row in rows]
+        min_variances[k] = em.SINGULAR_SD**2 * squares / np.where(counts > 0, counts, 1.0)
+    batches = [_batch_rows(row) for row in rows]
 
-    def expected(now: Components) -> Expected:
+    def e_step(current: Components) -> EStep:
         """E step for rows with missing values."""
-        pairs = zip(now.places(), sheets, strict=True)
-        found = [_class_sums(now, at, own, axial=axial) for at, own in pairs]
+        pairs = zip(current.places(), batches, strict=True)
+        class_results = [
+            _class_sums(current, component_slice, class_batches, axial=axial)
+            for component_slice, class_batches in pairs
+        ]
         sums = ComponentSums(
-            *(np.concatenate(parts) for parts in zip(*(each for each, _ in found), strict=True))
+            *(
+                np.concatenate(arrays)
+                for arrays in zip(*(class_sums for class_sums, _ in class_results), strict=True)
+            )
         )
 
-        def best(axes: em.Axes) -> Components | Degenerate:
+        def m_step(axes: em.Axes) -> Components | Degenerate:
             """M step from the sufficient statistics."""
-            empty = em.emptied(rows, sizes, sums.counts)
-            if empty is not None:
-                return empty
-            return em.of_sums(sums, rows, sizes, form, axes, em.FEW_TURNS, least)
+            degenerate = em.find_empty_component(rows, sizes, sums.counts)
+            if degenerate is not None:
+                return degenerate
+            return em.estimate_components(sums, rows, sizes, form, axes, em.EM_STEP_ITERATIONS, min_variances)
 
-        return Expected(sums.counts, sum(llf for _, llf in found), best)
+        return EStep(sums.counts, sum(llf for _, llf in class_results), m_step)
 
-    weight = sum(float(row.weights.sum()) for row in rows)
-    gain = tol * weight * (ALONE if max(sizes) == 1 else 1.0)
-    return em.climbed(components, expected, form, tol=gain, maxiter=maxiter, progress=progress)
+    total_weight = sum(float(row.weights.sum()) for row in rows)
+    tolerance = tol * total_weight * (SINGLE_COMPONENT_TOLERANCE if max(sizes) == 1 else 1.0)
+    return em.climbed(components, e_step, form, tol=tolerance, maxiter=maxiter, progress=progress)
 
 
 def completed(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
@@ -319,38 +332,48 @@ def completed(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
     """
     # A stream that is independent of the one for random partitions.
     rng = np.random.default_rng([seed, 1])
-    return [_completed(row, rng) if np.isnan(row.z).any() else row for row in rows]
+    return [_impute_class(row, rng) if np.isnan(row.z).any() else row for row in rows]
 
 
-def _completed(row: ClassRows, rng: np.random.Generator) -> ClassRows:
+def _impute_class(row: ClassRows, rng: np.random.Generator) -> ClassRows:
     """Replace the missing values of one class by draws."""
-    law = _normal_law(row)
-    gaps = np.isnan(row.z)
+    distribution = _fit_normal(row)
+    missing = np.isnan(row.z)
     # Equal rows get the same draw, just as one row with their total weight.
-    keys = np.concatenate([np.where(gaps, 0.0, row.z), gaps]).T
-    different, which = np.unique(keys, axis=0, return_inverse=True)
-    noise = rng.standard_normal((len(different), len(gaps)))[which.ravel()]
+    keys = np.concatenate([np.where(missing, 0.0, row.z), missing]).T
+    distinct_keys, key_index = np.unique(keys, axis=0, return_inverse=True)
+    noise = rng.standard_normal((len(distinct_keys), len(missing)))[key_index.ravel()]
     z = np.empty_like(row.z)
-    for some in _some(_sheets(row), 1):
-        white, _, known, left = _turned(_full_roots(law.covariances), law.means, some)
-        drawn = known[:, 0].swapaxes(1, 2) @ white[:, 0]
-        drawn += left[:, 0].swapaxes(1, 2) @ noise[some.positions].swapaxes(1, 2)
-        sheet, at = np.nonzero(some.positions >= 0)
-        z[:, some.positions[sheet, at]] = (drawn + law.means[0][:, None])[sheet, :, at].T
-    return ClassRows(np.where(gaps, z, row.z), row.weights)
+    for group in _cached_groups(_batch_rows(row), 1):
+        whitened, _, completion_factors, residual_factors = _whiten_batches(
+            _full_roots(distribution.covariances), distribution.means, group
+        )
+        imputed = completion_factors[:, 0].swapaxes(1, 2) @ whitened[:, 0]
+        imputed += residual_factors[:, 0].swapaxes(1, 2) @ noise[group.positions].swapaxes(1, 2)
+        batch_index, row_positions = np.nonzero(group.positions >= 0)
+        z[:, group.positions[batch_index, row_positions]] = (imputed + distribution.means[0][:, None])[
+            batch_index, :, row_positions
+        ].T
+    return ClassRows(np.where(missing, z, row.z), row.weights)
 
 
-def _normal_law(row: ClassRows) -> Components:
+def _fit_normal(row: ClassRows) -> Components:
     """Fit a normal distribution to the rows of a class by some steps of EM."""
-    there = ~np.isnan(row.z) * row.weights
-    counts = np.maximum(there.sum(axis=1), np.finfo(np.float64).tiny)
+    observed_weights = ~np.isnan(row.z) * row.weights
+    counts = np.maximum(observed_weights.sum(axis=1), np.finfo(np.float64).tiny)
     means = np.nansum(row.z * row.weights, axis=1) / counts
     squares = np.nansum((row.z - means[:, None]) ** 2 * row.weights, axis=1) / counts
     # A constant column gets the smallest positive variance, which ends EM as singular.
     sd = np.sqrt(np.where(squares > 0, squares, np.finfo(np.float64).tiny))
     start = Components((1,), np.ones(1), means[None], (Covariance.from_root(sd),))
-    law = maximized_with_gaps(start, [row], "VVV", tol=SMALL_GAIN / ALONE, maxiter=FEW_STEPS)
-    return start if isinstance(law, Degenerate) else law
+    distribution = maximized_with_gaps(
+        start,
+        [row],
+        "VVV",
+        tol=IMPUTATION_TOLERANCE / SINGLE_COMPONENT_TOLERANCE,
+        maxiter=MAX_IMPUTATION_STEPS,
+    )
+    return start if isinstance(distribution, Degenerate) else distribution
 
 
 def from_starts(
@@ -382,7 +405,7 @@ def from_starts(
     runs : tuple of int
         Number of runs, and number of runs that reached the maximum.
     """
-    whole = completed(rows, plan.seed)
+    imputed_rows = completed(rows, plan.seed)
 
     def run(start: Components | Degenerate) -> Components | Degenerate:
         """Run EM on the incomplete rows; return a degenerate start unchanged."""
@@ -391,18 +414,18 @@ def from_starts(
         return maximized_with_gaps(start, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
 
     if max(sizes) == 1:
-        return run(em.of_weights(whole, [row.weights[None] for row in whole], form)), (1, 1)
-    trials = starts.tried(whole, whole, sizes, form, plan, hierarchies).best_first
-    near = starts.alike(rows, plan)
+        return run(em.of_weights(imputed_rows, [row.weights[None] for row in imputed_rows], form)), (1, 1)
+    trials = starts.run_starts(imputed_rows, imputed_rows, sizes, form, plan, hierarchies).best_first
+    max_difference = starts.same_maximum_tolerance(rows, plan)
     runs: list[Components | Degenerate] = []
-    last = np.inf
+    last_llf = np.inf
     for trial in trials:
-        if isinstance(trial, Degenerate) or last - trial.llf <= near:
+        if isinstance(trial, Degenerate) or last_llf - trial.llf <= max_difference:
             continue
-        last = trial.llf
+        last_llf = trial.llf
         runs.append(run(trial))
-        if sum(isinstance(each, Components) for each in runs) == RUNS:
+        if sum(isinstance(run_result, Components) for run_result in runs) == MAX_CONTINUED_RUNS:
             break
     runs = sorted(runs or trials[:1], key=starts.rank)
-    reached = sum(starts.rank(each) <= starts.rank(runs[0]) + near for each in runs)
-    return runs[0], (len(runs), reached)
+    n_reached = sum(starts.rank(run_result) <= starts.rank(runs[0]) + max_difference for run_result in runs)
+    return runs[0], (len(runs), n_reached)

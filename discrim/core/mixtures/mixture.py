@@ -116,9 +116,9 @@ class MixtureFit:
         if not ((components.shares > 0).all() and (self.scale > 0).all()):
             raise InvalidStateError("a share or a scale of its components is not above 0")
         p = self.moments.n_columns
-        for form, at in zip(self.forms, components.places(), strict=True):
+        for form, component_slice in zip(self.forms, components.places(), strict=True):
             shape = (p,) if em.is_axial(form) else (p, p)
-            if any(covariance.root.shape != shape for covariance in components.covariances[at]):
+            if any(covariance.root.shape != shape for covariance in components.covariances[component_slice]):
                 raise InvalidStateError("its covariances do not have their form")
 
     @property
@@ -175,8 +175,8 @@ class MixtureFit:
         constant -= 0.5 * len(keep) * np.log(2 * np.pi)
         origin = self.moments.centres[:, keep][owner]
         distances = Distances(origin, scale, components.means[:, keep], covariances)
-        first = np.cumsum((0, *self.sizes[:-1]))
-        return MixtureRule(GaussianRule(distances, constant, np.ones(len(constant))), first)
+        first_components = np.cumsum((0, *self.sizes[:-1]))
+        return MixtureRule(GaussianRule(distances, constant, np.ones(len(constant))), first_components)
 
     def rule_of_some(self, log_prior: Floats) -> MarginalRule:
         """Return the rule for rows with missing values, which are integrated out."""
@@ -184,24 +184,24 @@ class MixtureFit:
 
     def components_of_some(self, log_prior: Floats) -> MarginalRule:
         """Return the rule for rows with missing values that has a score (m, T) for each component."""
-        of_components = log_prior[self.owner] + np.log(self.components.shares)
+        component_constants = log_prior[self.owner] + np.log(self.components.shares)
 
         def of_columns(keep: Codes) -> Rule:
             """Return the rule of all components for some columns (q,)."""
             return self.of_columns(log_prior, keep).components
 
-        return MarginalRule(self.rule(log_prior).components, of_components, of_columns)
+        return MarginalRule(self.rule(log_prior).components, component_constants, of_columns)
 
     def of_classes(self, keep: Codes) -> MixtureFit:
         """Select the components of some classes (C,), as initial values of EM."""
-        at = np.flatnonzero(np.isin(self.owner, keep))
-        found = self.components
+        component_index = np.flatnonzero(np.isin(self.owner, keep))
+        all_components = self.components
         components = replace(
-            found,
-            sizes=tuple(found.sizes[k] for k in keep.tolist()),
-            shares=found.shares[at],
-            means=found.means[at],
-            covariances=tuple(found.covariances[g] for g in at.tolist()),
+            all_components,
+            sizes=tuple(all_components.sizes[k] for k in keep.tolist()),
+            shares=all_components.shares[component_index],
+            means=all_components.means[component_index],
+            covariances=tuple(all_components.covariances[g] for g in component_index.tolist()),
         )
         forms = self.forms if self.together else tuple(self.forms[k] for k in keep.tolist())
         return replace(self, components=components, forms=forms)
@@ -250,17 +250,17 @@ class MixtureFit:
         rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
         if not has_every_mean(x, codes, len(rows)):
             return None
-        components = _continued(rows, self)
+        components = _refit_components(rows, self)
         return None if isinstance(components, Degenerate) else self._with(components, rows)
 
     def _with(self, components: Components, rows: Sequence[ClassRows]) -> MixtureFit:
         """Replace the components and their log-likelihood."""
-        logs = np.log(self.scale)
-        if incomplete.has_gaps(rows):
-            units = sum(float(logs @ (~np.isnan(row.z) @ row.weights)) for row in rows)
+        log_scale = np.log(self.scale)
+        if incomplete.has_missing(rows):
+            unit_correction = sum(float(log_scale @ (~np.isnan(row.z) @ row.weights)) for row in rows)
         else:
-            units = sum(float(row.weights.sum()) for row in rows) * float(logs.sum())
-        return replace(self, components=components, llf_given=components.llf + units)
+            unit_correction = sum(float(row.weights.sum()) for row in rows) * float(log_scale.sum())
+        return replace(self, components=components, llf_given=components.llf + unit_correction)
 
     def centred(self) -> MixtureFit:
         """Return the fit with moments implied by the components instead of moments of observed values."""
@@ -269,17 +269,19 @@ class MixtureFit:
         scale = self.scale
         means = np.empty_like(moments.centres)
         variances = np.empty_like(means)
-        for k, at in enumerate(components.places()):
-            shares = components.shares[at]
-            own = components.means[at]
-            means[k] = shares @ own
-            sd = np.stack([covariance.sd for covariance in components.covariances[at]])
-            variances[k] = shares @ (sd**2 + (own - means[k]) ** 2)
-        centres, rests = split_mean(moments.centres, means, scale)
-        moved = replace(components, means=components.means - (means - rests)[self.owner])
+        for k, component_slice in enumerate(components.places()):
+            proportions = components.shares[component_slice]
+            component_means = components.means[component_slice]
+            means[k] = proportions @ component_means
+            sd = np.stack([covariance.sd for covariance in components.covariances[component_slice]])
+            variances[k] = proportions @ (sd**2 + (component_means - means[k]) ** 2)
+        centres, centre_remainders = split_mean(moments.centres, means, scale)
+        centred_components = replace(
+            components, means=components.means - (means - centre_remainders)[self.owner]
+        )
         squares = moments.counts[:, None] * variances
-        moments = ClassMoments(moments.counts, moments.rows, centres, rests, scale, squares)
-        return replace(self, moments=moments, components=moved)
+        moments = ClassMoments(moments.counts, moments.rows, centres, centre_remainders, scale, squares)
+        return replace(self, moments=moments, components=centred_components)
 
 
 def rows_by_class(
@@ -354,16 +356,16 @@ def in_order(
     weights : (n,) float or None
         The sorted rows.
     """
-    first = np.lexsort((x[:, 0], codes))
-    gaps = bool(np.isnan(x).any())
-    tied = (np.diff(codes[first]) == 0) & (np.diff(x[first, 0]) == 0)
-    if tied.any() or gaps:
-        later = [] if weights is None else [weights]
-        first = np.lexsort((*later, *x.T[::-1], codes))
-    x = x[first]
-    codes = codes[first]
-    weights = None if weights is None else weights[first]
-    if gaps:
+    order = np.lexsort((x[:, 0], codes))
+    has_missing = bool(np.isnan(x).any())
+    is_tied = (np.diff(codes[order]) == 0) & (np.diff(x[order, 0]) == 0)
+    if is_tied.any() or has_missing:
+        weight_keys = [] if weights is None else [weights]
+        order = np.lexsort((*weight_keys, *x.T[::-1], codes))
+    x = x[order]
+    codes = codes[order]
+    weights = None if weights is None else weights[order]
+    if has_missing:
         return observed_moments(x, codes, weights, n_classes), x, codes, weights
     moments = ClassMoments.from_block(x, codes, weights, n_classes=n_classes, spread="diagonal")
     return moments, x, codes, weights
@@ -382,8 +384,8 @@ def has_every_mean(x: Floats, codes: Codes, n_classes: int) -> bool:
     -------
     bool
     """
-    there = ~np.isnan(x)
-    return all(bool(there[codes == k].any(axis=0).all()) for k in range(n_classes))
+    observed = ~np.isnan(x)
+    return all(bool(observed[codes == k].any(axis=0).all()) for k in range(n_classes))
 
 
 def class_hierarchies(
@@ -405,7 +407,7 @@ def class_hierarchies(
     list of K Hierarchies
     """
     rows = rows_by_class(x, codes, weights, moments.centres, common_scale(moments, ()))
-    return [starts.hierarchies_of(*row) for row in incomplete.completed(rows, seed)]
+    return [starts.build_hierarchies(*row) for row in incomplete.completed(rows, seed)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,7 +440,7 @@ def fit_mixture(
     *,
     hierarchies: Sequence[Hierarchies] | None = None,
     estimated_prior: bool = True,
-    rows_too: bool = True,
+    with_marginal_llf: bool = True,
     progress: ProgressCallback = lambda more: None,
 ) -> MixtureFit | Degenerate:
     """Fit by EM from the best of several starts.
@@ -455,7 +457,7 @@ def fit_mixture(
         Result of `class_hierarchies`, if it has been computed.
     estimated_prior : bool
         Whether the prior is the class proportions.
-    rows_too : bool
+    with_marginal_llf : bool
         Whether to compute the marginal log-likelihood of the rows.
     progress : callable
         Called after each step.
@@ -471,11 +473,11 @@ def fit_mixture(
     scale = common_scale(moments, forms)
     rows = rows_by_class(x, codes, weights, moments.centres, scale)
     if hierarchies is None and max(sizes) > 1:
-        hierarchies = [starts.hierarchies_of(*row) for row in incomplete.completed(rows, plan.seed)]
-    parts: list[Components] = []
-    tried_by_class = np.empty((len(rows), 2))
+        hierarchies = [starts.build_hierarchies(*row) for row in incomplete.completed(rows, plan.seed)]
+    fitted: list[Components] = []
+    run_counts = np.empty((len(rows), 2))
     for group in _groups(len(rows), together):
-        components, tried_by_class[group] = _from_starts(
+        components, run_counts[group] = _from_starts(
             [rows[k] for k in group],
             [sizes[k] for k in group],
             forms[group[0]],
@@ -486,19 +488,19 @@ def fit_mixture(
         )
         if isinstance(components, Degenerate):
             return components._replace(k=group[components.k])
-        parts.append(components)
-    components = parts[0] if together else _joined(parts)
+        fitted.append(components)
+    components = fitted[0] if together else _concatenate_components(fitted)
     fit = MixtureFit(moments, prior, estimated_prior, tuple(forms), together, scale, components, plan, np.nan)
-    fit = replace(fit._with(components, rows), tried=tried_by_class)
-    if incomplete.has_gaps(rows):
+    fit = replace(fit._with(components, rows), tried=run_counts)
+    if incomplete.has_missing(rows):
         fit = fit.centred()
-    if not rows_too:
+    if not with_marginal_llf:
         return fit
     with np.errstate(divide="ignore"):
         scores = fit.rule_of_some(np.log(prior)).scores(x)
-    top = scores.max(axis=1)
-    dense = top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
-    return replace(fit, llf_rows=float(dense.sum() if weights is None else weights @ dense))
+    max_scores = scores.max(axis=1)
+    log_densities = max_scores + np.log(np.exp(scores - max_scores[:, None]).sum(axis=1))
+    return replace(fit, llf_rows=float(log_densities.sum() if weights is None else weights @ log_densities))
 
 
 def _groups(n_classes: int, together: bool) -> list[list[int]]:
@@ -507,7 +509,7 @@ def _groups(n_classes: int, together: bool) -> list[list[int]]:
 
 
 def _from_starts(
-    plain: Sequence[ClassRows],
+    original_rows: Sequence[ClassRows],
     sizes: Sequence[int],
     form: str,
     plan: EMPlan,
@@ -519,7 +521,7 @@ def _from_starts(
 
     Parameters
     ----------
-    plain : sequence of ClassRows
+    original_rows : sequence of ClassRows
     sizes : sequence of int
         Number of components of each class.
     form : str
@@ -537,113 +539,117 @@ def _from_starts(
     runs : tuple of int
         Number of runs to convergence, and number of runs that reached the maximum.
     """
-    if incomplete.has_gaps(plain):
-        return incomplete.from_starts(plain, sizes, form, plan, hierarchies, progress)
+    if incomplete.has_missing(original_rows):
+        return incomplete.from_starts(original_rows, sizes, form, plan, hierarchies, progress)
     try:
-        frames = starts.frames_of(plain, form, moments)
+        frames = starts.choose_frames(original_rows, form, moments)
     except np.linalg.LinAlgError:
-        return Degenerate(0, 0, "singular", float(plain[0].weights.sum())), (0, 0)
-    rows = starts.rows_in_frames(plain, frames)
+        return Degenerate(0, 0, "singular", float(original_rows[0].weights.sum())), (0, 0)
+    rows = starts.rows_to_frames(original_rows, frames)
     if max(sizes) == 1:
-        ended = em.of_weights(rows, [row.weights[None] for row in rows], form)
-        if not isinstance(ended, Degenerate):
-            ended = em.maximized(ended, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
-        return _outside(ended, rows, frames), (1, 1)
-    trials = starts.tried(plain, rows, sizes, form, plan, hierarchies, progress)
+        em_result = em.of_weights(rows, [row.weights[None] for row in rows], form)
+        if not isinstance(em_result, Degenerate):
+            em_result = em.run_em(
+                em_result, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress
+            )
+        return _from_frames(em_result, rows, frames), (1, 1)
+    trials = starts.run_starts(original_rows, rows, sizes, form, plan, hierarchies, progress)
     if trials.ended:
-        return _outside(trials.best_first[0], rows, frames), (trials.ended, trials.reached)
+        return _from_frames(trials.best_first[0], rows, frames), (trials.ended, trials.reached)
     # A start that was best after a few steps may degenerate; then continue with the next best.
     for trial in trials.best_first:
-        ended = trial
+        em_result = trial
         if not isinstance(trial, Degenerate):
-            ended = em.maximized(trial, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
-        if not isinstance(ended, Degenerate):
+            em_result = em.run_em(trial, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
+        if not isinstance(em_result, Degenerate):
             break
-    return _outside(ended, rows, frames), (1, 1)
+    return _from_frames(em_result, rows, frames), (1, 1)
 
 
-def _outside(
-    ended: Components | Degenerate, rows: Sequence[ClassRows], frames: Frames
+def _from_frames(
+    em_result: Components | Degenerate, rows: Sequence[ClassRows], frames: Frames
 ) -> Components | Degenerate:
     """Transform components back from frames; return a degenerate result unchanged."""
-    return ended if isinstance(ended, Degenerate) else starts.out_of_frames(ended, rows, frames)
+    return (
+        em_result
+        if isinstance(em_result, Degenerate)
+        else starts.components_from_frames(em_result, rows, frames)
+    )
 
 
-def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Degenerate:
+def _refit_components(original_rows: Sequence[ClassRows], fit: MixtureFit) -> Components | Degenerate:
     """Run EM from the components of a fit.
 
     Parameters
     ----------
-    plain : sequence of K ClassRows
+    original_rows : sequence of K ClassRows
     fit : MixtureFit
 
     Returns
     -------
     Components or Degenerate
     """
-    parts = []
-    for group in _groups(len(plain), fit.together):
-        rows = [plain[k] for k in group]
+    fitted = []
+    for group in _groups(len(original_rows), fit.together):
+        rows = [original_rows[k] for k in group]
         form = fit.forms[group[0]]
-        start = fit.components if fit.together else of_class(fit.components, group[0])
-        ended = _continued_together(start, rows, form, fit.em_plan)
-        if isinstance(ended, Degenerate):
-            return ended._replace(k=group[ended.k])
-        parts.append(ended)
-    return parts[0] if fit.together else _joined(parts)
+        start = fit.components if fit.together else select_class(fit.components, group[0])
+        em_result = _refit_together(start, rows, form, fit.em_plan)
+        if isinstance(em_result, Degenerate):
+            return em_result._replace(k=group[em_result.k])
+        fitted.append(em_result)
+    return fitted[0] if fit.together else _concatenate_components(fitted)
 
 
-def _continued_together(
-    start: Components, plain: Sequence[ClassRows], form: str, plan: EMPlan
+def _refit_together(
+    start: Components, original_rows: Sequence[ClassRows], form: str, plan: EMPlan
 ) -> Components | Degenerate:
     """Run EM from initial components for classes that are fitted together."""
     try:
-        frames = _frames(plain, form)
+        frames = _frames(original_rows, form)
     except np.linalg.LinAlgError:
-        return Degenerate(0, 0, "singular", float(plain[0].weights.sum()))
-    rows = starts.rows_in_frames(plain, frames)
-    return _outside(_climbed(starts.in_frames(start, frames), rows, form, plan), rows, frames)
+        return Degenerate(0, 0, "singular", float(original_rows[0].weights.sum()))
+    rows = starts.rows_to_frames(original_rows, frames)
+    return _from_frames(_run_em(starts.components_to_frames(start, frames), rows, form, plan), rows, frames)
 
 
-def _frames(plain: Sequence[ClassRows], form: str) -> Frames:
+def _frames(original_rows: Sequence[ClassRows], form: str) -> Frames:
     """Return the frames of rows; None if values are missing."""
-    return None if incomplete.has_gaps(plain) else starts.frames_of(plain, form)
+    return None if incomplete.has_missing(original_rows) else starts.choose_frames(original_rows, form)
 
 
-def _climbed(
-    start: Components, rows: Sequence[ClassRows], form: str, plan: EMPlan
-) -> Components | Degenerate:
+def _run_em(start: Components, rows: Sequence[ClassRows], form: str, plan: EMPlan) -> Components | Degenerate:
     """Run EM from initial components, for rows with or without missing values."""
-    climb = incomplete.maximized_with_gaps if incomplete.has_gaps(rows) else em.maximized
+    climb = incomplete.maximized_with_gaps if incomplete.has_missing(rows) else em.run_em
     return climb(start, rows, form, tol=plan.tol, maxiter=plan.maxiter)
 
 
-def of_class(components: Components, k: int) -> Components:
+def select_class(components: Components, k: int) -> Components:
     """Select the components of one class."""
-    at = components.places()[k]
+    component_slice = components.places()[k]
     return replace(
         components,
         sizes=components.sizes[k : k + 1],
-        shares=components.shares[at],
-        means=components.means[at],
-        covariances=components.covariances[at],
+        shares=components.shares[component_slice],
+        means=components.means[component_slice],
+        covariances=components.covariances[component_slice],
     )
 
 
-def _joined(parts: Sequence[Components]) -> Components:
+def _concatenate_components(components_by_class: Sequence[Components]) -> Components:
     """Concatenate the components of classes that were fitted separately; common axes are dropped."""
     return Components(
-        tuple(size for part in parts for size in part.sizes),
-        np.concatenate([part.shares for part in parts]),
-        np.concatenate([part.means for part in parts]),
-        tuple(covariance for part in parts for covariance in part.covariances),
+        tuple(size for components in components_by_class for size in components.sizes),
+        np.concatenate([components.shares for components in components_by_class]),
+        np.concatenate([components.means for components in components_by_class]),
+        tuple(covariance for components in components_by_class for covariance in components.covariances),
         None,
-        (sum(part.llf for part in parts),),
-        all(part.converged for part in parts),
+        (sum(components.llf for components in components_by_class),),
+        all(components.converged for components in components_by_class),
     )
 
 
-class Tried(NamedTuple):
+class FormCandidate(NamedTuple):
     """Fit criteria of one candidate number and form of components.
 
     Attributes
@@ -678,15 +684,15 @@ def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list
     -------
     list of (int, str)
     """
-    different: list[tuple[int, str]] = []
+    distinct: list[tuple[int, str]] = []
     for size in sizes:
-        seen: set[str] = set()
+        names: set[str] = set()
         for form in forms:
             name = em.form_of(form, size * classes)
-            if name not in seen:
-                different.append((size, form))
-            seen.add(name)
-    return different
+            if name not in names:
+                distinct.append((size, form))
+            names.add(name)
+    return distinct
 
 
 @one_blas_thread()
@@ -698,7 +704,7 @@ def tried_forms(
     sizes_and_forms: Sequence[tuple[int, str]],
     plan: EMPlan,
     progress: ProgressCallback = lambda more: None,
-) -> list[Tried]:
+) -> list[FormCandidate]:
     """Fit each candidate number and form of components to classes that share the form.
 
     Parameters
@@ -717,23 +723,29 @@ def tried_forms(
     -------
     list of Tried
     """
-    shares = moments.counts / moments.total
+    proportions = moments.counts / moments.total
     fits = []
-    several = any(size > 1 for size, _ in sizes_and_forms)
-    hierarchies = class_hierarchies(moments, x, codes, weights, plan.seed) if several else None
+    needs_hierarchies = any(size > 1 for size, _ in sizes_and_forms)
+    hierarchies = class_hierarchies(moments, x, codes, weights, plan.seed) if needs_hierarchies else None
     for size, form in sizes_and_forms:
         k = moments.n_classes
         structure = MixtureStructure([size] * k, [form] * k, together=True)
         fit = fit_mixture(
-            moments, (x, codes, weights), shares, structure, plan, hierarchies=hierarchies, rows_too=False
+            moments,
+            (x, codes, weights),
+            proportions,
+            structure,
+            plan,
+            hierarchies=hierarchies,
+            with_marginal_llf=False,
         )
         progress(1)
         if isinstance(fit, Degenerate):
-            fits.append(Tried(size, form, 0, np.nan, np.nan))
+            fits.append(FormCandidate(size, form, 0, np.nan, np.nan))
             continue
         df = fit.df_given()
         llf = fit.llf_given
-        fits.append(Tried(size, form, df, llf, float(df * np.log(moments.total) - 2 * llf)))
+        fits.append(FormCandidate(size, form, df, llf, float(df * np.log(moments.total) - 2 * llf)))
     return fits
 
 
@@ -762,14 +774,16 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
     LeftOut
         Raises CoreDataError for a row that does not belong to the fit.
     """
-    every = rows_by_class(x, codes, weights, fit.moments.centres, fit.scale)
-    rows_of = [x[codes == k] for k in range(len(log_prior))]
+    all_rows = rows_by_class(x, codes, weights, fit.moments.centres, fit.scale)
+    rows_by_code = [x[codes == k] for k in range(len(log_prior))]
     if fit.together:
-        groups = [_group(every, fit.components, fit.forms[0])] * len(every)
+        groups = [_group(all_rows, fit.components, fit.forms[0])] * len(all_rows)
     else:
-        groups = [_group([row], of_class(fit.components, k), fit.forms[k]) for k, row in enumerate(every)]
+        groups = [
+            _group([row], select_class(fit.components, k), fit.forms[k]) for k, row in enumerate(all_rows)
+        ]
 
-    def scores(rows: Floats, classes: Codes, times: Floats | None) -> Floats:
+    def scores(rows: Floats, classes: Codes, row_weights: Floats | None) -> Floats:
         """Leave-one-out scores of rows.
 
         Parameters
@@ -783,27 +797,31 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
         -------
         (m, K) float
         """
-        out = np.empty((len(rows), len(log_prior)))
-        w = np.ones(len(rows)) if times is None else times
+        scores_out = np.empty((len(rows), len(log_prior)))
+        checked_weights = np.ones(len(rows)) if row_weights is None else row_weights
         for i, (row, k) in enumerate(zip(rows, classes.tolist(), strict=True)):
             # Any of several equal rows with the same weight can be left out.
-            same = (rows_of[k] == row) | (np.isnan(rows_of[k]) & np.isnan(row))
-            equal = same.all(axis=1) & (every[k].weights == w[i])
-            if not equal.any():
+            is_equal = (rows_by_code[k] == row) | (np.isnan(rows_by_code[k]) & np.isnan(row))
+            matches = is_equal.all(axis=1) & (all_rows[k].weights == checked_weights[i])
+            if not matches.any():
                 raise CoreDataError("not_a_row_of_the_fit")
-            out[i] = _without(fit, log_prior, groups[k], k, int(np.argmax(equal)), row)
-        return out
+            scores_out[i] = _scores_without_row(fit, log_prior, groups[k], k, int(np.argmax(matches)), row)
+        return scores_out
 
     return scores
 
 
-def _group(plain: list[ClassRows], components: Components, form: str) -> _Group:
+def _group(original_rows: list[ClassRows], components: Components, form: str) -> _Group:
     """Transform the rows and components of a group to its frames."""
-    frames = _frames(plain, form)
-    return _Group(starts.rows_in_frames(plain, frames), starts.in_frames(components, frames), frames)
+    frames = _frames(original_rows, form)
+    return _Group(
+        starts.rows_to_frames(original_rows, frames), starts.components_to_frames(components, frames), frames
+    )
 
 
-def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int, row: Floats) -> Floats:
+def _scores_without_row(
+    fit: MixtureFit, log_prior: Floats, group: _Group, k: int, row_position: int, row: Floats
+) -> Floats:
     """Leave-one-out scores of one row.
 
     Parameters
@@ -812,7 +830,7 @@ def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int,
     log_prior : (K,) float
     group : _Group
         Classes that are fitted together with the row's class.
-    k, at : int
+    k, row_position : int
         Class of the row, and its position in the class.
     row : (p,) float
 
@@ -822,27 +840,33 @@ def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int,
         NaN if a component degenerates without the row.
     """
     rows, components, frames = group
-    place = k if fit.together else 0
-    left = rows[place].weights.copy()
-    left[at] -= min(1.0, left[at])
-    if not left.any():
+    class_position = k if fit.together else 0
+    remaining_weights = rows[class_position].weights.copy()
+    remaining_weights[row_position] -= min(1.0, remaining_weights[row_position])
+    if not remaining_weights.any():
         return np.full(len(log_prior), np.nan)
-    rows = [*rows[:place], ClassRows(rows[place].z, left), *rows[place + 1 :]]
-    ended = _climbed(components, rows, fit.forms[k], fit.em_plan)
-    if isinstance(ended, Degenerate):
+    rows = [
+        *rows[:class_position],
+        ClassRows(rows[class_position].z, remaining_weights),
+        *rows[class_position + 1 :],
+    ]
+    em_result = _run_em(components, rows, fit.forms[k], fit.em_plan)
+    if isinstance(em_result, Degenerate):
         return np.full(len(log_prior), np.nan)
-    ended = starts.out_of_frames(ended, rows, frames)
-    components = ended if fit.together else _with_class(fit.components, k, ended)
+    em_result = starts.components_from_frames(em_result, rows, frames)
+    components = em_result if fit.together else _replace_class(fit.components, k, em_result)
     return np.asarray(replace(fit, components=components).rule_of_some(log_prior).scores(row[None])[0])
 
 
-def _with_class(components: Components, k: int, others: Components) -> Components:
+def _replace_class(components: Components, k: int, others: Components) -> Components:
     """Replace the components of one class."""
-    at = components.places()[k]
-    shares = components.shares.copy()
+    component_slice = components.places()[k]
+    proportions = components.shares.copy()
     means = components.means.copy()
-    shares[at] = others.shares
-    means[at] = others.means
-    before = components.covariances[: at.start]
-    after = components.covariances[at.stop :]
-    return replace(components, shares=shares, means=means, covariances=(*before, *others.covariances, *after))
+    proportions[component_slice] = others.shares
+    means[component_slice] = others.means
+    before = components.covariances[: component_slice.start]
+    after = components.covariances[component_slice.stop :]
+    return replace(
+        components, shares=proportions, means=means, covariances=(*before, *others.covariances, *after)
+    )

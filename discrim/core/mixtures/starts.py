@@ -9,7 +9,7 @@ of large variance. Neither depends on the units of the columns. Partitions of hi
 
 EM takes some steps from each partition, and is run to convergence from the best (Biernacki, Celeux & Govaert,
 2003, Computational Statistics & Data Analysis 41, 561-575). With few rows it is run to convergence from the
-partitions of hierarchies and from the best `FINALISTS` random ones, which shows how many of these reach the
+partitions of hierarchies and from the best `N_FINALISTS` random ones, which shows how many of these reach the
 maximum: ranks after some steps can differ from ranks at convergence. With many rows, the steps use a sample
 of the rows, and one run continues with all of them.
 
@@ -29,8 +29,9 @@ with W the scatter of all rows; the traces keep clusters of few rows from being 
 the principal axes of the standardized columns, each divided by the root of its singular value (Scrucca &
 Raftery, 2015, Advances in Data Analysis and Classification 9, 447-460).
 
-A class of many rows is clustered by a sample of `MOST_ROWS` of them, at equal steps of their order. Merges of
-the second hierarchy begin at `GROUPS` of Ward's clusters and use the `AXES` longest axes of the class.
+A class of many rows is clustered by a sample of `MAX_CLUSTERED_ROWS` of them, at equal steps of their order.
+Merges of the second hierarchy begin at `N_WARD_CLUSTERS` of Ward's clusters and use the `MAX_CLUSTERING_AXES`
+longest axes of the class.
 
 *Coordinates.* Scatters square the condition number of the rows: if a column is nearly a linear combination of
 others, they lose twice as many digits as the data. EM therefore runs in other coordinates if the form of the
@@ -61,16 +62,16 @@ from discrim.core.moments.moments import ClassMoments, column_squares
 from discrim.core.moments.row_sums import ill_conditioned, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats
 
-MOST_ROWS = 300
+MAX_CLUSTERED_ROWS = 300
 """Maximum number of rows of a class that are clustered."""
 
-GROUPS = 40
+N_WARD_CLUSTERS = 40
 """Number of clusters at which the model-based hierarchy begins."""
 
-AXES = 6
+MAX_CLUSTERING_AXES = 6
 """Number of principal axes that the model-based hierarchy uses."""
 
-FLAT = 1e-6
+MIN_SINGULAR_VALUE_RATIO = 1e-6
 """Singular value, relative to the largest, below which an axis is not used for clustering."""
 
 
@@ -89,7 +90,7 @@ class Hierarchies(NamedTuple):
     trees: list[tuple[Codes, Codes]]
 
 
-def at_weights(weights: Floats, uniform: Floats) -> Codes:
+def positions_at_weights(weights: Floats, fractions: Floats) -> Codes:
     """Positions at which the cumulative weight reaches fractions of the total.
 
     A row that is repeated yields the same positions as one row with the total weight.
@@ -97,15 +98,20 @@ def at_weights(weights: Floats, uniform: Floats) -> Codes:
     Parameters
     ----------
     weights : (n,) float
-    uniform : (m,) float
+    fractions : (m,) float
         Fractions between 0 and 1.
 
     Returns
     -------
     (m,) int
     """
-    sums = np.cumsum(weights)
-    return np.asarray(np.minimum(np.searchsorted(sums, uniform * sums[-1], side="right"), len(weights) - 1))
+    cumulative_weights = np.cumsum(weights)
+    return np.asarray(
+        np.minimum(
+            np.searchsorted(cumulative_weights, fractions * cumulative_weights[-1], side="right"),
+            len(weights) - 1,
+        )
+    )
 
 
 def standardized(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) -> Floats:
@@ -127,7 +133,7 @@ def standardized(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) 
     return np.asarray(z[:, rows] / np.where(sd > 0, sd, 1.0)[:, None])
 
 
-def hierarchies_of(z: Floats, weights: Floats) -> Hierarchies:
+def build_hierarchies(z: Floats, weights: Floats) -> Hierarchies:
     """Build the hierarchies of the rows of a class.
 
     Parameters
@@ -140,28 +146,34 @@ def hierarchies_of(z: Floats, weights: Floats) -> Hierarchies:
     -------
     Hierarchies
     """
-    there = max(int((weights > 0).sum()), round(float(weights.sum())))
-    m = min(MOST_ROWS, there)
-    rows = at_weights(weights, (np.arange(m) + 0.5) / m)
-    unit = standardized(z, weights, rows)
-    left, lengths, _ = np.linalg.svd(unit.T, full_matrices=False)
-    kept = lengths > FLAT * lengths[0]
-    if m < 2 or not kept.any():
+    n_rows = max(int((weights > 0).sum()), round(float(weights.sum())))
+    n_sampled = min(MAX_CLUSTERED_ROWS, n_rows)
+    rows = positions_at_weights(weights, (np.arange(n_sampled) + 0.5) / n_sampled)
+    standardized_rows = standardized(z, weights, rows)
+    left_vectors, singular_values, _ = np.linalg.svd(standardized_rows.T, full_matrices=False)
+    is_used = singular_values > MIN_SINGULAR_VALUE_RATIO * singular_values[0]
+    if n_sampled < 2 or not is_used.any():
         return Hierarchies(rows, [])
-    left = left[:, kept]
-    lengths = lengths[kept]
-    halfway = left[:, :AXES] * np.sqrt(lengths[:AXES])
-    groups = _at_size(np.arange(m), _ward(halfway), min(m, GROUPS))
-    return Hierarchies(rows, [(np.arange(m), _ward(left)), (groups, _by_covariances(halfway, groups))])
+    left_vectors = left_vectors[:, is_used]
+    singular_values = singular_values[is_used]
+    points = left_vectors[:, :MAX_CLUSTERING_AXES] * np.sqrt(singular_values[:MAX_CLUSTERING_AXES])
+    ward_labels = _merge_to_size(np.arange(n_sampled), _ward_merges(points), min(n_sampled, N_WARD_CLUSTERS))
+    return Hierarchies(
+        rows,
+        [
+            (np.arange(n_sampled), _ward_merges(left_vectors)),
+            (ward_labels, _model_based_merges(points, ward_labels)),
+        ],
+    )
 
 
-def labels_of(hierarchies: Hierarchies, size: int) -> list[Codes]:
+def cluster_labels(hierarchies: Hierarchies, size: int) -> list[Codes]:
     """Labels 0, ..., size - 1 of the clustered rows in each hierarchy that has so many clusters."""
     trees = (tree for tree in hierarchies.trees if size <= len(tree[1]) + 1)
-    return [_at_size(labels, merges, size) for labels, merges in trees]
+    return [_merge_to_size(labels, merges, size) for labels, merges in trees]
 
 
-def _at_size(labels: Codes, merges: Codes, size: int) -> Codes:
+def _merge_to_size(labels: Codes, merges: Codes, size: int) -> Codes:
     """Apply merges until a number of clusters remains.
 
     Parameters
@@ -177,12 +189,12 @@ def _at_size(labels: Codes, merges: Codes, size: int) -> Codes:
         Labels 0, ..., size - 1.
     """
     labels = labels.copy()
-    for one, other, union in merges[: len(merges) + 1 - size]:
-        labels[(labels == one) | (labels == other)] = union
+    for first, second, union in merges[: len(merges) + 1 - size]:
+        labels[(labels == first) | (labels == second)] = union
     return np.asarray(np.unique(labels, return_inverse=True)[1])
 
 
-def _ward(points: Floats) -> Codes:
+def _ward_merges(points: Floats) -> Codes:
     """Ward's merges of points (m, q) in order of increasing cost."""
     tree = scipy.cluster.hierarchy.linkage(points, method="ward")
     unions = len(points) + np.arange(len(tree))
@@ -206,21 +218,25 @@ class _Clusters(NamedTuple):
     def united(self, i: Codes | int, j: Codes) -> _Clusters:
         """Return the unions of clusters i with clusters j."""
         counts = self.counts[i] + self.counts[j]
-        gaps = self.means[j] - self.means[i]
-        share = self.counts[j] / counts
-        lifts = (self.counts[i] * share)[:, None, None] * gaps[:, :, None] * gaps[:, None, :]
-        means = self.means[i] + share[:, None] * gaps
-        return _Clusters(counts, means, self.scatters[i] + self.scatters[j] + lifts)
+        mean_differences = self.means[j] - self.means[i]
+        proportions = self.counts[j] / counts
+        between_scatters = (
+            (self.counts[i] * proportions)[:, None, None]
+            * mean_differences[:, :, None]
+            * mean_differences[:, None, :]
+        )
+        means = self.means[i] + proportions[:, None] * mean_differences
+        return _Clusters(counts, means, self.scatters[i] + self.scatters[j] + between_scatters)
 
-    def costs(self, least: float) -> Floats:
-        """Costs (m,) of the clusters in the model-based hierarchy; `least` is tr W / (n q)."""
+    def costs(self, mean_variance: float) -> Floats:
+        """Costs (m,) of the clusters in the model-based hierarchy; `mean_variance` is tr W / (n q)."""
         covariances = self.scatters / self.counts[:, None, None]
-        traces = np.trace(covariances, axis1=1, axis2=2) + least / self.counts
+        traces = np.trace(covariances, axis1=1, axis2=2) + mean_variance / self.counts
         determinants = np.maximum(np.linalg.det(covariances), 0.0)
         return np.asarray(self.counts * np.log(determinants + traces))
 
 
-def _by_covariances(points: Floats, labels: Codes) -> Codes:
+def _model_based_merges(points: Floats, labels: Codes) -> Codes:
     """Merge clusters by the model-based criterion.
 
     Parameters
@@ -238,55 +254,55 @@ def _by_covariances(points: Floats, labels: Codes) -> Codes:
     members = labels == np.arange(labels.max() + 1)[:, None]
     counts = members.sum(axis=1).astype(np.float64)
     means = members @ points / counts[:, None]
-    gaps = points - means[labels]
-    scatters = np.array([gaps[rows].T @ gaps[rows] for rows in members])
+    deviations = points - means[labels]
+    scatters = np.array([deviations[rows].T @ deviations[rows] for rows in members])
     clusters = _Clusters(counts, means, scatters)
-    least = float((points**2).sum() / (n * q))
-    costs = clusters.costs(least)
-    alive = np.ones(len(counts), dtype=bool)
+    mean_variance = float((points**2).sum() / (n * q))
+    costs = clusters.costs(mean_variance)
+    is_current = np.ones(len(counts), dtype=bool)
     merges = []
-    rises = np.full((len(costs), len(costs)), np.inf)
+    cost_increases = np.full((len(costs), len(costs)), np.inf)
     i, j = np.triu_indices(len(costs), 1)
-    rises[i, j] = clusters.united(i, j).costs(least) - costs[i] - costs[j]
+    cost_increases[i, j] = clusters.united(i, j).costs(mean_variance) - costs[i] - costs[j]
     for _ in range(len(costs) - 1):
-        a, b = (int(place) for place in np.unravel_index(np.argmin(rises), rises.shape))
+        a, b = (int(index) for index in np.unravel_index(np.argmin(cost_increases), cost_increases.shape))
         merges.append((a, b, a))
         union = clusters.united(a, np.array([b]))
-        for whole, part in zip(clusters, union, strict=True):
-            whole[a] = part[0]
-        costs[a] = union.costs(least)[0]
-        alive[b] = False
-        rises[b] = np.inf
-        rises[:, b] = np.inf
-        others = np.flatnonzero(alive & (np.arange(len(costs)) != a))
+        for statistic, merged_statistic in zip(clusters, union, strict=True):
+            statistic[a] = merged_statistic[0]
+        costs[a] = union.costs(mean_variance)[0]
+        is_current[b] = False
+        cost_increases[b] = np.inf
+        cost_increases[:, b] = np.inf
+        others = np.flatnonzero(is_current & (np.arange(len(costs)) != a))
         if len(others):
-            risen = clusters.united(a, others).costs(least) - costs[a] - costs[others]
-            rises[np.minimum(a, others), np.maximum(a, others)] = risen
+            new_increases = clusters.united(a, others).costs(mean_variance) - costs[a] - costs[others]
+            cost_increases[np.minimum(a, others), np.maximum(a, others)] = new_increases
     return np.array(merges, dtype=np.intp).reshape(-1, 3)
 
 
-FEW_ROWS = 2000
+MAX_TRIAL_ROWS = 2000
 """Maximum number of rows of a class for which starts are compared on all of them."""
 
-TRIAL_ROWS = 1000
+MIN_TRIAL_ROWS = 1000
 """Minimum sample size on which starts are compared in a larger class."""
 
-PER_COLUMN = 20
-"""Sample size per component and column, if that is larger, up to `FEW_ROWS`."""
+TRIAL_ROWS_PER_COLUMN = 20
+"""Sample size per component and column, if that is larger, up to `NARROW_ROWS_FACTOR`."""
 
-TRIAL_STEPS = 10
+MAX_TRIAL_STEPS = 10
 """Maximum number of steps of EM in a comparison of starts."""
 
-TRIAL_GAIN = 1e-4
+TRIAL_TOLERANCE = 1e-4
 """Gain of log-likelihood per row at which these steps end."""
 
-FINALISTS = 3
+N_FINALISTS = 3
 """Number of random partitions from which EM is run to convergence, if there are few rows."""
 
-ROUNDS = 10
+KMEANS_ITERATIONS = 10
 """Number of iterations of k-means."""
 
-ALIKE = 1000
+SAME_MAXIMUM_FACTOR = 1000
 """Difference between log-likelihoods, in units of EM's tolerance, up to which two runs have the same
 maximum.
 """
@@ -310,8 +326,8 @@ class Trials(NamedTuple):
     reached: int
 
 
-def tried(
-    plain: Sequence[ClassRows],
+def run_starts(
+    original_rows: Sequence[ClassRows],
     rows: Sequence[ClassRows],
     sizes: Sequence[int],
     form: str,
@@ -323,7 +339,7 @@ def tried(
 
     Parameters
     ----------
-    plain : sequence of ClassRows
+    original_rows : sequence of ClassRows
         Rows of the classes that are fitted together, in an order that depends only on their values.
     rows : sequence of ClassRows
         The same rows in the coordinates in which EM runs.
@@ -340,36 +356,38 @@ def tried(
     Trials
     """
     rng = np.random.default_rng(plan.seed)
-    places = [_some(row, size, rng) for row, size in zip(plain, sizes, strict=True)]
-    some_plain = [_at(row, place) for row, place in zip(plain, places, strict=True)]
-    some = [_at(row, place) for row, place in zip(rows, places, strict=True)]
-    clustered = list(_clustered(rows, sizes, form, hierarchies))
-    drawn = list(_drawn(some_plain, some, sizes, form, plan, rng))
+    samples = [_sample_rows(row, size, rng) for row, size in zip(original_rows, sizes, strict=True)]
+    sampled_original = [_select_rows(row, sample) for row, sample in zip(original_rows, samples, strict=True)]
+    sampled_rows = [_select_rows(row, sample) for row, sample in zip(rows, samples, strict=True)]
+    hierarchical_starts = list(_hierarchical_starts(rows, sizes, form, hierarchies))
+    random_starts = list(_random_starts(sampled_original, sampled_rows, sizes, form, plan, rng))
 
-    def shortly(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
+    def run_steps(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
         """Run a few steps of EM from each start, and sort by likelihood."""
-        return sorted((_run(trial, some, form, TRIAL_GAIN, TRIAL_STEPS) for trial in trials), key=rank)
+        return sorted(
+            (_run(trial, sampled_rows, form, TRIAL_TOLERANCE, MAX_TRIAL_STEPS) for trial in trials), key=rank
+        )
 
-    if any(place is not None for place in places):
-        return Trials(shortly([*clustered, *drawn]), 0, 0)
-    drawn = shortly(drawn)
+    if any(sample is not None for sample in samples):
+        return Trials(run_steps([*hierarchical_starts, *random_starts]), 0, 0)
+    random_starts = run_steps(random_starts)
 
-    def to_the_end(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
+    def run_to_convergence(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
         """Run EM to convergence from each start, and sort by likelihood."""
         runs = (_run(trial, rows, form, plan.tol, plan.maxiter, progress) for trial in trials)
         return sorted(runs, key=rank)
 
-    ended = to_the_end([*clustered, *drawn[:FINALISTS]])
-    if isinstance(ended[0], Degenerate):
-        ended = to_the_end([*drawn[FINALISTS:], *ended])
-    least = -rank(ended[0]) - alike(rows, plan)
-    return Trials(ended, len(ended), sum(-rank(trial) >= least for trial in ended))
+    results = run_to_convergence([*hierarchical_starts, *random_starts[:N_FINALISTS]])
+    if isinstance(results[0], Degenerate):
+        results = run_to_convergence([*random_starts[N_FINALISTS:], *results])
+    min_llf = -rank(results[0]) - same_maximum_tolerance(rows, plan)
+    return Trials(results, len(results), sum(-rank(trial) >= min_llf for trial in results))
 
 
-def alike(rows: Sequence[ClassRows], plan: EMPlan) -> float:
+def same_maximum_tolerance(rows: Sequence[ClassRows], plan: EMPlan) -> float:
     """Difference between log-likelihoods up to which two runs reached the same maximum."""
     weight = sum(float(row.weights.sum()) for row in rows)
-    return ALIKE * max(plan.tol, float(np.finfo(np.float64).eps)) * weight
+    return SAME_MAXIMUM_FACTOR * max(plan.tol, float(np.finfo(np.float64).eps)) * weight
 
 
 def _run(
@@ -379,7 +397,7 @@ def _run(
     """Run EM from a start; return a degenerate start unchanged."""
     if isinstance(start, Degenerate):
         return start
-    return em.maximized(start, rows, form, tol=tol, maxiter=maxiter, progress=progress)
+    return em.run_em(start, rows, form, tol=tol, maxiter=maxiter, progress=progress)
 
 
 def rank(trial: Components | Degenerate) -> float:
@@ -387,7 +405,7 @@ def rank(trial: Components | Degenerate) -> float:
     return np.inf if isinstance(trial, Degenerate) else -trial.llf
 
 
-def _clustered(
+def _hierarchical_starts(
     rows: Sequence[ClassRows], sizes: Sequence[int], form: str, hierarchies: Sequence[Hierarchies]
 ) -> Iterator[Components | Degenerate]:
     """Components from the clusters of hierarchies; the i-th hierarchies of all classes are combined.
@@ -403,25 +421,28 @@ def _clustered(
     ------
     Components or Degenerate
     """
-    clustered = [
+    clustered_rows = [
         ClassRows(row.z[:, tree.rows], np.ones(len(tree.rows)))
         for row, tree in zip(rows, hierarchies, strict=True)
     ]
-    cut = [labels_of(tree, size) for tree, size in zip(hierarchies, sizes, strict=True)]
-    for labels in zip(*cut, strict=False):
-        parts = [(of == np.arange(size)[:, None]) * 1.0 for of, size in zip(labels, sizes, strict=True)]
-        yield em.of_weights(clustered, parts, form, turns=em.FEW_TURNS)
+    labels_by_class = [cluster_labels(tree, size) for tree, size in zip(hierarchies, sizes, strict=True)]
+    for labels in zip(*labels_by_class, strict=False):
+        weights_by_class = [
+            (class_labels == np.arange(size)[:, None]) * 1.0
+            for class_labels, size in zip(labels, sizes, strict=True)
+        ]
+        yield em.of_weights(clustered_rows, weights_by_class, form, max_iterations=em.EM_STEP_ITERATIONS)
 
 
-def _drawn(
-    plain: Sequence[ClassRows], rows: Sequence[ClassRows], sizes: Sequence[int], form: str, plan: EMPlan,
-    rng: np.random.Generator,
+def _random_starts(
+    original_rows: Sequence[ClassRows], rows: Sequence[ClassRows], sizes: Sequence[int], form: str,
+    plan: EMPlan, rng: np.random.Generator,
 ) -> Iterator[Components | Degenerate]:  # fmt: skip
     """Components from k-means clusters with random initial centres.
 
     Parameters
     ----------
-    plain, rows : sequence of ClassRows
+    original_rows, rows : sequence of ClassRows
         Rows in the original coordinates and in the coordinates of EM.
     sizes : sequence of int
     form : str
@@ -432,32 +453,32 @@ def _drawn(
     ------
     Components or Degenerate
     """
-    metrics = [_whitened(row) for row in plain], [standardized(*row) for row in plain]
+    metrics = [_whiten(row) for row in original_rows], [standardized(*row) for row in original_rows]
     for start in range(plan.starts):
-        placed = zip(metrics[start % 2], plain, sizes, strict=True)
-        parts = [_partition(z, row.weights, size, rng) for z, row, size in placed]
-        yield em.of_weights(rows, parts, form, turns=em.FEW_TURNS)
+        class_metrics = zip(metrics[start % 2], original_rows, sizes, strict=True)
+        weights_by_class = [_partition(z, row.weights, size, rng) for z, row, size in class_metrics]
+        yield em.of_weights(rows, weights_by_class, form, max_iterations=em.EM_STEP_ITERATIONS)
 
 
-def _some(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
+def _sample_rows(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
     """Draw a sample of the rows of a class in proportion to their weights; None to use all rows."""
-    if float(row.weights.sum()) <= FEW_ROWS:
+    if float(row.weights.sum()) <= MAX_TRIAL_ROWS:
         return None
-    some = min(max(TRIAL_ROWS, PER_COLUMN * size * len(row.z)), FEW_ROWS)
-    return at_weights(row.weights, np.sort(rng.random(some)))
+    sample_size = min(max(MIN_TRIAL_ROWS, TRIAL_ROWS_PER_COLUMN * size * len(row.z)), MAX_TRIAL_ROWS)
+    return positions_at_weights(row.weights, np.sort(rng.random(sample_size)))
 
 
-def _at(row: ClassRows, place: Codes | None) -> ClassRows:
+def _select_rows(row: ClassRows, sample: Codes | None) -> ClassRows:
     """Select rows by a sample; the weights become one."""
-    return row if place is None else ClassRows(np.ascontiguousarray(row.z[:, place]), np.ones(len(place)))
+    return row if sample is None else ClassRows(np.ascontiguousarray(row.z[:, sample]), np.ones(len(sample)))
 
 
-def _whitened(row: ClassRows) -> Floats:
+def _whiten(row: ClassRows) -> Floats:
     """Transform the rows to axes (r, n) in which the class has unit covariance; drop null directions."""
     z, weights = row
-    lengths, axes = np.linalg.eigh((z * weights) @ z.T / weights.sum())
-    kept = lengths > 1e-12 * lengths[-1]
-    return np.asarray((axes[:, kept] / np.sqrt(lengths[kept])).T @ z)
+    eigenvalues, axes = np.linalg.eigh((z * weights) @ z.T / weights.sum())
+    is_positive = eigenvalues > 1e-12 * eigenvalues[-1]
+    return np.asarray((axes[:, is_positive] / np.sqrt(eigenvalues[is_positive])).T @ z)
 
 
 def _partition(z: Floats, weights: Floats, size: int, rng: np.random.Generator) -> Floats:
@@ -478,26 +499,26 @@ def _partition(z: Floats, weights: Floats, size: int, rng: np.random.Generator) 
     """
     if size == 1:
         return weights[None]
-    near = np.full(z.shape[1], np.inf)
+    squared_distances = np.full(z.shape[1], np.inf)
     centres: list[Floats] = []
     for i in range(size):
-        chance = weights if i == 0 or not near.any() else weights * near
-        centres.append(z[:, at_weights(chance, rng.random(1))[0]])
-        near = np.minimum(near, column_squares(z - centres[-1][:, None]))
-    middle = np.array(centres)
-    for _ in range(ROUNDS):
-        squares = (middle**2).sum(axis=1)[:, None] - 2 * middle @ z
+        draw_weights = weights if i == 0 or not squared_distances.any() else weights * squared_distances
+        centres.append(z[:, positions_at_weights(draw_weights, rng.random(1))[0]])
+        squared_distances = np.minimum(squared_distances, column_squares(z - centres[-1][:, None]))
+    centre_array = np.array(centres)
+    for _ in range(KMEANS_ITERATIONS):
+        squares = (centre_array**2).sum(axis=1)[:, None] - 2 * centre_array @ z
         members = (np.argmin(squares, axis=0) == np.arange(size)[:, None]) * weights
         sums = members.sum(axis=1)
-        filled = sums > 0
-        middle[filled] = (members[filled] @ z.T) / sums[filled, None]
+        is_nonempty = sums > 0
+        centre_array[is_nonempty] = (members[is_nonempty] @ z.T) / sums[is_nonempty, None]
     return np.asarray(members)
 
 
-ROTATED = ("EVE", "VVE", "EEV", "VEV")
+ROTATION_INVARIANT_FORMS = ("EVE", "VVE", "EEV", "VEV")
 """Forms that depend on lengths along axes and are invariant only to rotations."""
 
-UNEVEN = 1e-2
+MIN_SD_RATIO = 1e-2
 """Ratio of the standard deviations of two columns below which lengths along axes lose digits."""
 
 OF_ALL = ("EEE", "VEE", "EVE", "VVE")
@@ -546,7 +567,7 @@ class StartFrame:
 Frames = Sequence[StartFrame] | None
 
 
-def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None = None) -> Frames:
+def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None = None) -> Frames:
     """Choose the frames in which EM runs.
 
     Parameters
@@ -569,71 +590,85 @@ def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None
     """
     if em.is_axial(form):
         return None
-    places = [list(range(len(rows)))] if form in OF_ALL else [[k] for k in range(len(rows))]
+    groups = [list(range(len(rows)))] if form in OF_ALL else [[k] for k in range(len(rows))]
     products = [(row.z * row.weights) @ row.z.T for row in rows]
-    scatters = [np.asarray(np.sum([products[k] for k in place], axis=0)) for place in places]
+    scatters = [np.asarray(np.sum([products[k] for k in group], axis=0)) for group in groups]
     if not any(_loses_digits(scatter, form) for scatter in scatters):
         return None
-    roots = [_root([rows[k] for k in place]) for place in places]
+    roots = [_root([rows[k] for k in group]) for group in groups]
     if moments is not None:
-        of_frames = [moments.classes(np.array(place)) for place in places]
-        flat = [_is_flat(root, some) for root, some in zip(roots, of_frames, strict=True)]
+        moments_by_frame = [moments.classes(np.array(group)) for group in groups]
+        is_dependent = [
+            _has_dependent_columns(root, group_moments)
+            for root, group_moments in zip(roots, moments_by_frame, strict=True)
+        ]
         # With a common shape, classes that are not singular determine it for the others.
-        if all(flat) if form in ROTATED else any(flat):
+        if all(is_dependent) if form in ROTATION_INVARIANT_FORMS else any(is_dependent):
             raise np.linalg.LinAlgError
-    if form in ROTATED:
+    if form in ROTATION_INVARIANT_FORMS:
         frames = [StartFrame(np.linalg.svd(root)[2], rotated=True) for root in roots]
     else:
-        lengths = np.abs([np.diagonal(root) for root in roots])
-        if not lengths.all():
+        diagonals = np.abs([np.diagonal(root) for root in roots])
+        if not diagonals.all():
             raise np.linalg.LinAlgError
-        volumes = np.log(lengths).mean(axis=1)
+        volumes = np.log(diagonals).mean(axis=1)
         # Volumes stay equal only if all frames have the same determinant.
-        units = np.exp(volumes.mean() - volumes) if form == "EVV" else np.ones(len(roots))
-        frames = [StartFrame(root * unit, rotated=False) for root, unit in zip(roots, units, strict=True)]
+        volume_factors = np.exp(volumes.mean() - volumes) if form == "EVV" else np.ones(len(roots))
+        frames = [
+            StartFrame(root * volume_factor, rotated=False)
+            for root, volume_factor in zip(roots, volume_factors, strict=True)
+        ]
     return frames * len(rows) if form in OF_ALL else frames
 
 
 def _loses_digits(scatter: Floats, form: str) -> bool:
     """Whether covariances of the form lose digits in the current coordinates."""
     squares = np.diagonal(scatter)
-    uneven = form in ROTATED and squares.min() < UNEVEN**2 * squares.max()
-    return bool(uneven) or ill_conditioned(scatter)
+    is_uneven = form in ROTATION_INVARIANT_FORMS and squares.min() < MIN_SD_RATIO**2 * squares.max()
+    return bool(is_uneven) or ill_conditioned(scatter)
 
 
 def _root(rows: Sequence[ClassRows]) -> Floats:
     """Upper triangular root (p, p) of the covariance of weighted rows, by QR decomposition."""
-    weight = sum(float(row.weights.sum()) for row in rows)
-    return packed_triangle(np.concatenate([row.z * np.sqrt(row.weights / weight) for row in rows], axis=1).T)
+    total_weight = sum(float(row.weights.sum()) for row in rows)
+    return packed_triangle(
+        np.concatenate([row.z * np.sqrt(row.weights / total_weight) for row in rows], axis=1).T
+    )
 
 
-def _is_flat(root: Floats, moments: ClassMoments) -> bool:
+def _has_dependent_columns(root: Floats, moments: ClassMoments) -> bool:
     """Whether the root (p, p) of a covariance has a column that depends on those before it."""
-    whole = root * np.sqrt(moments.total)
-    return bool(dependencies(replace(moments, scatters=(whole.T @ whole)[None], roots=whole[None])))
+    scatter_root = root * np.sqrt(moments.total)
+    return bool(
+        dependencies(
+            replace(moments, scatters=(scatter_root.T @ scatter_root)[None], roots=scatter_root[None])
+        )
+    )
 
 
-def rows_in_frames(rows: Sequence[ClassRows], frames: Frames) -> list[ClassRows]:
+def rows_to_frames(rows: Sequence[ClassRows], frames: Frames) -> list[ClassRows]:
     """Transform the rows of each class to its frame."""
     if frames is None:
         return list(rows)
     return [ClassRows(frame.enter(row.z), row.weights) for row, frame in zip(rows, frames, strict=True)]
 
 
-def in_frames(components: Components, frames: Frames) -> Components:
+def components_to_frames(components: Components, frames: Frames) -> Components:
     """Transform components to the frames of their classes."""
     if frames is None:
         return components
     means = components.means.copy()
     covariances = []
-    for at, frame in zip(components.places(), frames, strict=True):
-        means[at] = frame.enter(components.means[at].T).T
-        covariances += [frame.root_inside(each) for each in components.covariances[at]]
+    for component_slice, frame in zip(components.places(), frames, strict=True):
+        means[component_slice] = frame.enter(components.means[component_slice].T).T
+        covariances += [
+            frame.root_inside(covariance) for covariance in components.covariances[component_slice]
+        ]
     axes = None if components.axes is None else frames[0].root @ components.axes
     return replace(components, means=means, covariances=tuple(covariances), axes=axes)
 
 
-def out_of_frames(components: Components, rows: Sequence[ClassRows], frames: Frames) -> Components:
+def components_from_frames(components: Components, rows: Sequence[ClassRows], frames: Frames) -> Components:
     """Transform components, and their log-likelihoods, from the frames to the original coordinates.
 
     Parameters
@@ -651,9 +686,11 @@ def out_of_frames(components: Components, rows: Sequence[ClassRows], frames: Fra
         return components
     means = components.means.copy()
     covariances = []
-    for at, frame in zip(components.places(), frames, strict=True):
-        means[at] = frame.leave(components.means[at])
-        covariances += [frame.root_outside(each) for each in components.covariances[at]]
+    for component_slice, frame in zip(components.places(), frames, strict=True):
+        means[component_slice] = frame.leave(components.means[component_slice])
+        covariances += [
+            frame.root_outside(covariance) for covariance in components.covariances[component_slice]
+        ]
     pairs = zip(rows, frames, strict=True)
     log_volumes = sum(float(row.weights.sum()) * frame.log_volume for row, frame in pairs)
     axes = None if components.axes is None else frames[0].root.T @ components.axes

@@ -17,8 +17,8 @@ from discrim.core.mixtures.em import (
     covariances,
     form_parameters,
     is_axial,
-    maximized,
     of_weights,
+    run_em,
 )
 from discrim.datasets import load_iris
 from tests.support import ROOT
@@ -35,7 +35,7 @@ def test_em_from_a_partition_ends_where_that_of_mclust_does(case):
     upper = x[:, 0] > np.median(x[:, 0])
     rows = [ClassRows(z, np.ones(len(x)))]
     begun = of_weights(rows, [np.array([~upper, upper], dtype=float)], form)
-    found = maximized(begun, rows, form, tol=1e-14, maxiter=20_000)
+    found = run_em(begun, rows, form, tol=1e-14, maxiter=20_000)
     # Shares, means, and the covariances of the form.
     assert 1 + 2 * 4 + form_parameters(form, 2, 4) == case["df"]
     # mclust's search for common axes ends before.
@@ -63,9 +63,9 @@ def test_a_pooled_covariance_takes_the_steps_of_mda_and_ends_where_it_does():
     rows = [ClassRows(np.ascontiguousarray((x - m).T), np.ones(50)) for x, m in zip(own, means, strict=True)]
     parts = [(np.arange(1, 4)[:, None] == np.array(part)).astype(float) for part in golden["parts"]]
     begun = of_weights(rows, parts, "EEE")
-    after_five = maximized(begun, rows, "EEE", tol=0.0, maxiter=4)
+    after_five = run_em(begun, rows, "EEE", tol=0.0, maxiter=4)
     assert deviance(after_five, means, X, codes) == pytest.approx(golden["deviance"], abs=1e-9)
-    ended = maximized(begun, rows, "EEE", tol=1e-15, maxiter=20_000)
+    ended = run_em(begun, rows, "EEE", tol=1e-15, maxiter=20_000)
     assert deviance(ended, means, X, codes) == pytest.approx(golden["converged"], abs=1e-6)
 
 
@@ -79,7 +79,7 @@ def test_the_likelihood_never_falls(seed, form, size):
     rows = [ClassRows(z, weights)]
     begun = of_weights(rows, [rng.dirichlet(np.ones(size), 40).T * weights], form)
     assert not isinstance(begun, Degenerate)
-    found = maximized(begun, rows, form, tol=0.0, maxiter=30)
+    found = run_em(begun, rows, form, tol=0.0, maxiter=30)
     if not isinstance(found, Degenerate):
         steps = np.diff(found.path)
         assert (steps >= -1e-9 * (1 + np.abs(found.path[-1]))).all()
@@ -123,5 +123,5 @@ def test_a_component_of_a_few_rows_near_a_plane_is_none(size, thin, what):
     rows = [ClassRows(np.ascontiguousarray((x - x.mean(axis=0)).T), np.ones(len(x)))]
     last = np.arange(len(x)) >= 60
     begun = of_weights(rows, [np.array([~last, last], dtype=float)], "VVV")
-    found = maximized(begun, rows, "VVV", tol=1e-9, maxiter=1000)
+    found = run_em(begun, rows, "VVV", tol=1e-9, maxiter=1000)
     assert (found.what if isinstance(found, Degenerate) else None) == what
