@@ -36,20 +36,20 @@ from scipy.linalg import lapack, solve_triangular
 
 from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.kernels.features import (
+    DirectionDistribution,
     FeatureMap,
-    Law,
-    features_along,
-    landmarks_in_order,
+    features_from_directions,
+    independent_landmarks,
 )
 from discrim.core.kernels.kernel_lda import (
     KernelLDAFit,
     KernelState,
     ScoredIndicators,
-    expansion_of_state,
-    normal_left_out,
+    left_out_normal_scores,
     optimal_scoring,
+    restore_expansion,
 )
-from discrim.core.kernels.kernel_ridge import LEFT, KernelRows
+from discrim.core.kernels.kernel_ridge import MIN_ONE_MINUS_LEVERAGE, KernelRows
 from discrim.core.kernels.kernels import Coordinates, Kernel, Standard
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
@@ -58,14 +58,14 @@ from discrim.core.rules.calibration import Calibrator
 from discrim.core.rules.leave_one_out import LeftOut, leave_lone_to_refits
 from discrim.errors import DataError
 
-FIRST = -2
-STEPS = (3, 1)
+FIRST_RIDGE_POWER = -2
+RIDGE_POWER_STEPS = (3, 1)
 """Base-2 logarithm of the first candidate ridge, and the step sizes of the search."""
 
-SMALLEST = -18
+MIN_RIDGE_POWER = -18
 """Base-2 logarithm of the smallest candidate ridge."""
 
-COPIES = 6
+N_MATRICES = 6
 """Number of (D, D) matrices in memory during a fit."""
 
 
@@ -102,13 +102,13 @@ class FeatureSums:
     @staticmethod
     def of(moments: ClassMoments) -> FeatureSums:
         """Convert pooled class moments of the features."""
-        whole = moments.as_one()
-        unit = 1 / whole.scale
-        scatter = whole.scatters[0] * unit * unit[:, None]
-        means = moments.means_from(whole.class_means[0]) * (1 / moments.scale)
+        total_moments = moments.as_one()
+        unit = 1 / total_moments.scale
+        scatter = total_moments.scatters[0] * unit * unit[:, None]
+        means = moments.means_from(total_moments.class_means[0]) * (1 / moments.scale)
         # Remove the rounding error of the mean; the weighted class means then sum to zero.
         means -= moments.counts @ means / moments.total
-        return FeatureSums(moments.counts, whole.class_means[0], means, scatter)
+        return FeatureSums(moments.counts, total_moments.class_means[0], means, scatter)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,8 +143,8 @@ class FeatureRidge:
 
     def leverages(self, features: Floats) -> Floats:
         """Leverages (m,) of rows of unit weight with features (m, D)."""
-        turned = solve_triangular(self.root, (features - self.mean).T, trans="T", check_finite=False)
-        return np.asarray(1 / self.total + np.einsum("ij,ij->j", turned, turned))
+        whitened = solve_triangular(self.root, (features - self.mean).T, trans="T", check_finite=False)
+        return np.asarray(1 / self.total + np.einsum("ij,ij->j", whitened, whitened))
 
     def fitted(self, features: Floats) -> Floats:
         """Fitted indicators (m, K) of rows with features (m, D)."""
@@ -178,9 +178,9 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     """
     counts = sums.counts
     total = sums.total
-    width = len(sums.mean)
+    n_features = len(sums.mean)
     matrix = np.array(sums.scatter, order="F")
-    matrix[np.diag_indices(width)] += ridge
+    matrix[np.diag_indices(n_features)] += ridge
     root, failed = lapack.dpotrf(matrix, overwrite_a=1)
     if failed:
         raise CoreDataError("ridge_rounded_away", ridge=ridge)
@@ -188,13 +188,13 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     # Use the memory layout of a loaded fit, because rounding of products depends on it.
     coef = np.ascontiguousarray(lapack.dpotrs(root, products)[0])
     inverse = lapack.dtrtri(root)[0]
-    df = width - ridge * float(np.einsum("ij,ij->", inverse, inverse))
-    shares = counts / total
-    squares = total - float(counts @ shares)
-    rest = squares - float(np.einsum("ij,ij->", products, coef)) - ridge * float((coef**2).sum())
-    free = 1 - (1 + df) / total
-    loss = max(rest, 0.0) / total / free**2 if free > 0 else np.inf
-    return FeatureRidge(ridge, coef, shares - sums.mean @ coef, sums.mean, root, total, loss, df)
+    df = n_features - ridge * float(np.einsum("ij,ij->", inverse, inverse))
+    proportions = counts / total
+    squares = total - float(counts @ proportions)
+    residual_squares = squares - float(np.einsum("ij,ij->", products, coef)) - ridge * float((coef**2).sum())
+    df_resid_ratio = 1 - (1 + df) / total
+    loss = max(residual_squares, 0.0) / total / df_resid_ratio**2 if df_resid_ratio > 0 else np.inf
+    return FeatureRidge(ridge, coef, proportions - sums.mean @ coef, sums.mean, root, total, loss, df)
 
 
 class RidgeTried(NamedTuple):
@@ -228,37 +228,41 @@ def choose_feature_ridge(
     Returns
     -------
     fit : FeatureRidge
-    tried : list of RidgeTried
+    candidates : list of RidgeTried
         All candidates, in increasing order.
     """
     if not sums.size > 0:
         raise CoreDataError("equal_features")
-    largest = int(np.ceil(np.log2(sums.total))) + 1
-    tried: dict[int, RidgeTried] = {}
+    max_power = int(np.ceil(np.log2(sums.total))) + 1
+    candidates: dict[int, RidgeTried] = {}
 
     def loss(power: int) -> float:
         """Evaluate the ridge `size * 2**power`, once; infinite if it is too small."""
-        if power not in tried:
+        if power not in candidates:
             try:
                 fit = fit_feature_ridge(sums, sums.size * 2.0**power)
-                tried[power] = RidgeTried(fit.ridge, fit.loss, fit.df)
+                candidates[power] = RidgeTried(fit.ridge, fit.loss, fit.df)
             except DataError:
-                tried[power] = RidgeTried(sums.size * 2.0**power, np.inf, np.nan)
+                candidates[power] = RidgeTried(sums.size * 2.0**power, np.inf, np.nan)
             progress(1)
-        return tried[power].loss
+        return candidates[power].loss
 
-    best = min(FIRST, largest)
-    for step in STEPS:
+    best_power = min(FIRST_RIDGE_POWER, max_power)
+    for step in RIDGE_POWER_STEPS:
         for sign in (1, -1):
-            while SMALLEST <= best + sign * step <= largest and loss(best + sign * step) < loss(best):
-                best += sign * step
-    return fit_feature_ridge(sums, sums.size * 2.0**best), [tried[power] for power in sorted(tried)]
+            while MIN_RIDGE_POWER <= best_power + sign * step <= max_power and loss(
+                best_power + sign * step
+            ) < loss(best_power):
+                best_power += sign * step
+    return fit_feature_ridge(sums, sums.size * 2.0**best_power), [
+        candidates[power] for power in sorted(candidates)
+    ]
 
 
 def refuse_many_features(count: int) -> None:
     """Raise a DataError if the cross-products of so many features would exceed the memory."""
     refuse_beyond_memory(
-        1.0 * COPIES * count**2,
+        1.0 * N_MATRICES * count**2,
         f"The products of {count:,} features with each other",
         "Use fewer features",
     )
@@ -281,11 +285,11 @@ class FeatureIndicators:
 
     def __call__(self, x: Floats) -> Floats:
         """Return the fitted indicators (m, K) of rows x (m, p); NaN for rows with missing values."""
-        out = np.full((len(x), len(self.regression.intercept)), np.nan)
-        known = np.flatnonzero(~np.isnan(x).any(axis=1))
-        for some in slices(len(known), self.features.step):
-            out[known[some]] = self.regression.fitted(self.features(x[known[some]]))
-        return out
+        fitted = np.full((len(x), len(self.regression.intercept)), np.nan)
+        complete_rows = np.flatnonzero(~np.isnan(x).any(axis=1))
+        for chunk in slices(len(complete_rows), self.features.step):
+            fitted[complete_rows[chunk]] = self.regression.fitted(self.features(x[complete_rows[chunk]]))
+        return fitted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -341,8 +345,8 @@ class FeatureLDAFit(ScoredIndicators):
     def features(self) -> FeatureState:
         """Arrays from which the features can be restored."""
         mapping = self.indicators.features.mapping
-        places: Floats = getattr(mapping, "points" if self.kind == "landmarks" else "directions")
-        return FeatureState(self.kind, places, self.products)
+        points: Floats = getattr(mapping, "points" if self.kind == "landmarks" else "directions")
+        return FeatureState(self.kind, points, self.products)
 
     @property
     def state(self) -> KernelState:
@@ -369,15 +373,15 @@ class FeatureLDAFit(ScoredIndicators):
         shift = self.shift(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            y, residuals, left = left_out_parts(self.indicators, x, codes, weights)
+            y, residuals, one_minus_leverages = left_out_parts(self.indicators, x, codes, weights)
             counts = self.moments.counts
             if self.calibrator is not None:
-                found = self.calibrator.scores(y - residuals / left[:, None]) + shift
+                row_scores = self.calibrator.scores(y - residuals / one_minus_leverages[:, None]) + shift
             else:
-                found = log_prior + normal_left_out(
-                    self.products, counts, (y, residuals, left, weights), self.ncomp
+                row_scores = log_prior + left_out_normal_scores(
+                    self.products, counts, (y, residuals, one_minus_leverages, weights), self.ncomp
                 )
-            return leave_lone_to_refits(found, counts[codes], weights)
+            return leave_lone_to_refits(row_scores, counts[codes], weights)
 
         return scores
 
@@ -434,28 +438,28 @@ def kernel_lda_of_state(
         The arguments contradict each other.
     """
     if features is None:
-        return expansion_of_state(moments, prior, state, estimated_prior=estimated_prior, ncomp=ncomp)
+        return restore_expansion(moments, prior, state, estimated_prior=estimated_prior, ncomp=ncomp)
     sample = state.sample(moments.n_classes, moments.n_columns)
     kernel = state.kernel
-    located = Located(sample.standard, state.coordinates(), kernel.name)
+    coordinate_map = Located(sample.standard, state.coordinates(), kernel.name)
     if features.kind == "landmarks":
-        mapping = FeatureMap(located, landmarks_in_order(kernel.matrix, features.places))
+        mapping = FeatureMap(coordinate_map, independent_landmarks(kernel.matrix, features.places))
     elif features.kind == "random":
-        mapping = FeatureMap(located, features_along(law_of(kernel.name), features.places))
+        mapping = FeatureMap(coordinate_map, features_from_directions(law_of(kernel.name), features.places))
     else:
         raise InvalidStateError(f"its features are {features.kind!r}")
     products = features.products
     if len(state.coef) != mapping.width or products.shape != (moments.n_classes,) * 2:
         raise InvalidStateError("its coefficients do not match its features, or its products its classes")
-    none = np.zeros((1, 0))
-    parts = none[0], none, moments.total, np.nan, np.nan
-    regression = FeatureRidge(state.ridge, state.coef, state.intercept, *parts)
+    empty = np.zeros((1, 0))
+    unused_fields = empty[0], empty, moments.total, np.nan, np.nan
+    regression = FeatureRidge(state.ridge, state.coef, state.intercept, *unused_fields)
     indicators = FeatureIndicators(kernel, mapping, regression)
     flexible = optimal_scoring(
         indicators, products, moments, prior, ncomp=ncomp, estimated_prior=estimated_prior
     )
-    own = features.kind, state.scale, indicators, products, sample, flexible, state.calibrator, ncomp
-    return FeatureLDAFit(moments, prior, estimated_prior, *own)
+    fields = features.kind, state.scale, indicators, products, sample, flexible, state.calibrator, ncomp
+    return FeatureLDAFit(moments, prior, estimated_prior, *fields)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -495,31 +499,37 @@ def left_out_parts(
     -------
     y, residuals : (m, K) float
         Indicators and residuals.
-    left : (m,) float
+    one_minus_leverages : (m,) float
         One less the leverage of the weight that is left out; NaN if it is zero up to rounding.
     """
     regression = indicators.regression
     y = np.eye(len(regression.intercept))[codes]
     residuals = np.empty_like(y)
-    left = np.empty(len(x))
-    out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
-    for some in slices(len(x), indicators.features.step):
-        features = indicators.features(x[some])
-        residuals[some] = y[some] - regression.fitted(features)
-        rest = 1 - out[some] * regression.leverages(features)
-        left[some] = np.where(rest > LEFT, rest, np.nan)
-    return y, residuals, left
+    one_minus_leverages = np.empty(len(x))
+    left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+    for chunk in slices(len(x), indicators.features.step):
+        features = indicators.features(x[chunk])
+        residuals[chunk] = y[chunk] - regression.fitted(features)
+        one_minus_chunk = 1 - left_out_weights[chunk] * regression.leverages(features)
+        one_minus_leverages[chunk] = np.where(
+            one_minus_chunk > MIN_ONE_MINUS_LEVERAGE, one_minus_chunk, np.nan
+        )
+    return y, residuals, one_minus_leverages
 
 
-def law_of(kernel: str) -> Law:
+def law_of(kernel: str) -> DirectionDistribution:
     """Name of the distribution of random directions for a kernel; raise a DataError if there is none."""
-    law = LAWS.get(kernel)
-    if law is None:
-        raise CoreDataError("no_random_features", kernels=", ".join(LAWS), kernel=kernel)
-    return law
+    distribution = DISTRIBUTION_BY_KERNEL.get(kernel)
+    if distribution is None:
+        raise CoreDataError("no_random_features", kernels=", ".join(DISTRIBUTION_BY_KERNEL), kernel=kernel)
+    return distribution
 
 
-LAWS: dict[str, Law] = {"gaussian": "gaussian", "laplace": "laplace", "arccos": "relu"}
+DISTRIBUTION_BY_KERNEL: dict[str, DirectionDistribution] = {
+    "gaussian": "gaussian",
+    "laplace": "laplace",
+    "arccos": "relu",
+}
 """Kernels with random features, and the distributions of their directions."""
 
 

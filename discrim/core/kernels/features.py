@@ -56,20 +56,20 @@ T = TypeVar("T")
 Kernel = Callable[[Floats, Floats], Floats]
 """Function of rows (m, p) and (n, p) that returns the kernel matrix (m, n)."""
 
-Law = Literal["gaussian", "laplace", "relu"]
+DirectionDistribution = Literal["gaussian", "laplace", "relu"]
 """Kernels with random features: exp(-|d|^2 / 2 h^2), exp(-sum |d_j| / h), and the arc-cosine."""
 
-SPANNED = 1e-12
+SPAN_TOLERANCE = 1e-12
 """Residual of k(z, z), relative to the largest, below which a landmark lies in the span of others."""
 
-BLOCKS = 32
+N_DRAW_BLOCKS = 32
 """Approximate number of blocks in which landmarks are drawn."""
 
-FEATURE_NUMBERS = 2**22
+MAX_FEATURE_VALUES = 2**22
 """Number of feature values per block: 32 MiB."""
 
 
-CACHED = 2**16
+MAX_CACHED_VALUES = 2**16
 """Number of values per elementwise operation, chosen to fit the processor's cache."""
 
 
@@ -134,15 +134,15 @@ class RandomWaves:
     def features(self, x: Floats) -> Floats:
         """Return the features (m, D) of rows x (m, p): all cosines, then all sines."""
         half = self.directions.shape[1]
-        out = np.empty((self.width, len(x)))
-        np.matmul(self.directions.T, x.T, out=out[half:])
-        for some in slices(half, max(CACHED // max(len(x), 1), 1)):
+        features = np.empty((self.width, len(x)))
+        np.matmul(self.directions.T, x.T, out=features[half:])
+        for chunk in slices(half, max(MAX_CACHED_VALUES // max(len(x), 1), 1)):
             # Use the tangent of half the angle: in NumPy sine and cosine each take twenty times as long.
-            tangent = np.tan(out[half:][some] * 0.5)
-            share = (2.0 / np.sqrt(half)) / (1.0 + tangent**2)
-            np.subtract(share, 1.0 / np.sqrt(half), out=out[some])
-            np.multiply(share, tangent, out=out[half:][some])
-        return out.T
+            tangent = np.tan(features[half:][chunk] * 0.5)
+            cosine_factor = (2.0 / np.sqrt(half)) / (1.0 + tangent**2)
+            np.subtract(cosine_factor, 1.0 / np.sqrt(half), out=features[chunk])
+            np.multiply(cosine_factor, tangent, out=features[half:][chunk])
+        return features.T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,11 +164,11 @@ class RandomHinges:
 
     def features(self, x: Floats) -> Floats:
         """Return the features (m, D) of rows x (m, p)."""
-        out: Floats = np.matmul(self.directions[:-1].T, x.T)
-        out += self.directions[-1][:, None]
-        np.maximum(out, 0.0, out=out)
-        out *= np.sqrt(2.0 / self.width)
-        return out.T
+        features: Floats = np.matmul(self.directions[:-1].T, x.T)
+        features += self.directions[-1][:, None]
+        np.maximum(features, 0.0, out=features)
+        features *= np.sqrt(2.0 / self.width)
+        return features.T
 
 
 def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
@@ -200,17 +200,17 @@ def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     refuse_beyond_memory(
         3.0 * len(points) ** 2, f"The kernel between {len(points):,} landmarks", "Use fewer landmarks"
     )
-    between = np.asarray(kernel(points, points), dtype=np.float64)
-    diagonal = np.diagonal(between)
+    landmark_kernels = np.asarray(kernel(points, points), dtype=np.float64)
+    diagonal = np.diagonal(landmark_kernels)
     largest = float(diagonal.max())
-    if not (np.isfinite(between).all() and largest > 0 and diagonal.min() >= 0):
+    if not (np.isfinite(landmark_kernels).all() and largest > 0 and diagonal.min() >= 0):
         raise CoreDataError("kernel_diagonal")
-    _, pivots, rank, _ = lapack.dpstrf(between, tol=SPANNED * largest)
-    found = landmarks_in_order(kernel, np.ascontiguousarray(points[pivots[:rank] - 1]))
-    return replace(found, spanned=len(points) - int(rank))
+    _, pivots, rank, _ = lapack.dpstrf(landmark_kernels, tol=SPAN_TOLERANCE * largest)
+    feature_map = independent_landmarks(kernel, np.ascontiguousarray(points[pivots[:rank] - 1]))
+    return replace(feature_map, spanned=len(points) - int(rank))
 
 
-def landmarks_in_order(kernel: Kernel, points: Floats) -> Landmarks:
+def independent_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     """Create the feature map of linearly independent landmarks.
 
     Parameters
@@ -227,8 +227,8 @@ def landmarks_in_order(kernel: Kernel, points: Floats) -> Landmarks:
     InvalidStateError
         A landmark lies in the span of the landmarks before it.
     """
-    between = np.asfortranarray(kernel(points, points), dtype=np.float64)
-    root, failed = lapack.dpotrf(between, overwrite_a=1)
+    landmark_kernels = np.asfortranarray(kernel(points, points), dtype=np.float64)
+    root, failed = lapack.dpotrf(landmark_kernels, overwrite_a=1)
     if failed:
         raise InvalidStateError("its landmarks are spanned by others")
     return Landmarks(kernel, points, root)
@@ -251,7 +251,7 @@ def drawn_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Cod
         Positions of the rows in the order of the draws; fewer if they span all rows.
     """
     n = len(x)
-    done = 0
+    n_drawn = 0
     if n <= count:
         return np.arange(n)
     refuse_beyond_memory(
@@ -259,54 +259,56 @@ def drawn_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Cod
     )
     rng = np.random.default_rng(seed)
     factor = np.empty((n, count))
-    places = np.empty(count, dtype=np.intp)
-    left = own_values(kernel, x)
-    least = SPANNED * float(left.max())
-    while done < count and left.max() > least:
-        tried = rng.choice(n, max(count // BLOCKS, 1), p=left / left.sum())
-        before = factor[tried, :done]
-        rest = kernel(x[tried], x[tried]) - before @ before.T
-        taken = tried[_taken(rest, left[tried] * rng.random(len(tried)), least)][: count - done]
-        if not len(taken):
+    landmark_rows = np.empty(count, dtype=np.intp)
+    residuals = kernel_diagonal(kernel, x)
+    min_residual = SPAN_TOLERANCE * float(residuals.max())
+    while n_drawn < count and residuals.max() > min_residual:
+        proposed = rng.choice(n, max(count // N_DRAW_BLOCKS, 1), p=residuals / residuals.sum())
+        previous_factor = factor[proposed, :n_drawn]
+        residual_kernel = kernel(x[proposed], x[proposed]) - previous_factor @ previous_factor.T
+        accepted = proposed[
+            _accept_proposals(residual_kernel, residuals[proposed] * rng.random(len(proposed)), min_residual)
+        ][: count - n_drawn]
+        if not len(accepted):
             continue
-        columns = kernel(x, x[taken]) - factor[:, :done] @ factor[taken, :done].T
-        root = np.linalg.cholesky(columns[taken])
+        columns = kernel(x, x[accepted]) - factor[:, :n_drawn] @ factor[accepted, :n_drawn].T
+        root = np.linalg.cholesky(columns[accepted])
         new = solve_triangular(root, columns.T, lower=True, check_finite=False).T
-        factor[:, done : done + len(taken)] = new
-        places[done : done + len(taken)] = taken
-        done += len(taken)
-        left = np.maximum(left - np.einsum("ij,ij->i", new, new), 0.0)
-        left[taken] = 0.0
-    return places[:done]
+        factor[:, n_drawn : n_drawn + len(accepted)] = new
+        landmark_rows[n_drawn : n_drawn + len(accepted)] = accepted
+        n_drawn += len(accepted)
+        residuals = np.maximum(residuals - np.einsum("ij,ij->i", new, new), 0.0)
+        residuals[accepted] = 0.0
+    return landmark_rows[:n_drawn]
 
 
-def _taken(rest: Floats, bars: Floats, least: float) -> list[int]:
+def _accept_proposals(residual_kernel: Floats, thresholds: Floats, min_residual: float) -> list[int]:
     """Select the proposed rows that are accepted as landmarks.
 
     Parameters
     ----------
-    rest : (b, b) float
+    residual_kernel : (b, b) float
         Residual kernel between the proposed rows; overwritten.
-    bars : (b,) float
+    thresholds : (b,) float
         A row is accepted if its residual, given the accepted rows before it, exceeds this.
-    least : float
+    min_residual : float
         Minimum residual.
 
     Returns
     -------
     list of int
     """
-    taken = []
-    for i, bar in enumerate(bars):
-        here = rest[i, i]
-        if here > max(bar, least):
-            taken.append(i)
-            column = rest[i + 1 :, i] / np.sqrt(here)
-            rest[i + 1 :, i + 1 :] -= np.outer(column, column)
-    return taken
+    accepted = []
+    for i, threshold in enumerate(thresholds):
+        residual = residual_kernel[i, i]
+        if residual > max(threshold, min_residual):
+            accepted.append(i)
+            column = residual_kernel[i + 1 :, i] / np.sqrt(residual)
+            residual_kernel[i + 1 :, i + 1 :] -= np.outer(column, column)
+    return accepted
 
 
-def own_values(kernel: Kernel, x: Floats) -> Floats:
+def kernel_diagonal(kernel: Kernel, x: Floats) -> Floats:
     """Diagonal of the kernel.
 
     Parameters
@@ -318,19 +320,21 @@ def own_values(kernel: Kernel, x: Floats) -> Floats:
     -------
     (n,) float
     """
-    out = np.empty(len(x))
+    diagonal = np.empty(len(x))
     # Compute small square matrices, because the kernel function returns only matrices.
-    for some in slices(len(x), 32):
-        out[some] = np.diagonal(kernel(x[some], x[some]))
-    return out
+    for chunk in slices(len(x), 32):
+        diagonal[chunk] = np.diagonal(kernel(x[chunk], x[chunk]))
+    return diagonal
 
 
-def random_features(law: Law, width: float, columns: int, count: int, seed: int = 0) -> Features:
+def random_features(
+    distribution: DirectionDistribution, width: float, columns: int, count: int, seed: int = 0
+) -> Features:
     """Draw random features.
 
     Parameters
     ----------
-    law : {"gaussian", "laplace", "relu"}
+    distribution : {"gaussian", "laplace", "relu"}
     width : float
         Width h of the kernel.
     columns : int
@@ -351,33 +355,33 @@ def random_features(law: Law, width: float, columns: int, count: int, seed: int 
     (0.5, 0.5)
     """
     rng = np.random.default_rng(seed)
-    if law == "relu":
+    if distribution == "relu":
         directions = _normal_directions(rng, columns + 1, count)
         directions[:-1] /= width
         return RandomHinges(directions)
     if count % 2:
         raise CoreDataError("odd_features", count=count, even=count + 1)
     half = count // 2
-    if law == "laplace":
+    if distribution == "laplace":
         return RandomWaves(rng.standard_cauchy((columns, half)) / width)
     return RandomWaves(_normal_directions(rng, columns, half) / width)
 
 
-def features_along(law: Law, directions: Floats) -> Features:
+def features_from_directions(distribution: DirectionDistribution, directions: Floats) -> Features:
     """Create random features from stored directions."""
-    return RandomHinges(directions) if law == "relu" else RandomWaves(directions)
+    return RandomHinges(directions) if distribution == "relu" else RandomWaves(directions)
 
 
 def _normal_directions(rng: np.random.Generator, p: int, count: int) -> Floats:
     """Draw standard normal vectors (p, count) that are orthogonal in groups of p."""
-    out = np.empty((p, count))
-    for some in slices(count, p):
-        turned, triangle = np.linalg.qr(rng.standard_normal((p, p)))
+    directions = np.empty((p, count))
+    for chunk in slices(count, p):
+        rotation, triangle = np.linalg.qr(rng.standard_normal((p, p)))
         # With these signs the rotation is uniformly distributed.
-        turned *= np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
-        out[:, some] = turned[:, : some.stop - some.start]
-    out *= np.sqrt(rng.chisquare(p, count))
-    return out
+        rotation *= np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
+        directions[:, chunk] = rotation[:, : chunk.stop - chunk.start]
+    directions *= np.sqrt(rng.chisquare(p, count))
+    return directions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -403,7 +407,7 @@ class FeatureMap:
     @property
     def step(self) -> int:
         """Number of rows per block."""
-        return max(FEATURE_NUMBERS // max(self.width, 1), 64)
+        return max(MAX_FEATURE_VALUES // max(self.width, 1), 64)
 
     def __call__(self, x: Floats) -> Floats:
         """Return the features (m, D) of rows x (m, p)."""
@@ -425,9 +429,9 @@ class FeatureRows:
 
     def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self.rows:
-            for some in slices(len(x), self.features.step):
-                held = None if weights is None else weights[some]
-                yield self.features(x[some]), codes[some], held
+            for chunk in slices(len(x), self.features.step):
+                chunk_weights = None if weights is None else weights[chunk]
+                yield self.features(x[chunk]), codes[chunk], chunk_weights
 
     @property
     def is_local(self) -> bool:
@@ -436,9 +440,9 @@ class FeatureRows:
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """Apply a task to the features of all rows, or of each part of them, and merge the results."""
-        return map_reduce(self.rows, partial(_of_part, self.features, task), merge)
+        return map_reduce(self.rows, partial(_apply_to_chunk, self.features, task), merge)
 
 
-def _of_part(features: FeatureMap, task: Callable[[Any], T], rows: RowBlocks) -> T:
+def _apply_to_chunk(features: FeatureMap, task: Callable[[Any], T], rows: RowBlocks) -> T:
     """Apply a task to the features of a part of the rows."""
     return task(FeatureRows(rows, features))

@@ -30,8 +30,15 @@ import numpy as np
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.errors import CoreDataError, InvalidStateError
-from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, influence, residuals_of
-from discrim.core.kernels.kernels import NAMES, Coordinates, Kernel, ScaleName, Standard, fit_coordinates
+from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, compute_influence, residuals_from_coef
+from discrim.core.kernels.kernels import (
+    KERNEL_NAMES,
+    Coordinates,
+    Kernel,
+    ScaleName,
+    Standard,
+    fit_coordinates,
+)
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
@@ -39,10 +46,10 @@ from discrim.core.rules.calibration import Calibrator, fit_calibrator
 from discrim.core.rules.leave_one_out import leave_lone_to_refits
 from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, logs_of_prior, refuse_method
 
-MOST = 1.0 - 1e-12
+MAX_SQUARED_CORRELATION = 1.0 - 1e-12
 """Upper limit of squared canonical correlations; with a ridge they are below one."""
 
-AT_ONCE = 2**18
+MAX_BLOCK_VALUES = 2**18
 """Number of kernels, or of entries of class matrices, per block."""
 
 
@@ -70,11 +77,11 @@ class KernelExpansion:
 
     def __call__(self, x: Floats) -> Floats:
         """Return the values (m, r) for rows x (m, p); NaN for rows with missing values."""
-        out = np.full((len(x), len(self.intercept)), np.nan)
-        known = np.flatnonzero(~np.isnan(x).any(axis=1))
-        z = self.coordinates.of(self.standard.of(x[known]), self.kernel.name)
-        out[known] = self.kernel.products(z, self.points, self.coef) + self.intercept
-        return out
+        values = np.full((len(x), len(self.intercept)), np.nan)
+        complete_rows = np.flatnonzero(~np.isnan(x).any(axis=1))
+        z = self.coordinates.of(self.standard.of(x[complete_rows]), self.kernel.name)
+        values[complete_rows] = self.kernel.products(z, self.points, self.coef) + self.intercept
+        return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,7 +223,7 @@ class KernelLDAFit(ScoredIndicators):
 
     def left_out(self, log_prior: Floats) -> Floats:
         """Leave-one-out scores (n, K) of the rows."""
-        residuals = residuals_of(self.indicators.coef, self.rows.weights, self.ridge)
+        residuals = residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
         fitted = self.rows.y - residuals / self._known_left()[:, None]
         if self.calibrator is not None:
             scores = self.calibrator.scores(fitted) + self.shift(log_prior)
@@ -245,19 +252,19 @@ class KernelLDAFit(ScoredIndicators):
         expansion = self.indicators
         points = expansion.points
         kernel = expansion.kernel
-        own = influence(kernel.matrix(points, points), sample.weights, self.ridge)
-        residuals = residuals_of(expansion.coef, sample.weights, self.ridge)
-        out = 1.0 if sample.weights is None else np.minimum(1.0, 1.0 / sample.weights)[:, None]
-        gone = out * residuals / self._known_left()[:, None]
+        influence_of_rows = compute_influence(kernel.matrix(points, points), sample.weights, self.ridge)
+        residuals = residuals_from_coef(expansion.coef, sample.weights, self.ridge)
+        left_out_ratio = 1.0 if sample.weights is None else np.minimum(1.0, 1.0 / sample.weights)[:, None]
+        scaled_residuals = left_out_ratio * residuals / self._known_left()[:, None]
 
         def scores(u: Floats) -> Floats:
             """Return the scores (n, K) of modified rows u (n, p)."""
             z = expansion.coordinates.of(u, kernel.name)
-            fitted = np.empty_like(gone)
-            for some in slices(len(u), max(AT_ONCE // len(points), 1)):
-                kernels = kernel.matrix(z[some], points)
-                fitted[some] = kernels @ expansion.coef + expansion.intercept
-                fitted[some] -= own.of_rows(kernels, some)[:, None] * gone[some]
+            fitted = np.empty_like(scaled_residuals)
+            for chunk in slices(len(u), max(MAX_BLOCK_VALUES // len(points), 1)):
+                kernels = kernel.matrix(z[chunk], points)
+                fitted[chunk] = kernels @ expansion.coef + expansion.intercept
+                fitted[chunk] -= influence_of_rows.of_rows(kernels, chunk)[:, None] * scaled_residuals[chunk]
             if self.calibrator is not None:
                 return self.calibrator.scores(fitted) + self.shift(log_prior)
             return self._left_out_normal(log_prior, fitted)
@@ -266,8 +273,11 @@ class KernelLDAFit(ScoredIndicators):
 
     def predicted(self) -> Floats:
         """Fractions (r,) of the variance of the class scores, kept fixed, that leave-one-out fits predict."""
-        gone = residuals_of(self.indicators.coef, self.rows.weights, self.ridge) / self._known_left()[:, None]
-        squares = (gone @ self.scores) ** 2
+        left_out_residuals = (
+            residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
+            / self._known_left()[:, None]
+        )
+        squares = (left_out_residuals @ self.scores) ** 2
         return np.asarray(1 - np.average(squares, axis=0, weights=self.rows.weights))
 
     def _left_out_normal(self, log_prior: Floats, fitted: Floats) -> Floats:
@@ -283,10 +293,12 @@ class KernelLDAFit(ScoredIndicators):
         -------
         (n, K) float
         """
-        residuals = residuals_of(self.indicators.coef, self.rows.weights, self.ridge)
+        residuals = residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
         products = class_products(self.rows, residuals)
-        parts = self.rows.y, residuals, self._known_left(), self.rows.weights
-        return normal_left_out(products, self.moments.counts, parts, self.ncomp, fitted) + log_prior
+        row_terms = self.rows.y, residuals, self._known_left(), self.rows.weights
+        return (
+            left_out_normal_scores(products, self.moments.counts, row_terms, self.ncomp, fitted) + log_prior
+        )
 
     def _known_left(self) -> Floats:
         """Return `left`; raise a DataError if the fit was loaded from a file."""
@@ -302,10 +314,10 @@ def class_products(sample: KernelRows, residuals: Floats) -> Floats:
     return np.asarray((products + products.T) / 2)
 
 
-def normal_left_out(
-    whole: Floats,
+def left_out_normal_scores(
+    total_products: Floats,
     counts: Floats,
-    parts: tuple[Floats, Floats, Floats, Floats | None],
+    row_terms: tuple[Floats, Floats, Floats, Floats | None],
     ncomp: int | None,
     fitted: Floats | None = None,
 ) -> Floats:
@@ -313,11 +325,11 @@ def normal_left_out(
 
     Parameters
     ----------
-    whole : (K, K) float
+    total_products : (K, K) float
         Products of indicators and fitted indicators over all rows.
     counts : (K,) float
         Class counts of all rows.
-    parts : tuple
+    row_terms : tuple
         Indicators (n, K), residuals (n, K), one less the leverages (n,), and weights (n,) or None.
     ncomp : int or None
         Number of axes to retain.
@@ -328,20 +340,20 @@ def normal_left_out(
     -------
     (n, K) float
     """
-    indicators, residuals, left, weights = parts
+    indicators, residuals, one_minus_leverages, weights = row_terms
     n, k = residuals.shape
-    out = np.ones(n) if weights is None else np.minimum(weights, 1.0)
+    left_out_weights = np.ones(n) if weights is None else np.minimum(weights, 1.0)
     scores = np.empty((n, k))
-    for some in slices(n, max(AT_ONCE // k**2, 1)):
-        y = indicators[some]
-        r = residuals[some]
-        o = out[some, None, None]
-        h = left[some, None, None]
-        products = whole - o * (y[:, :, None] * y[:, None, :] - r[:, :, None] * r[:, None, :] / h)
-        rest = counts - o[:, :, 0] * y
-        rest[rest <= EPS * counts] = 0.0
-        own = y - r / h[:, :, 0] if fitted is None else fitted[some]
-        scores[some] = _normal_scores(products, rest, own, ncomp)
+    for chunk in slices(n, max(MAX_BLOCK_VALUES // k**2, 1)):
+        y = indicators[chunk]
+        r = residuals[chunk]
+        o = left_out_weights[chunk, None, None]
+        h = one_minus_leverages[chunk, None, None]
+        products = total_products - o * (y[:, :, None] * y[:, None, :] - r[:, :, None] * r[:, None, :] / h)
+        remaining_counts = counts - o[:, :, 0] * y
+        remaining_counts[remaining_counts <= EPS * counts] = 0.0
+        row_fitted = y - r / h[:, :, 0] if fitted is None else fitted[chunk]
+        scores[chunk] = _normal_scores(products, remaining_counts, row_fitted, ncomp)
     return scores
 
 
@@ -364,23 +376,28 @@ def _normal_scores(products: Floats, counts: Floats, fitted: Floats, ncomp: int 
     (m, K) float
     """
     k = counts.shape[1]
-    there = counts > 0
-    roots = np.sqrt(np.where(there, counts, np.inf))
+    is_present = counts > 0
+    roots = np.sqrt(np.where(is_present, counts, np.inf))
     total = counts.sum(axis=1)
-    shares = np.where(there, roots, 0.0) / np.sqrt(total)[:, None]
-    matrix = products / roots[:, :, None] / roots[:, None, :] - shares[:, :, None] * shares[:, None, :]
+    root_proportions = np.where(is_present, roots, 0.0) / np.sqrt(total)[:, None]
+    matrix = (
+        products / roots[:, :, None] / roots[:, None, :]
+        - root_proportions[:, :, None] * root_proportions[:, None, :]
+    )
     values, vectors = np.linalg.eigh(matrix)
-    kept = values > 10 * (k - 1) * EPS
+    is_retained = values > 10 * (k - 1) * EPS
     if ncomp is not None:
-        kept[:, : max(k - ncomp, 0)] = False
-    used = np.clip(values, EPS, MOST)
-    unit = np.where(kept, np.sqrt(total)[:, None] / np.sqrt(used * (1 - used)), 0.0)
-    turn = vectors / roots[:, :, None] * unit[:, None, :]
-    own = np.matmul(fitted[:, None, :], turn)
+        is_retained[:, : max(k - ncomp, 0)] = False
+    clipped_values = np.clip(values, EPS, MAX_SQUARED_CORRELATION)
+    axis_factors = np.where(
+        is_retained, np.sqrt(total)[:, None] / np.sqrt(clipped_values * (1 - clipped_values)), 0.0
+    )
+    rotation = vectors / roots[:, :, None] * axis_factors[:, None, :]
+    variates = np.matmul(fitted[:, None, :], rotation)
     with np.errstate(divide="ignore", invalid="ignore"):
-        centroids = np.matmul(products, turn) / counts[:, :, None]
-    scores = -0.5 * ((own - centroids) ** 2).sum(axis=2)
-    return np.where(there, scores, -np.inf)
+        centroids = np.matmul(products, rotation) / counts[:, :, None]
+    scores = -0.5 * ((variates - centroids) ** 2).sum(axis=2)
+    return np.where(is_present, scores, -np.inf)
 
 
 def fit_kernel_lda(
@@ -413,8 +430,8 @@ def fit_kernel_lda(
     KernelLDAFit
     """
     fit = chosen.fit
-    parts = chosen.kernel, chosen.coordinates, chosen.points, fit.coef, fit.intercept
-    indicators = KernelExpansion(sample.standard, *parts)
+    expansion_fields = chosen.kernel, chosen.coordinates, chosen.points, fit.coef, fit.intercept
+    indicators = KernelExpansion(sample.standard, *expansion_fields)
     flexible = optimal_scoring(
         indicators, class_products(sample, fit.residuals), moments, prior,
         ncomp=ncomp, estimated_prior=estimated_prior,
@@ -458,13 +475,13 @@ def optimal_scoring(
     """
     start = starting_scores(moments.counts)
     return fit_flexible(
-        moments, prior, Turned(indicators, start), products @ start,
+        moments, prior, RotatedFunction(indicators, start), products @ start,
         ncomp=ncomp, estimated_prior=estimated_prior,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Turned:
+class RotatedFunction:
     """Function of rows: values (m, K) of another function times a matrix.
 
     Attributes
@@ -540,7 +557,7 @@ class KernelState:
     def sample(self, n_classes: int, n_columns: int) -> KernelRows:
         """Return the rows; raise InvalidStateError if parts of a stored fit contradict each other."""
         kernel = self.kernel
-        if kernel.name not in NAMES or self.scale not in get_args(ScaleName):
+        if kernel.name not in KERNEL_NAMES or self.scale not in get_args(ScaleName):
             raise InvalidStateError(f"its kernel is {kernel.name!r} on the scale {self.scale!r}")
         if not (kernel.width > 0 and self.ridge > 0 and 1 <= kernel.degree <= MOST_DEGREE):
             raise InvalidStateError("its width, ridge or degree is not positive")
@@ -570,7 +587,7 @@ class KernelState:
         return fit_coordinates(self.u, self.weights, self.scale, self.factors, self.standard.unit)
 
 
-def expansion_of_state(
+def restore_expansion(
     moments: ClassMoments, prior: Floats, state: KernelState, *, estimated_prior: bool, ncomp: int | None
 ) -> KernelLDAFit:
     """Restore the fit with the kernel of all rows.
@@ -599,11 +616,11 @@ def expansion_of_state(
     if not np.allclose(counts, moments.counts, rtol=1e-12):
         raise InvalidStateError("its rows do not have its class counts")
     coordinates = state.coordinates()
-    places = coordinates.of(sample.u, state.kernel.name)
+    points = coordinates.of(sample.u, state.kernel.name)
     indicators = KernelExpansion(
-        sample.standard, state.kernel, coordinates, places, state.coef, state.intercept
+        sample.standard, state.kernel, coordinates, points, state.coef, state.intercept
     )
-    residuals = residuals_of(state.coef, sample.weights, state.ridge)
+    residuals = residuals_from_coef(state.coef, sample.weights, state.ridge)
     _check_fitted(indicators, sample, residuals)
     flexible = optimal_scoring(
         indicators, class_products(sample, residuals), moments, prior,
@@ -628,20 +645,20 @@ def _check_fitted(indicators: KernelExpansion, sample: KernelRows, residuals: Fl
     residuals : (n, K) float
         Residuals implied by the coefficients.
     """
-    some = slice(None, None, -(-len(sample.u) // SAMPLE))
+    checked = slice(None, None, -(-len(sample.u) // N_CHECKED_ROWS))
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.average((residuals**2).sum(axis=1), weights=sample.weights)
-        z = indicators.points[some]
+        z = indicators.points[checked]
         fitted = indicators.kernel.matrix(z, indicators.points) @ indicators.coef + indicators.intercept
-        gap = np.abs(sample.y[some] - residuals[some] - fitted).max()
-    if not (squares <= 1 + AGREE and gap <= AGREE):
+        max_difference = np.abs(sample.y[checked] - residuals[checked] - fitted).max()
+    if not (squares <= 1 + MAX_FITTED_DIFFERENCE and max_difference <= MAX_FITTED_DIFFERENCE):
         raise InvalidStateError("its coefficients are not those of a regression on its rows")
 
 
-SAMPLE = 64
-AGREE = 1e-5
-"""`SAMPLE` is the number of stored rows whose fitted values are checked, `AGREE` the largest accepted
-difference.
+N_CHECKED_ROWS = 64
+MAX_FITTED_DIFFERENCE = 1e-5
+"""`N_CHECKED_ROWS` is the number of stored rows whose fitted values are checked, `MAX_FITTED_DIFFERENCE` the
+largest accepted difference.
 """
 
 

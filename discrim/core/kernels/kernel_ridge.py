@@ -34,47 +34,47 @@ from scipy.linalg import LinAlgError, blas, cholesky, eigh, eigvalsh, lapack, so
 
 from discrim.core.errors import CoreDataError
 from discrim.core.kernels.kernels import (
-    ABSOLUTE,
-    WITHOUT_WIDTH,
+    ABSOLUTE_DISTANCE_KERNELS,
+    KERNELS_WITHOUT_WIDTH,
     Coordinates,
     Kernel,
     Standard,
-    few_valued,
     fit_coordinates,
-    fit_standard,
+    fit_standardization,
+    has_few_valued_column,
     median_distance,
     refuse_equal_rows,
 )
 from discrim.core.numerics.arrays import Codes, Floats
 
-MOST_EIGEN = 400
+MAX_EIGEN_ROWS = 400
 """Maximum number of rows for which each candidate kernel is evaluated by the eigenvectors of all rows."""
 
-LANDMARKS = 200
+N_LANDMARKS = 200
 """Number of landmarks in the first stage of a search over more rows than that."""
 
-SETTLED = 9e9
-LEAST_SETTLED = 5
-"""`SETTLED` is the number of multiplications and additions of the second stage of a search,
-`LEAST_SETTLED` its minimum number of candidates.
+MAX_SECOND_STAGE_PRODUCTS = 9e9
+MIN_SECOND_STAGE_CANDIDATES = 5
+"""`MAX_SECOND_STAGE_PRODUCTS` is the number of multiplications and additions of the second stage of a search,
+`MIN_SECOND_STAGE_CANDIDATES` its minimum number of candidates.
 """
 
-STEPS_OF_WIDTH = (0.5, 0.5**0.5, 2.0**0.5)
-STEPS_OF_RIDGE = (4.0, 0.25, 2.0, 0.5)
+WIDTH_FACTORS = (0.5, 0.5**0.5, 2.0**0.5)
+RIDGE_FACTORS = (4.0, 0.25, 2.0, 0.5)
 """Factors of width and ridge that the second stage of a search tries. Landmarks favour large widths, which
 is why two of three factors decrease the width.
 """
 
-LEFT = 1e-10
+MIN_ONE_MINUS_LEVERAGE = 1e-10
 """Lower bound of one less the leverage of a row; smaller values are rounding errors."""
 
-LEAST_RIDGE = 1e-9
+MIN_RELATIVE_RIDGE = 1e-9
 """Smallest ridge, as a fraction of the kernel's trace. Below it rounding dominates the kernel sums."""
 
-SAME = 1e-9
+LOSS_ROUNDING = 1e-9
 """Relative difference of losses that is attributed to rounding."""
 
-ENOUGH = 1e-3
+MIN_RELATIVE_GAIN = 1e-3
 """Relative decrease of the loss that a step of the search requires; less is far below its standard error."""
 
 
@@ -102,7 +102,7 @@ class RidgeFit:
         return np.asarray(self.residuals / self.left[:, None])
 
 
-def unit_weights(n: int, weights: Floats | None) -> Floats:
+def root_weights(n: int, weights: Floats | None) -> Floats:
     """Return the square roots of the weights.
 
     Parameters
@@ -118,7 +118,7 @@ def unit_weights(n: int, weights: Floats | None) -> Floats:
     return np.ones(n) if weights is None else np.sqrt(weights)
 
 
-def centred_kernel(kernel: Floats, weights: Floats | None) -> Floats:
+def center_kernel(kernel: Floats, weights: Floats | None) -> Floats:
     """Centre a kernel at the weighted mean of the rows.
 
     Parameters
@@ -132,7 +132,7 @@ def centred_kernel(kernel: Floats, weights: Floats | None) -> Floats:
     (n, n) float
         The matrix C of the module docstring.
     """
-    s = unit_weights(len(kernel), weights)
+    s = root_weights(len(kernel), weights)
     u = s / np.linalg.norm(s)
     if weights is not None:
         kernel *= s[:, None]
@@ -168,7 +168,7 @@ class _Inverse:
     means: Floats
 
 
-def least_ridge(kernel: Floats, weights: Floats | None) -> float:
+def min_ridge(kernel: Floats, weights: Floats | None) -> float:
     """Smallest ridge that the regression on a kernel supports numerically.
 
     Parameters
@@ -180,11 +180,11 @@ def least_ridge(kernel: Floats, weights: Floats | None) -> float:
     -------
     float
     """
-    w = unit_weights(len(kernel), weights) ** 2
-    return LEAST_RIDGE * float(w @ np.diagonal(kernel) - w @ (kernel @ w) / w.sum())
+    w = root_weights(len(kernel), weights) ** 2
+    return MIN_RELATIVE_RIDGE * float(w @ np.diagonal(kernel) - w @ (kernel @ w) / w.sum())
 
 
-def _inverse(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
+def _invert_penalized_kernel(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
     """Invert the penalized, centred kernel by Cholesky factorization.
 
     Parameters
@@ -203,20 +203,20 @@ def _inverse(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
     CoreDataError
         The ridge is too small, or the kernel is not positive semidefinite.
     """
-    s = unit_weights(len(kernel), weights)
+    s = root_weights(len(kernel), weights)
     u = s / np.linalg.norm(s)
     means = (s**2 / (s**2).sum()) @ kernel
-    least = least_ridge(kernel, weights)
-    centred = centred_kernel(kernel, weights)
+    smallest_ridge = min_ridge(kernel, weights)
+    centred = center_kernel(kernel, weights)
     size = float(np.trace(centred)) / len(centred)
-    if ridge < least:
-        raise CoreDataError("ridge_too_small", ridge=ridge, smallest=least)
+    if ridge < smallest_ridge:
+        raise CoreDataError("ridge_too_small", ridge=ridge, smallest=smallest_ridge)
     # C is singular along u. An added eigenvalue of typical size keeps the condition number small; it is
     # projected out later.
     centred += size * np.outer(u, u)
     centred[np.diag_indices_from(centred)] += ridge
-    factor, wrong = lapack.dpotrf(centred.T, lower=1, overwrite_a=1, clean=0)
-    if wrong:
+    factor, failed = lapack.dpotrf(centred.T, lower=1, overwrite_a=1, clean=0)
+    if failed:
         raise CoreDataError("kernel_not_definite", ridge=ridge)
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
     return _Inverse(inverse, s, u, size, means)
@@ -243,17 +243,22 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
     CoreDataError
         The ridge is too small for the precision of float64, or the kernel is not positive semidefinite.
     """
-    found = _inverse(kernel, weights, ridge)
-    s = found.s
-    u = found.u
+    inverse = _invert_penalized_kernel(kernel, weights, ridge)
+    s = inverse.s
+    u = inverse.u
     target = s[:, None] * y
     target = target - np.outer(u, u @ target)
-    c = np.asarray(blas.dsymm(1.0, found.lower, target, lower=1))
+    c = np.asarray(blas.dsymm(1.0, inverse.lower, target, lower=1))
     c -= np.outer(u, u @ c)
-    left = ridge * (np.diagonal(found.lower) - u**2 / (found.size + ridge))
+    one_minus_leverages = ridge * (np.diagonal(inverse.lower) - u**2 / (inverse.size + ridge))
     coef = s[:, None] * c
-    intercept = (s**2 / (s**2).sum()) @ y - found.means @ coef
-    return RidgeFit(coef, intercept, residuals_of(coef, weights, ridge), left_of(left, s))
+    intercept = (s**2 / (s**2).sum()) @ y - inverse.means @ coef
+    return RidgeFit(
+        coef,
+        intercept,
+        residuals_from_coef(coef, weights, ridge),
+        one_minus_unit_leverages(one_minus_leverages, s),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,12 +293,12 @@ class KernelInfluence:
         -------
         (m,) float
         """
-        gaps = kernels - self.means
-        gaps *= self.pull[rows]
-        return np.asarray(gaps.sum(axis=1) + self.shares[rows])
+        kernel_deviations = kernels - self.means
+        kernel_deviations *= self.pull[rows]
+        return np.asarray(kernel_deviations.sum(axis=1) + self.shares[rows])
 
 
-def influence(kernel: Floats, weights: Floats | None, ridge: float) -> KernelInfluence:
+def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> KernelInfluence:
     """Compute the sensitivity of fitted values to the responses.
 
     Parameters
@@ -307,16 +312,16 @@ def influence(kernel: Floats, weights: Floats | None, ridge: float) -> KernelInf
     -------
     KernelInfluence
     """
-    found = _inverse(kernel, weights, ridge)
-    pull = np.tril(found.lower)
-    pull += np.tril(pull, -1).T
-    pull -= np.outer(found.u, found.u) / (found.size + ridge)
-    pull *= found.s[:, None]
-    pull *= found.s
-    return KernelInfluence(pull, found.means, found.s**2 / (found.s**2).sum())
+    inverse = _invert_penalized_kernel(kernel, weights, ridge)
+    coef_changes = np.tril(inverse.lower)
+    coef_changes += np.tril(coef_changes, -1).T
+    coef_changes -= np.outer(inverse.u, inverse.u) / (inverse.size + ridge)
+    coef_changes *= inverse.s[:, None]
+    coef_changes *= inverse.s
+    return KernelInfluence(coef_changes, inverse.means, inverse.s**2 / (inverse.s**2).sum())
 
 
-def residuals_of(coef: Floats, weights: Floats | None, ridge: float) -> Floats:
+def residuals_from_coef(coef: Floats, weights: Floats | None, ridge: float) -> Floats:
     """Residuals of a fit from its coefficients.
 
     Parameters
@@ -332,12 +337,12 @@ def residuals_of(coef: Floats, weights: Floats | None, ridge: float) -> Floats:
     return ridge * coef if weights is None else ridge * coef / weights[:, None]
 
 
-def left_of(whole: Floats, s: Floats) -> Floats:
+def one_minus_unit_leverages(full_one_minus_leverages: Floats, s: Floats) -> Floats:
     """One less the leverage of the weight that is left out of each row, at most one unit.
 
     Parameters
     ----------
-    whole : (n,) float
+    full_one_minus_leverages : (n,) float
         One less the leverage of the full weight.
     s : (n,) float
         Square roots of the weights.
@@ -345,11 +350,11 @@ def left_of(whole: Floats, s: Floats) -> Floats:
     Returns
     -------
     (n,) float
-        At least `LEFT`.
+        At least `MIN_ONE_MINUS_LEVERAGE`.
     """
     weights = s**2
-    out = np.minimum(weights, 1.0) / weights
-    return np.asarray(np.maximum(1 - out * (1 - whole), LEFT))
+    left_out_ratio = np.minimum(weights, 1.0) / weights
+    return np.asarray(np.maximum(1 - left_out_ratio * (1 - full_one_minus_leverages), MIN_ONE_MINUS_LEVERAGE))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -387,14 +392,18 @@ class Spectrum:
         ------
         (n, r) float
         """
-        kept = self.values[:, None] / (self.values[:, None] + ridges)
-        gone = 1 - self.s[:, None] ** 2 / (self.s**2).sum() - self.basis**2 @ kept
+        shrinkage = self.values[:, None] / (self.values[:, None] + ridges)
+        one_minus_leverages = 1 - self.s[:, None] ** 2 / (self.s**2).sum() - self.basis**2 @ shrinkage
         for i in range(len(ridges)):
-            residuals = self.target - self.basis @ (kept[:, i, None] * self.projected)
-            yield residuals / self.s[:, None] / left_of(gone[:, i], self.s)[:, None]
+            residuals = self.target - self.basis @ (shrinkage[:, i, None] * self.projected)
+            yield (
+                residuals
+                / self.s[:, None]
+                / one_minus_unit_leverages(one_minus_leverages[:, i], self.s)[:, None]
+            )
 
 
-def spectrum_of_kernel(kernel: Floats, weights: Floats | None, y: Floats) -> Spectrum:
+def kernel_spectrum(kernel: Floats, weights: Floats | None, y: Floats) -> Spectrum:
     """Compute the eigendecomposition of a kernel.
 
     Parameters
@@ -409,18 +418,20 @@ def spectrum_of_kernel(kernel: Floats, weights: Floats | None, y: Floats) -> Spe
     -------
     Spectrum
     """
-    values, vectors = eigh(centred_kernel(kernel, weights), overwrite_a=True, check_finite=False)
-    return _spectrum(vectors, values, weights, y)
+    values, vectors = eigh(center_kernel(kernel, weights), overwrite_a=True, check_finite=False)
+    return _make_spectrum(vectors, values, weights, y)
 
 
-def spectrum_of_landmarks(between: Floats, across: Floats, weights: Floats | None, y: Floats) -> Spectrum:
+def landmark_spectrum(
+    row_kernels: Floats, landmark_kernels: Floats, weights: Floats | None, y: Floats
+) -> Spectrum:
     """Compute the eigendecomposition of a kernel that is approximated by landmarks.
 
     Parameters
     ----------
-    between : (n, m) float
+    row_kernels : (n, m) float
         Kernels of the rows with the landmarks.
-    across : (m, m) float
+    landmark_kernels : (m, m) float
         Kernels of the landmarks.
     weights : (n,) float or None
     y : (n, r) float
@@ -430,26 +441,28 @@ def spectrum_of_landmarks(between: Floats, across: Floats, weights: Floats | Non
     -------
     Spectrum
     """
-    jitter = 1e-10 * float(np.trace(across)) / len(across)
+    jitter = 1e-10 * float(np.trace(landmark_kernels)) / len(landmark_kernels)
     root = None
     while root is None:
         try:
-            root = cholesky(across + jitter * np.eye(len(across)), lower=True, check_finite=False)
+            root = cholesky(
+                landmark_kernels + jitter * np.eye(len(landmark_kernels)), lower=True, check_finite=False
+            )
         except LinAlgError:
             jitter *= 100
-    features = solve_triangular(root, between.T, lower=True, check_finite=False).T
-    s = unit_weights(len(features), weights)
+    features = solve_triangular(root, row_kernels.T, lower=True, check_finite=False).T
+    s = root_weights(len(features), weights)
     w = s**2 / (s**2).sum()
     features = s[:, None] * (features - w @ features)
     values, vectors = eigh(features.T @ features, overwrite_a=True, check_finite=False)
-    kept = values > 1e-13 * max(values[-1], 0.0)
-    values = values[kept]
-    return _spectrum(features @ vectors[:, kept] / np.sqrt(values), values, weights, y)
+    is_positive = values > 1e-13 * max(values[-1], 0.0)
+    values = values[is_positive]
+    return _make_spectrum(features @ vectors[:, is_positive] / np.sqrt(values), values, weights, y)
 
 
-def _spectrum(basis: Floats, values: Floats, weights: Floats | None, y: Floats) -> Spectrum:
+def _make_spectrum(basis: Floats, values: Floats, weights: Floats | None, y: Floats) -> Spectrum:
     """Add the weighted and centred responses to an eigendecomposition."""
-    s = unit_weights(len(basis), weights)
+    s = root_weights(len(basis), weights)
     target = s[:, None] * (y - (s**2 / (s**2).sum()) @ y)
     return Spectrum(basis, np.maximum(values, 0.0), basis.T @ target, target, s)
 
@@ -457,10 +470,10 @@ def _spectrum(basis: Floats, values: Floats, weights: Floats | None, y: Floats) 
 Select = Literal["squared", "log_loss", "error"]
 """Leave-one-out loss that a search minimizes."""
 
-WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+INITIAL_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Initial candidate widths, in units of the median distance between rows."""
 
-FARTHER = 3
+MAX_EXTRA_WIDTHS = 3
 """Maximum number of further widths, each doubled or halved, tried while the best one is at an end."""
 
 
@@ -496,9 +509,9 @@ class TriedKernel:
 
     def gains(self, other: TriedKernel) -> bool:
         """Whether the loss is smaller than another by enough to continue the search."""
-        if self.loss < (1 - ENOUGH) * other.loss:
+        if self.loss < (1 - MIN_RELATIVE_GAIN) * other.loss:
             return True
-        return self.loss <= other.loss and self.squared < (1 - ENOUGH) * other.squared
+        return self.loss <= other.loss and self.squared < (1 - MIN_RELATIVE_GAIN) * other.squared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -547,7 +560,7 @@ class KernelRows:
         KernelRows
         """
         groups = tuple(tuple(group) for group in factors)
-        standard = fit_standard(x, weights)
+        standard = fit_standardization(x, weights)
         return cls(standard, standard.of(x), codes, weights, np.eye(n_classes)[codes], groups)
 
     def losses(self, select: Select, residuals: Floats) -> Floats:
@@ -615,33 +628,35 @@ def _log_losses(fitted: Floats, codes: Codes, weights: Floats | None) -> Floats:
     -------
     (n,) float
     """
-    own = np.arange(len(codes))
+    row_index = np.arange(len(codes))
     slope = 1.0
-    for _ in range(STEPS):
+    for _ in range(MAX_SLOPE_STEPS):
         logits = slope * (fitted - fitted.max(axis=1, keepdims=True))
         p = np.exp(logits)
         p /= p.sum(axis=1, keepdims=True)
         mean = (p * fitted).sum(axis=1)
-        gradient = np.average(mean - fitted[own, codes], weights=weights)
+        gradient = np.average(mean - fitted[row_index, codes], weights=weights)
         curvature = np.average((p * fitted**2).sum(axis=1) - mean**2, weights=weights)
         # For separated classes the optimal slope is infinite, but large slopes gain little.
-        slope = float(np.clip(slope - gradient / max(curvature, TINY), slope / 3, min(3 * slope, MOST_SLOPE)))
+        slope = float(
+            np.clip(slope - gradient / max(curvature, MIN_CURVATURE), slope / 3, min(3 * slope, MAX_SLOPE))
+        )
     logits = slope * (fitted - fitted.max(axis=1, keepdims=True))
-    return np.asarray(np.log(np.exp(logits).sum(axis=1)) - logits[own, codes])
+    return np.asarray(np.log(np.exp(logits).sum(axis=1)) - logits[row_index, codes])
 
 
-STEPS = 12
-MOST_SLOPE = 1e3
-TINY = 1e-300
+MAX_SLOPE_STEPS = 12
+MAX_SLOPE = 1e3
+MIN_CURVATURE = 1e-300
 """Number of Newton steps for the slope of log losses, its maximum, and the minimum of the curvature."""
 
 
-def ridges_of(size: float, n: float) -> Floats:
+def candidate_ridges(mean_diagonal: float, n: float) -> Floats:
     """Candidate ridges in decreasing order.
 
     Parameters
     ----------
-    size : float
+    mean_diagonal : float
         Mean of the diagonal of the centred kernel.
     n : float
         Total weight.
@@ -650,7 +665,7 @@ def ridges_of(size: float, n: float) -> Floats:
     -------
     (R,) float
     """
-    return np.asarray(size * 2.0 ** np.arange(np.ceil(np.log2(n)) + 1, -19, -1))
+    return np.asarray(mean_diagonal * 2.0 ** np.arange(np.ceil(np.log2(n)) + 1, -19, -1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -687,7 +702,7 @@ class Search:
     @staticmethod
     def has_width(name: str) -> bool:
         """Whether a kernel has a width parameter."""
-        return name not in WITHOUT_WIDTH
+        return name not in KERNELS_WITHOUT_WIDTH
 
     def kernel(self, name: str, width: float | None) -> Kernel:
         """Return a kernel by name with a width, which is 1 for kernels without a width parameter."""
@@ -726,8 +741,8 @@ def choose(sample: KernelRows, search: Search, progress: Callable[[float], objec
     """Return the regression with the smallest leave-one-out loss, or fit the only candidate.
 
     The best ridge of each combination of kernel, scale and width is found from the eigenvectors of all rows
-    (up to `MOST_EIGEN`) or from landmarks. In the second case, the best candidates are then compared on all
-    rows.
+    (up to `MAX_EIGEN_ROWS`) or from landmarks. In the second case, the best candidates are then compared on
+    all rows.
 
     Parameters
     ----------
@@ -740,19 +755,19 @@ def choose(sample: KernelRows, search: Search, progress: Callable[[float], objec
     -------
     Chosen
     """
-    work = _Work(sample, search, progress or (lambda done: None))
+    state = _KernelSearch(sample, search, progress or (lambda done: None))
     if search.function is not None:
-        work.check_function()
+        state.check_function()
     if not search.chooses:
         scale = search.scales[0]
         name = search.kernels[0]
         kernel = search.kernel(name, search.width)
         ridge = 1.0 if search.ridge is None else search.ridge
-        return replace(work.exactly(scale, kernel, ridge)[1], tried=())
-    return work.chosen()
+        return replace(state.exactly(scale, kernel, ridge)[1], tried=())
+    return state.chosen()
 
 
-class _Work:
+class _KernelSearch:
     """State of one search: the evaluated candidates and the coordinates that they share.
 
     Parameters
@@ -768,24 +783,24 @@ class _Work:
         self._search = search
         self._progress = progress
         n = len(sample.u)
-        self._few = n <= MOST_EIGEN
+        self._few = n <= MAX_EIGEN_ROWS
         order = np.random.default_rng(0).permutation(n)
-        self._some = np.sort(order[: MOST_EIGEN if self._few else LANDMARKS])
+        self._some = np.sort(order[: MAX_EIGEN_ROWS if self._few else N_LANDMARKS])
         self._tried: list[TriedKernel] = []
         self._points: dict[tuple[str, bool], Floats] = {}
         self._coordinates: dict[str, Coordinates] = {}
 
     def points(self, scale: str, name: str) -> Floats:
         """Return the coordinates (n, q) of the rows for a scale and a kernel."""
-        at = scale, name in ABSOLUTE
+        key = scale, name in ABSOLUTE_DISTANCE_KERNELS
         if scale not in self._coordinates:
             sample = self._sample
             self._coordinates[scale] = fit_coordinates(
                 sample.u, sample.weights, scale, sample.factors, sample.standard.unit
             )
-        if at not in self._points:
-            self._points[at] = self._coordinates[scale].of(self._sample.u, name)
-        return self._points[at]
+        if key not in self._points:
+            self._points[key] = self._coordinates[scale].of(self._sample.u, name)
+        return self._points[key]
 
     def check_function(self) -> None:
         """Raise a DataError if a user-defined kernel is not positive semidefinite on the rows."""
@@ -805,18 +820,18 @@ class _Work:
 
         Returns
         -------
-        tried : TriedKernel
+        candidate : TriedKernel
         chosen : Chosen
         """
         sample = self._sample
         z = self.points(scale, kernel.name)
         matrix = kernel.matrix(z, z)
         if self._search.ridge is None:
-            ridge = max(ridge, least_ridge(matrix, sample.weights))
+            ridge = max(ridge, min_ridge(matrix, sample.weights))
         fit = fit_ridge(matrix, sample.weights, sample.y, ridge)
         residuals = fit.left_out_residuals()
-        tried = sample.tried(scale, kernel, ridge, self._search.select, residuals)
-        return tried, Chosen(scale, kernel, ridge, self._coordinates[scale], z, fit)
+        candidate = sample.tried(scale, kernel, ridge, self._search.select, residuals)
+        return candidate, Chosen(scale, kernel, ridge, self._coordinates[scale], z, fit)
 
     def look(self, scale: str, kernel: Kernel) -> TriedKernel:
         """Find the best ridge of a kernel, from all rows or from landmarks, and record the candidate."""
@@ -824,12 +839,12 @@ class _Work:
         search = self._search
         z = self.points(scale, kernel.name)
         if self._few:
-            spectrum = spectrum_of_kernel(kernel.matrix(z, z), sample.weights, sample.y)
+            spectrum = kernel_spectrum(kernel.matrix(z, z), sample.weights, sample.y)
         else:
-            some = z[self._some]
-            between = kernel.matrix(z, some)
-            across = kernel.matrix(some, some)
-            spectrum = spectrum_of_landmarks(between, across, sample.weights, sample.y)
+            landmarks = z[self._some]
+            row_kernels = kernel.matrix(z, landmarks)
+            landmark_kernels = kernel.matrix(landmarks, landmarks)
+            spectrum = landmark_spectrum(row_kernels, landmark_kernels, sample.weights, sample.y)
         total = float((spectrum.s**2).sum())
         trace = float(spectrum.values.sum())
         if not trace > 0:
@@ -837,13 +852,13 @@ class _Work:
             raise CoreDataError("constant_kernel", width=kernel.width)
         ridges = np.array([search.ridge])
         if search.ridge is None:
-            ridges = ridges_of(trace / total, total)
-            ridges = ridges[ridges >= 2 * LEAST_RIDGE * trace]
-        found = [
+            ridges = candidate_ridges(trace / total, total)
+            ridges = ridges[ridges >= 2 * MIN_RELATIVE_RIDGE * trace]
+        candidates = [
             replace(sample.tried(scale, kernel, float(ridge), search.select, residuals), exact=self._few)
             for ridge, residuals in zip(ridges, spectrum.left_out_residuals(ridges), strict=True)
         ]
-        best = smoothest(found)
+        best = smoothest(candidates)
         self._tried.append(best)
         self._progress(1)
         return best
@@ -855,32 +870,35 @@ class _Work:
             return self.look(scale, search.kernel(name, search.width))
         weights = None if self._sample.weights is None else self._sample.weights[self._some]
         unit = median_distance(self.points(scale, name)[self._some], name, weights)
-        factors = list(WIDTHS)
-        found = [self.look(scale, search.kernel(name, unit * factor)) for factor in factors[::-1]][::-1]
-        for _ in range(FARTHER):
-            at = found.index(smoothest(found[::-1]))
-            if 0 < at < len(found) - 1:
+        factors = list(INITIAL_WIDTHS)
+        candidates = [self.look(scale, search.kernel(name, unit * factor)) for factor in factors[::-1]][::-1]
+        for _ in range(MAX_EXTRA_WIDTHS):
+            best_index = candidates.index(smoothest(candidates[::-1]))
+            if 0 < best_index < len(candidates) - 1:
                 break
-            low = at == 0
-            factors.insert(0 if low else len(factors), factors[0] / 2 if low else factors[-1] * 2)
-            new = self.look(scale, search.kernel(name, unit * factors[0 if low else -1]))
-            found.insert(0 if low else len(found), new)
-        return smoothest(found[::-1])
+            is_lowest = best_index == 0
+            factors.insert(0 if is_lowest else len(factors), factors[0] / 2 if is_lowest else factors[-1] * 2)
+            candidate = self.look(scale, search.kernel(name, unit * factors[0 if is_lowest else -1]))
+            candidates.insert(0 if is_lowest else len(candidates), candidate)
+        return smoothest(candidates[::-1])
 
     def chosen(self) -> Chosen:
         """Search over all kernels, scales and widths."""
         search = self._search
-        best = [self.widths(scale, name) for scale in search.scales for name in search.kernels]
+        best_by_kernel = [self.widths(scale, name) for scale in search.scales for name in search.kernels]
         if self._few:
-            first = smoothest(best)
+            best_candidate = smoothest(best_by_kernel)
             step = 2.0**0.5
-            if search.width is None and search.has_width(first.kernel.name):
-                near = [first.kernel.width * step, first.kernel.width / step]
-                found = [self.look(first.scale, replace(first.kernel, width=width)) for width in near]
-                first = smoothest([found[0], first, found[1]])
-            _, chosen = self.exactly(first.scale, first.kernel, first.ridge)
+            if search.width is None and search.has_width(best_candidate.kernel.name):
+                nearby_widths = [best_candidate.kernel.width * step, best_candidate.kernel.width / step]
+                neighbours = [
+                    self.look(best_candidate.scale, replace(best_candidate.kernel, width=width))
+                    for width in nearby_widths
+                ]
+                best_candidate = smoothest([neighbours[0], best_candidate, neighbours[1]])
+            _, chosen = self.exactly(best_candidate.scale, best_candidate.kernel, best_candidate.ridge)
             return replace(chosen, tried=tuple(self._tried))
-        return self._settled(sorted(best, key=lambda each: each.order)[:2])
+        return self._settled(sorted(best_by_kernel, key=lambda candidate: candidate.order)[:2])
 
     def _settled(self, finalists: list[TriedKernel]) -> Chosen:
         """Run the second stage of a search.
@@ -889,63 +907,71 @@ class _Work:
         """
         search = self._search
         n = len(self._sample.u)
-        most = max(int(SETTLED / n**3), LEAST_SETTLED)
-        first, chosen = self._settle(finalists[0].scale, finalists[0].kernel, finalists[0].ridge)
+        max_candidates = max(int(MAX_SECOND_STAGE_PRODUCTS / n**3), MIN_SECOND_STAGE_CANDIDATES)
+        best_candidate, best_fit = self._settle(finalists[0].scale, finalists[0].kernel, finalists[0].ridge)
         for other in finalists[1:]:
-            tried, kept = self._settle(other.scale, other.kernel, other.ridge)
-            first, chosen = (tried, kept) if tried.order < first.order else (first, chosen)
-        widths = search.width is None and search.has_width(first.kernel.name)
-        steps = [(width, 1.0) for width in STEPS_OF_WIDTH if widths]
+            candidate, candidate_fit = self._settle(other.scale, other.kernel, other.ridge)
+            best_candidate, best_fit = (
+                (candidate, candidate_fit)
+                if candidate.order < best_candidate.order
+                else (best_candidate, best_fit)
+            )
+        widths = search.width is None and search.has_width(best_candidate.kernel.name)
+        steps = [(width, 1.0) for width in WIDTH_FACTORS if widths]
         # Vary the ridge after the first step of the width.
-        steps[1:1] = [(1.0, ridge) for ridge in STEPS_OF_RIDGE[:2] if search.ridge is None]
-        steps += [(1.0, ridge) for ridge in STEPS_OF_RIDGE[2:] if search.ridge is None]
-        seen = {(first.kernel.width, first.ridge)}
-        while len(seen) < most and steps:
+        steps[1:1] = [(1.0, ridge) for ridge in RIDGE_FACTORS[:2] if search.ridge is None]
+        steps += [(1.0, ridge) for ridge in RIDGE_FACTORS[2:] if search.ridge is None]
+        evaluated = {(best_candidate.kernel.width, best_candidate.ridge)}
+        while len(evaluated) < max_candidates and steps:
             width, ridge = steps.pop(0)
-            at = first.kernel.width * width, first.ridge * ridge
-            if any(np.allclose(at, each) for each in seen):
+            width_and_ridge = best_candidate.kernel.width * width, best_candidate.ridge * ridge
+            if any(np.allclose(width_and_ridge, evaluated_pair) for evaluated_pair in evaluated):
                 continue
-            seen.add(at)
-            tried, kept = self._settle(first.scale, replace(first.kernel, width=at[0]), at[1])
-            if tried.gains(first):
-                first = tried
-                chosen = kept
+            evaluated.add(width_and_ridge)
+            candidate, candidate_fit = self._settle(
+                best_candidate.scale,
+                replace(best_candidate.kernel, width=width_and_ridge[0]),
+                width_and_ridge[1],
+            )
+            if candidate.gains(best_candidate):
+                best_candidate = candidate
+                best_fit = candidate_fit
                 # Continue in a direction that improved the loss.
                 steps.insert(0, (width, ridge))
-        return replace(chosen, tried=tuple(self._tried))
+        return replace(best_fit, tried=tuple(self._tried))
 
     def _settle(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
         """Evaluate a candidate on all rows and record it."""
-        found = self.exactly(scale, kernel, ridge)
-        self._tried.append(found[0])
+        evaluation = self.exactly(scale, kernel, ridge)
+        self._tried.append(evaluation[0])
         self._progress(1)
-        return found
+        return evaluation
 
 
 def check_semidefinite(kernel: Floats) -> None:
     """Raise a DataError if a kernel (n, n) is not symmetric or not positive semidefinite."""
     size = float(np.abs(kernel).max())
-    if float(np.abs(kernel - kernel.T).max()) > SEMIDEFINITE * size:
+    if float(np.abs(kernel - kernel.T).max()) > SEMIDEFINITE_TOLERANCE * size:
         raise CoreDataError("kernel_not_symmetric")
     values = eigvalsh(kernel, check_finite=False)
-    if values[0] < -SEMIDEFINITE * max(abs(values[-1]), size):
+    if values[0] < -SEMIDEFINITE_TOLERANCE * max(abs(values[-1]), size):
         raise CoreDataError("kernel_not_semidefinite", smallest=values[0], largest=values[-1])
 
 
-SEMIDEFINITE = 1e-8
+SEMIDEFINITE_TOLERANCE = 1e-8
 """Relative size of a negative eigenvalue that is attributed to rounding."""
 
 
-def smoothest(found: Sequence[TriedKernel]) -> TriedKernel:
+def smoothest(candidates: Sequence[TriedKernel]) -> TriedKernel:
     """Return the first candidate whose loss is the smallest up to rounding.
 
     Ties are broken by squared residuals. Callers sort from smooth to rough, which makes the result the
     smoothest.
     """
-    least = min(each.loss for each in found)
-    as_good = [each for each in found if each.loss <= least * (1 + SAME)]
-    least = min(each.squared for each in as_good)
-    return next(each for each in as_good if each.squared <= least * (1 + SAME))
+    smallest = min(candidate.loss for candidate in candidates)
+    tied = [candidate for candidate in candidates if candidate.loss <= smallest * (1 + LOSS_ROUNDING)]
+    smallest = min(candidate.squared for candidate in tied)
+    return next(candidate for candidate in tied if candidate.squared <= smallest * (1 + LOSS_ROUNDING))
 
 
 def kernel_candidates(
@@ -969,9 +995,9 @@ def kernel_candidates(
     names = ("gaussian", "laplace") if kernel == "auto" else (kernel,)
     if scale != "auto":
         return names, (scale,)
-    found = ["sd"]
+    scales = ["sd"]
     if len({j for group in factors for j in group}) < u.shape[1]:
-        found.append("ranks")
-        if few_valued(u, factors):
-            found.append("categories")
-    return names, tuple(found)
+        scales.append("ranks")
+        if has_few_valued_column(u, factors):
+            scales.append("categories")
+    return names, tuple(scales)

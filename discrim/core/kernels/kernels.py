@@ -46,16 +46,16 @@ KernelName = Literal["gaussian", "laplace", "polynomial", "linear", "arccos"]
 ScaleName = Literal["sd", "ranks", "categories", "none"]
 """Methods to convert numeric columns to coordinates."""
 
-WITHOUT_WIDTH = ("linear", "callable")
+KERNELS_WITHOUT_WIDTH = ("linear", "callable")
 """Kernels without a width parameter."""
 
-ABSOLUTE = ("laplace",)
+ABSOLUTE_DISTANCE_KERNELS = ("laplace",)
 """Kernels of sums of absolute differences."""
 
-AT_ONCE = 2**18
+MAX_BLOCK_VALUES = 2**18
 """Number of kernel values per block, chosen to fit the processor's cache."""
 
-FEW_VALUES = 10
+MAX_CATEGORY_VALUES = 10
 """Maximum number of distinct values of a numeric column that is converted to categories."""
 
 
@@ -93,10 +93,10 @@ class Kernel:
         (m, n) float
         """
         if self.function is not None:
-            return _of_function(self.function, a, b)
+            return _evaluate_function(self.function, a, b)
         out = np.empty((len(a), len(b)))
         fill = self._fill_with(b)
-        for rows in slices(len(a), max(AT_ONCE // len(b), 1)):
+        for rows in slices(len(a), max(MAX_BLOCK_VALUES // len(b), 1)):
             fill(a[rows], out[rows])
         return out
 
@@ -113,11 +113,11 @@ class Kernel:
         -------
         (m, r) float
         """
-        step = max(AT_ONCE // len(b), 1)
+        step = max(MAX_BLOCK_VALUES // len(b), 1)
         out = np.empty((len(a), coef.shape[1]))
         if self.function is not None:
             for rows in slices(len(a), step):
-                np.matmul(_of_function(self.function, a[rows], b), coef, out=out[rows])
+                np.matmul(_evaluate_function(self.function, a[rows], b), coef, out=out[rows])
             return out
         buffer = np.empty((min(step, len(a)), len(b)))
         fill = self._fill_with(b)
@@ -130,7 +130,7 @@ class Kernel:
     def _fill_with(self, b: Floats) -> Callable[[Floats, Floats], None]:
         """Return a function that writes the kernel matrix (m, n) of rows (m, q) with b (n, q) to an array."""
         if self.name == "gaussian":
-            return partial(_fill_gaussian, self.width, *_right_side(b / self.width))
+            return partial(_fill_gaussian, self.width, *_gaussian_right_factor(b / self.width))
         return partial(self._fill, b)
 
     def _fill(self, b: Floats, a: Floats, out: Floats) -> None:
@@ -156,14 +156,14 @@ class Kernel:
             out += 1.0
             out **= self.degree
             return
-        own = _halves(a / self.width)
-        other = _halves(b / self.width)
-        lengths = np.sqrt(2 * own + 1)[:, None] * np.sqrt(2 * other + 1)
-        cosine = np.clip((out + 1.0) / lengths, -1.0, 1.0)
-        out[...] = lengths * (np.sqrt(1 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine) / np.pi
+        row_halves = _half_squared_norms(a / self.width)
+        column_halves = _half_squared_norms(b / self.width)
+        norm_products = np.sqrt(2 * row_halves + 1)[:, None] * np.sqrt(2 * column_halves + 1)
+        cosine = np.clip((out + 1.0) / norm_products, -1.0, 1.0)
+        out[...] = norm_products * (np.sqrt(1 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine) / np.pi
 
 
-def _right_side(b: Floats) -> tuple[Floats, bool]:
+def _gaussian_right_factor(b: Floats) -> tuple[Floats, bool]:
     """Prepare rows b (n, q) for `_fill_gaussian`.
 
     Returns
@@ -173,11 +173,13 @@ def _right_side(b: Floats) -> tuple[Floats, bool]:
     short : bool
         Whether rounding of exponents near zero is negligible, which saves clipping.
     """
-    other = _halves(b)
-    return np.column_stack([b, np.ones(len(b)), -other]).T, bool(other.max(initial=0.0) < SHORT)
+    halves = _half_squared_norms(b)
+    return np.column_stack([b, np.ones(len(b)), -halves]).T, bool(
+        halves.max(initial=0.0) < MAX_SHORT_HALF_NORM
+    )
 
 
-def _fill_gaussian(width: float, right: Floats, short: bool, a: Floats, out: Floats) -> None:
+def _fill_gaussian(width: float, right: Floats, is_short: bool, a: Floats, out: Floats) -> None:
     """Write exp(-|a / width - b|^2 / 2) to `out`.
 
     The exponents a'b - |a|^2 / 2 - |b|^2 / 2 are computed by one matrix product.
@@ -186,28 +188,28 @@ def _fill_gaussian(width: float, right: Floats, short: bool, a: Floats, out: Flo
     ----------
     width : float
     right : (q + 2, n) float
-    short : bool
-        Results of `_right_side`.
+    is_short : bool
+        Results of `_gaussian_right_factor`.
     a : (m, q) float
     out : (m, n) float
     """
     a = a / width
-    np.matmul(np.column_stack([a, -_halves(a), np.ones(len(a))]), right, out=out)
-    if not short:
+    np.matmul(np.column_stack([a, -_half_squared_norms(a), np.ones(len(a))]), right, out=out)
+    if not is_short:
         np.minimum(out, 0.0, out=out)
     np.exp(out, out=out)
 
 
-SHORT = 1e3
+MAX_SHORT_HALF_NORM = 1e3
 """Half the squared length of rows up to which rounding of exponents near zero is negligible."""
 
 
-def _halves(a: Floats) -> Floats:
+def _half_squared_norms(a: Floats) -> Floats:
     """Half the squared lengths (m,) of rows a (m, q)."""
     return np.asarray(np.einsum("ij,ij->i", a, a) / 2)
 
 
-def _of_function(function: Callable[[Floats, Floats], Floats], a: Floats, b: Floats) -> Floats:
+def _evaluate_function(function: Callable[[Floats, Floats], Floats], a: Floats, b: Floats) -> Floats:
     """Call a user-defined kernel and validate its result.
 
     Parameters
@@ -226,17 +228,17 @@ def _of_function(function: Callable[[Floats, Floats], Floats], a: Floats, b: Flo
         The function raised an exception, or its result has another shape or is not finite.
     """
     try:
-        found = np.asarray(function(a, b), dtype=np.float64)
+        kernel_matrix = np.asarray(function(a, b), dtype=np.float64)
     except Exception as error:
         # A user-defined function may raise any exception.
         raise CoreDataError("kernel_raised", a=a.shape, b=b.shape, error=str(error)) from error
-    if found.shape != (len(a), len(b)):
+    if kernel_matrix.shape != (len(a), len(b)):
         raise CoreDataError(
-            "kernel_shape", shape=found.shape, a=a.shape, b=b.shape, expected=(len(a), len(b))
+            "kernel_shape", shape=kernel_matrix.shape, a=a.shape, b=b.shape, expected=(len(a), len(b))
         )
-    if not np.isfinite(found).all():
+    if not np.isfinite(kernel_matrix).all():
         raise CoreDataError("kernel_not_finite")
-    return found
+    return kernel_matrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,7 +261,7 @@ class Standard:
         return np.asarray((x - self.centre) * self.unit)
 
 
-def fit_standard(x: Floats, weights: Floats | None) -> Standard:
+def fit_standardization(x: Floats, weights: Floats | None) -> Standard:
     """Compute the means and standard deviations (divisor N) of columns.
 
     Parameters
@@ -272,12 +274,14 @@ def fit_standard(x: Floats, weights: Floats | None) -> Standard:
     Standard
     """
     centre = np.average(x, axis=0, weights=weights)
-    gaps = x - centre
+    deviations = x - centre
     # Divide by the largest deviation; squares then stay within float64 for any units of the columns.
-    size = np.abs(gaps).max(axis=0)
+    max_deviations = np.abs(deviations).max(axis=0)
     varies = (x != x[:1]).any(axis=0)
-    squares = np.average((gaps / np.where(varies, size, 1.0)) ** 2, axis=0, weights=weights)
-    return Standard(centre, np.where(varies, 1 / np.where(varies, size * np.sqrt(squares), 1.0), 0.0))
+    squares = np.average((deviations / np.where(varies, max_deviations, 1.0)) ** 2, axis=0, weights=weights)
+    return Standard(
+        centre, np.where(varies, 1 / np.where(varies, max_deviations * np.sqrt(squares), 1.0), 0.0)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,10 +304,12 @@ class CategoryColumns:
 
     def coordinates(self, u: Floats) -> Floats:
         """Return the coordinates (m, L + 1) of rows u (m, p); the last one is for unknown levels."""
-        found, inverse = np.unique(u[:, self.at] + 0.0, axis=0, return_inverse=True)
-        known = {row.tobytes(): level for level, row in enumerate(self.values)}
-        levels = np.array([known.get(row.tobytes(), len(known)) for row in found], dtype=np.intp)
-        return np.asarray(self.length * np.eye(len(known) + 1)[levels[inverse.ravel()]])
+        distinct, inverse = np.unique(u[:, self.at] + 0.0, axis=0, return_inverse=True)
+        level_by_value = {row.tobytes(): level for level, row in enumerate(self.values)}
+        levels = np.array(
+            [level_by_value.get(row.tobytes(), len(level_by_value)) for row in distinct], dtype=np.intp
+        )
+        return np.asarray(self.length * np.eye(len(level_by_value) + 1)[levels[inverse.ravel()]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -328,14 +334,19 @@ class Coordinates:
 
     def of(self, u: Floats, kernel: str) -> Floats:
         """Return the coordinates of standardized rows u (m, p) for a kernel."""
-        parts = [u[:, self.at]]
+        blocks = [u[:, self.at]]
         if self.lengths is not None:
-            parts = [parts[0] * self.lengths]
+            blocks = [blocks[0] * self.lengths]
         if self.knots:
-            scores = [np.interp(u[:, j], *each) for j, each in zip(self.at, self.knots, strict=True)]
-            parts = [np.stack(scores, axis=1)]
-        shrink = np.sqrt(0.5) if kernel in ABSOLUTE else 1.0
-        return np.concatenate([*parts, *(shrink * each.coordinates(u) for each in self.categories)], axis=1)
+            scores = [
+                np.interp(u[:, j], *column_knots) for j, column_knots in zip(self.at, self.knots, strict=True)
+            ]
+            blocks = [np.stack(scores, axis=1)]
+        category_factor = np.sqrt(0.5) if kernel in ABSOLUTE_DISTANCE_KERNELS else 1.0
+        return np.concatenate(
+            [*blocks, *(category_factor * column_knots.coordinates(u) for column_knots in self.categories)],
+            axis=1,
+        )
 
 
 def fit_coordinates(
@@ -365,31 +376,31 @@ def fit_coordinates(
     w = np.ones(len(u)) if weights is None else weights
     w = w / w.sum()
     groups = [list(group) for group in factors]
-    inside = {j for group in groups for j in group}
-    numbers = [j for j in range(u.shape[1]) if j not in inside]
+    factor_columns = {j for group in groups for j in group}
+    numeric = [j for j in range(u.shape[1]) if j not in factor_columns]
     if scale == "categories":
-        few = [j for j in numbers if len(np.unique(u[:, j])) <= FEW_VALUES]
-        groups += [[j] for j in few]
-        numbers = [j for j in numbers if j not in few]
+        categorical = [j for j in numeric if len(np.unique(u[:, j])) <= MAX_CATEGORY_VALUES]
+        groups += [[j] for j in categorical]
+        numeric = [j for j in numeric if j not in categorical]
     categories = []
     for group in groups:
         values, inverse = np.unique(u[:, np.array(group)] + 0.0, axis=0, return_inverse=True)
         # With a single level use the distance between two equally frequent levels.
-        spread = 1 - float((np.bincount(inverse.ravel(), w) ** 2).sum()) if len(values) > 1 else 0.5
-        categories.append(CategoryColumns(np.array(group), values, float(1 / np.sqrt(spread))))
-    knots = tuple(_normal_scores(u[:, j], w) for j in numbers) if scale == "ranks" else ()
-    at = np.array(numbers, dtype=np.intp)
-    lengths = None if unit is None or scale != "none" else _lengths(unit[at])
-    return Coordinates(at, knots, tuple(categories), lengths)
+        dissimilarity = 1 - float((np.bincount(inverse.ravel(), w) ** 2).sum()) if len(values) > 1 else 0.5
+        categories.append(CategoryColumns(np.array(group), values, float(1 / np.sqrt(dissimilarity))))
+    knots = tuple(_normal_scores(u[:, j], w) for j in numeric) if scale == "ranks" else ()
+    numeric_columns = np.array(numeric, dtype=np.intp)
+    column_factors = None if unit is None or scale != "none" else _relative_sds(unit[numeric_columns])
+    return Coordinates(numeric_columns, knots, tuple(categories), column_factors)
 
 
-def _lengths(unit: Floats) -> Floats:
+def _relative_sds(unit: Floats) -> Floats:
     """Standard deviations (q,) relative to their root mean square, from their inverses."""
     # Divide by the largest standard deviation; squares then stay within float64.
     varies = unit > 0
-    shares = np.where(varies, unit.min(where=varies, initial=np.inf) / np.where(varies, unit, 1.0), 0.0)
-    mean = float(np.mean(shares[varies] ** 2)) if varies.any() else 1.0
-    return np.asarray(shares / np.sqrt(mean))
+    sd_ratios = np.where(varies, unit.min(where=varies, initial=np.inf) / np.where(varies, unit, 1.0), 0.0)
+    mean = float(np.mean(sd_ratios[varies] ** 2)) if varies.any() else 1.0
+    return np.asarray(sd_ratios / np.sqrt(mean))
 
 
 def _normal_scores(u: Floats, w: Floats) -> tuple[Floats, Floats]:
@@ -407,17 +418,21 @@ def _normal_scores(u: Floats, w: Floats) -> tuple[Floats, Floats]:
         Distinct values in increasing order, and their standardized scores.
     """
     values, inverse = np.unique(u, return_inverse=True)
-    shares = np.bincount(inverse, w)
-    scores = ndtri(np.clip(np.cumsum(shares) - shares / 2, 0.0, 1.0))
-    scores -= shares @ scores
-    spread = np.sqrt(shares @ scores**2)
-    return values, scores / spread if spread > 0 else np.zeros_like(scores)
+    proportions = np.bincount(inverse, w)
+    scores = ndtri(np.clip(np.cumsum(proportions) - proportions / 2, 0.0, 1.0))
+    scores -= proportions @ scores
+    sd = np.sqrt(proportions @ scores**2)
+    return values, scores / sd if sd > 0 else np.zeros_like(scores)
 
 
-def few_valued(u: Floats, factors: Sequence[Sequence[int]]) -> bool:
+def has_few_valued_column(u: Floats, factors: Sequence[Sequence[int]]) -> bool:
     """Whether a numeric column of rows u (n, p) has at least three but few distinct values."""
-    inside = {j for group in factors for j in group}
-    return any(2 < len(np.unique(u[:, j])) <= FEW_VALUES for j in range(u.shape[1]) if j not in inside)
+    factor_columns = {j for group in factors for j in group}
+    return any(
+        2 < len(np.unique(u[:, j])) <= MAX_CATEGORY_VALUES
+        for j in range(u.shape[1])
+        if j not in factor_columns
+    )
 
 
 def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> float:
@@ -439,16 +454,18 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
     CoreDataError
         All rows are equal.
     """
-    distances = cdist(z, z, "cityblock" if kernel in ABSOLUTE else "euclidean")
-    apart = distances > 0
-    refuse_equal_rows(different=bool(apart.any()))
+    distances = cdist(z, z, "cityblock" if kernel in ABSOLUTE_DISTANCE_KERNELS else "euclidean")
+    is_positive = distances > 0
+    refuse_equal_rows(different=bool(is_positive.any()))
     if weights is None:
-        return float(np.median(distances[apart]))
-    order = np.argsort(distances[apart], kind="stable")
-    passed = np.cumsum(np.outer(weights, weights)[apart][order])
+        return float(np.median(distances[is_positive]))
+    order = np.argsort(distances[is_positive], kind="stable")
+    cumulative_weights = np.cumsum(np.outer(weights, weights)[is_positive][order])
     # As for repeated rows, the median is the mean of the two middle values.
-    middle = np.searchsorted(passed, passed[-1] * np.array([0.5 - 1e-12, 0.5 + 1e-12]))
-    return float(distances[apart][order][middle].mean())
+    middle_positions = np.searchsorted(
+        cumulative_weights, cumulative_weights[-1] * np.array([0.5 - 1e-12, 0.5 + 1e-12])
+    )
+    return float(distances[is_positive][order][middle_positions].mean())
 
 
 def refuse_equal_rows(*, different: bool) -> None:
@@ -457,4 +474,4 @@ def refuse_equal_rows(*, different: bool) -> None:
         raise CoreDataError("equal_rows")
 
 
-NAMES: tuple[str, ...] = get_args(KernelName)
+KERNEL_NAMES: tuple[str, ...] = get_args(KernelName)

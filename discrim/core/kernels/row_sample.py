@@ -22,7 +22,11 @@ from discrim.core.numerics.map_reduce import map_reduce
 Keys = NDArray[np.uint64]
 """Hashes of rows."""
 
-ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+SPLITMIX_MULTIPLIERS = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
 """Multipliers of splitmix64 (Steele, Lea & Flood, 2014, OOPSLA, 453-472)."""
 
 SHIFT = np.uint64(29)
@@ -55,20 +59,20 @@ class RowSample:
     def merge(self, other: RowSample) -> RowSample:
         """Return the sample of the rows of two samples."""
         keys = np.concatenate([self.keys, other.keys])
-        found, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        distinct_keys, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         weights = np.bincount(inverse, np.concatenate([self.weights, other.weights])).astype(np.float64)
         first = first[: self.most]
         x = np.concatenate([self.x, other.x])[first]
         codes = np.concatenate([self.codes, other.codes])[first]
         weighted = self.weighted or other.weighted
-        return RowSample(self.most, found[: self.most], x, codes, weights[: self.most], weighted)
+        return RowSample(self.most, distinct_keys[: self.most], x, codes, weights[: self.most], weighted)
 
     def first(self, count: int) -> RowSample:
         """Reduce the sample to a maximum size."""
-        kept = slice(min(count, self.most))
+        head = slice(min(count, self.most))
         return replace(
-            self, most=min(count, self.most), keys=self.keys[kept], x=self.x[kept], codes=self.codes[kept],
-            weights=self.weights[kept],
+            self, most=min(count, self.most), keys=self.keys[head], x=self.x[head], codes=self.codes[head],
+            weights=self.weights[head],
         )  # fmt: skip
 
 
@@ -84,25 +88,25 @@ def row_keys(x: Floats, codes: Codes) -> Keys:
     -------
     (m,) uint64
     """
-    keys = codes.astype(np.uint64) + ODD[0]
+    keys = codes.astype(np.uint64) + SPLITMIX_MULTIPLIERS[0]
     for column in x.T:
         # Adding zero converts -0.0 to 0.0, which compare equal but have different bits.
         keys ^= np.ascontiguousarray(column + 0.0).view(np.uint64)
-        keys *= ODD[1]
+        keys *= SPLITMIX_MULTIPLIERS[1]
         keys ^= keys >> SHIFT
-    for factor in ODD[1:]:
+    for factor in SPLITMIX_MULTIPLIERS[1:]:
         keys *= factor
         keys ^= keys >> SHIFT
     return keys
 
 
-def sampled_rows(blocks: RowBlocks, most: int, n_columns: int) -> RowSample:
+def sampled_rows(blocks: RowBlocks, max_rows: int, n_columns: int) -> RowSample:
     """Sample rows.
 
     Parameters
     ----------
     blocks : RowBlocks
-    most : int
+    max_rows : int
         Maximum size of the sample.
     n_columns : int
 
@@ -110,16 +114,18 @@ def sampled_rows(blocks: RowBlocks, most: int, n_columns: int) -> RowSample:
     -------
     RowSample
     """
-    return map_reduce(blocks, partial(_sample_of, most=most, n_columns=n_columns), RowSample.merge)
+    return map_reduce(
+        blocks, partial(_sample_blocks, max_rows=max_rows, n_columns=n_columns), RowSample.merge
+    )
 
 
-def _sample_of(blocks: RowBlocks, *, most: int, n_columns: int) -> RowSample:
+def _sample_blocks(blocks: RowBlocks, *, max_rows: int, n_columns: int) -> RowSample:
     """Sample the rows of some blocks.
 
     Parameters
     ----------
     blocks : RowBlocks
-    most : int
+    max_rows : int
         Maximum size of the sample.
     n_columns : int
 
@@ -128,18 +134,20 @@ def _sample_of(blocks: RowBlocks, *, most: int, n_columns: int) -> RowSample:
     RowSample
     """
     empty = np.zeros(0)
-    found = RowSample(
-        most, empty.astype(np.uint64), np.zeros((0, n_columns)), empty.astype(np.intp), empty
+    sample = RowSample(
+        max_rows, empty.astype(np.uint64), np.zeros((0, n_columns)), empty.astype(np.intp), empty
     )  # fmt: skip
     for x, codes, weights in blocks:
         keys = row_keys(x, codes)
-        used = np.ones(len(x), dtype=np.bool_) if weights is None else weights > 0
-        if len(found.keys) == most:
-            used &= keys <= found.keys[-1]
-        at = np.flatnonzero(used)
-        if not len(at):
+        is_used = np.ones(len(x), dtype=np.bool_) if weights is None else weights > 0
+        if len(sample.keys) == max_rows:
+            is_used &= keys <= sample.keys[-1]
+        row_index = np.flatnonzero(is_used)
+        if not len(row_index):
             continue
-        own = np.ones(len(at)) if weights is None else weights[at]
-        new = RowSample(most, keys[at], x[at], codes[at], own, weights is not None)
-        found = found.merge(new)
-    return found
+        row_weights = np.ones(len(row_index)) if weights is None else weights[row_index]
+        new = RowSample(
+            max_rows, keys[row_index], x[row_index], codes[row_index], row_weights, weights is not None
+        )
+        sample = sample.merge(new)
+    return sample

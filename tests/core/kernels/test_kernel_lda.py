@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from discrim.core.errors import InvalidStateError
-from discrim.core.kernels.kernel_lda import expansion_of_state, fit_kernel_lda
+from discrim.core.kernels.kernel_lda import fit_kernel_lda, restore_expansion
 from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, fit_ridge
-from discrim.core.kernels.kernels import Kernel, fit_coordinates, fit_standard
+from discrim.core.kernels.kernels import Kernel, fit_coordinates, fit_standardization
 from discrim.core.moments.moments import gather
 from discrim.core.rules.calibration import Calibrator
 
@@ -19,7 +19,7 @@ X = RNG.normal(size=(N, P)) + np.outer(CODES, [1.0, 0, 0, 0])
 WEIGHTS = RNG.integers(1, 4, N).astype(float)
 PRIOR = np.array([0.2, 0.3, 0.5])
 KERNEL, RIDGE = Kernel("gaussian", 2.0), 0.3
-STANDARD = fit_standard(X, WEIGHTS)
+STANDARD = fit_standardization(X, WEIGHTS)
 COORDINATES = fit_coordinates(STANDARD.of(X), WEIGHTS, "sd")
 
 
@@ -75,19 +75,19 @@ def test_rows_at_other_places_are_scored_by_fits_without_them():
 def test_coefficients_of_a_file_that_are_of_no_regression_on_its_rows_are_refused():
     fit = fitted(X, CODES, WEIGHTS, None)
     options = {"estimated_prior": True, "ncomp": None}
-    again = expansion_of_state(fit.moments, PRIOR, fit.state, **options)
+    again = restore_expansion(fit.moments, PRIOR, fit.state, **options)
     assert (again.values == fit.values).all()
     for name in ("coef", "intercept"):
         changed = replace(fit.state, **{name: 1.01 * getattr(fit.state, name)})
         with pytest.raises(InvalidStateError):
-            expansion_of_state(fit.moments, PRIOR, changed, **options)
+            restore_expansion(fit.moments, PRIOR, changed, **options)
 
 
 def test_a_map_to_posteriors_of_a_file_has_the_classes_of_the_fit():
     fit = fitted(X, CODES, WEIGHTS, None)
     options = {"estimated_prior": True, "ncomp": None}
     right = Calibrator("vector", 1.0, np.inf, np.eye(K), np.zeros(K))
-    assert expansion_of_state(fit.moments, PRIOR, replace(fit.state, calibrator=right), **options)
+    assert restore_expansion(fit.moments, PRIOR, replace(fit.state, calibrator=right), **options)
     for wrong in (replace(right, intercepts=np.zeros(K + 1)), replace(right, mixing=np.eye(K + 1))):
         with pytest.raises(InvalidStateError):
-            expansion_of_state(fit.moments, PRIOR, replace(fit.state, calibrator=wrong), **options)
+            restore_expansion(fit.moments, PRIOR, replace(fit.state, calibrator=wrong), **options)

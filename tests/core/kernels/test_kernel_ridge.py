@@ -10,8 +10,8 @@ from discrim.core.kernels.kernel_ridge import (
     TriedKernel,
     choose,
     fit_ridge,
-    spectrum_of_kernel,
-    spectrum_of_landmarks,
+    kernel_spectrum,
+    landmark_spectrum,
 )
 from discrim.core.kernels.kernels import Kernel
 
@@ -68,12 +68,12 @@ def test_rows_left_out_are_those_of_fits_without_them(weights):
     np.testing.assert_allclose(fit.intercept, constant, atol=1e-12)
     expected = left_out_one_by_one(weights)
     np.testing.assert_allclose(fit.left_out_residuals(), expected, atol=1e-12)
-    (found,) = spectrum_of_kernel(gram(), weights, Y).left_out_residuals(np.array([RIDGE]))
+    (found,) = kernel_spectrum(gram(), weights, Y).left_out_residuals(np.array([RIDGE]))
     np.testing.assert_allclose(found, expected, atol=1e-11)
 
 
 def test_all_rows_as_landmarks_are_the_kernel_itself():
-    (found,) = spectrum_of_landmarks(gram(), gram(), WEIGHTS, Y).left_out_residuals(np.array([RIDGE]))
+    (found,) = landmark_spectrum(gram(), gram(), WEIGHTS, Y).left_out_residuals(np.array([RIDGE]))
     np.testing.assert_allclose(found, left_out_one_by_one(WEIGHTS), atol=1e-7)
 
 

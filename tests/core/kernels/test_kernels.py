@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import pairwise
 
-from discrim.core.kernels.kernels import Kernel, fit_coordinates, fit_standard, median_distance
+from discrim.core.kernels.kernels import Kernel, fit_coordinates, fit_standardization, median_distance
 from discrim.errors import DataError
 
 RNG = np.random.default_rng(3)
@@ -41,7 +41,7 @@ def test_a_row_far_away_is_near_none():
 
 
 def coordinates(x, scale, factors=(), weights=None, kernel="gaussian"):
-    standard = fit_standard(x, weights)
+    standard = fit_standardization(x, weights)
     found = fit_coordinates(standard.of(x), weights, scale, factors)
     return standard, found, found.of(standard.of(x), kernel)
 
