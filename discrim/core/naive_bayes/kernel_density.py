@@ -57,55 +57,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
-from discrim.core.neighbours.neighbours import pieces_of_runs, runs
+from discrim.core.neighbours.neighbours import concatenate_ranges, split_ranges
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.leave_one_out import SPOILT
 
 Keys = NDArray[np.int64]
 
-NEGLIGIBLE = 2 * 38.0
+NEGLIGIBLE_LOG_RATIO = 2 * 38.0
 """Twice the logarithm of the ratio of a sum to the contribution of the points that are skipped."""
 
-TERMS = 26
+N_TERMS = 26
 """Number Q of terms of an expansion."""
 
-HALF = 0.4
+BOX_HALF_WIDTH = 0.4
 """Half width of a box, in bandwidths."""
 
-EDGE = 1.02 * HALF
+MAX_BOX_DISTANCE = 1.02 * BOX_HALF_WIDTH
 """Largest accepted distance of an evaluation point from the centre of its box, in bandwidths.
 
 Slightly more than half a box, because the centre is rounded.
 """
 
-STEP = 2e-3
+LOG_BANDWIDTH_STEP = 2e-3
 """Step of the grid of log bandwidths; each level of the grid has its own boxes."""
 
-TILT = 0.5 * float(np.expm1(STEP))
+MAX_TILT = 0.5 * float(np.expm1(LOG_BANDWIDTH_STEP))
 """Largest |d| within a step of the bandwidth grid."""
 
-FEW_POINTS = 48
+MAX_DIRECT_POINTS = 48
 """Number of contributing points up to which a direct sum is faster than an expansion."""
 
-PLACES = 2.0**30
+MAX_BOX_POSITION = 2.0**30
 """Largest number of boxes on either side of the first point; farther boxes have no key."""
 
-STEPS = 2.0**20
+MAX_BANDWIDTH_STEPS = 2.0**20
 """Largest number of steps between a bandwidth and the reference bandwidth; others have no key."""
 
-RADIUS = 6.0
+BOUND_RADIUS = 6.0
 """The R of the error bound."""
 
-EXACT = 2.0**-54
+MAX_RELATIVE_ERROR = 2.0**-54
 """Largest relative error of a sum that is computed by an expansion."""
 
-SPREAD = 64.0
+MAX_TERM_RATIO = 64.0
 """Largest ratio of the terms of an expansion to their sum."""
 
-PAIRS = 2**17
+MAX_BLOCK_KERNELS = 2**17
 """Number of kernels that are evaluated in one block."""
 
-AT_ONCE = 8192
+MAX_BLOCK_POINTS = 8192
 """Number of evaluation points whose expansions are evaluated in one block."""
 
 
@@ -132,14 +132,16 @@ class KernelBoxes:
         self._points = points
         self._bandwidth = bandwidth
         self._logs, self._whole = np.log(weights), float(np.log(weights.sum()))
-        self._known = _KnownBoxes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), _Expansions.none())
+        self._known = _ExpansionCache(
+            np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), _Expansions.none()
+        )
 
-    def log_sums(self, at: Floats, bandwidths: Floats) -> Floats:
+    def log_sums(self, x: Floats, bandwidths: Floats) -> Floats:
         """Log sums of kernels computed by expansions.
 
         Parameters
         ----------
-        at : (m,) float
+        x : (m,) float
             Evaluation points.
         bandwidths : (m,) float
 
@@ -148,21 +150,23 @@ class KernelBoxes:
         (m,) float
             NaN if a direct sum is faster, or the expansion is not accurate.
         """
-        out = np.full(len(at), np.nan)
-        levels = np.rint(np.log(bandwidths / self._bandwidth) / STEP)
-        h = self._bandwidth * np.exp(levels * STEP)
-        place = np.rint((at - self._points[0]) / h / (2 * HALF))
-        fits = np.flatnonzero((np.abs(place) < PLACES) & (np.abs(levels) < STEPS))
-        keys = levels[fits].astype(np.int64) * 2**32 + place[fits].astype(np.int64)
-        boxes, of = np.unique(keys, return_inverse=True)
-        expansion, expansions = self._expansions(boxes)
-        expansion = expansion[of]
-        expanded = np.flatnonzero(expansion >= 0)
-        for at_once in slices(len(expanded), AT_ONCE):
-            some = expanded[at_once]
-            rows = fits[some]
-            out[rows] = expansions.log_sums(expansion[some], at[rows], bandwidths[rows])
-        return out
+        log_sums = np.full(len(x), np.nan)
+        levels = np.rint(np.log(bandwidths / self._bandwidth) / LOG_BANDWIDTH_STEP)
+        h = self._bandwidth * np.exp(levels * LOG_BANDWIDTH_STEP)
+        box_positions = np.rint((x - self._points[0]) / h / (2 * BOX_HALF_WIDTH))
+        has_key = np.flatnonzero(
+            (np.abs(box_positions) < MAX_BOX_POSITION) & (np.abs(levels) < MAX_BANDWIDTH_STEPS)
+        )
+        keys = levels[has_key].astype(np.int64) * 2**32 + box_positions[has_key].astype(np.int64)
+        boxes, box_index = np.unique(keys, return_inverse=True)
+        expansion_index, expansions = self._expansions(boxes)
+        expansion_index = expansion_index[box_index]
+        expanded = np.flatnonzero(expansion_index >= 0)
+        for chunk in slices(len(expanded), MAX_BLOCK_POINTS):
+            expanded_chunk = expanded[chunk]
+            rows = has_key[expanded_chunk]
+            log_sums[rows] = expansions.log_sums(expansion_index[expanded_chunk], x[rows], bandwidths[rows])
+        return log_sums
 
     def _expansions(self, boxes: Keys) -> tuple[Codes, _Expansions]:
         """Find the expansions of boxes, computing and caching the missing ones.
@@ -174,40 +178,47 @@ class KernelBoxes:
 
         Returns
         -------
-        numbers : (B,) int
+        expansion_index : (B,) int
             Index of the expansion of each box; -1 if direct sums are faster.
         expansions : _Expansions
             All cached expansions.
         """
         # Read and replace the cache as one object: concurrent threads may repeat work but never see a partial
         # update.
-        known = self._known
-        numbers = known.numbers_of(boxes)
-        unknown = np.flatnonzero(numbers < 0)
-        windows = self._windows(boxes[unknown])
-        many = windows.lengths > FEW_POINTS
-        if many.any():
-            expansions = _Expansions.of(self._points, self._logs, windows.part(many))
-            numbers[unknown[many]] = len(known.expansions.right) + np.arange(int(many.sum()))
-            known = known.and_more(boxes[unknown[many]], numbers[unknown[many]], expansions)
-            self._known = known
-        return numbers, known.expansions
+        cache = self._known
+        expansion_index = cache.numbers_of(boxes)
+        missing = np.flatnonzero(expansion_index < 0)
+        windows = self._windows(boxes[missing])
+        is_expanded = windows.lengths > MAX_DIRECT_POINTS
+        if is_expanded.any():
+            expansions = _Expansions.of(self._points, self._logs, windows.part(is_expanded))
+            expansion_index[missing[is_expanded]] = len(cache.expansions.right) + np.arange(
+                int(is_expanded.sum())
+            )
+            cache = cache.and_more(
+                boxes[missing[is_expanded]], expansion_index[missing[is_expanded]], expansions
+            )
+            self._known = cache
+        return expansion_index, cache.expansions
 
     def _windows(self, boxes: Keys) -> _Windows:
         """Return the ranges of points that contribute to boxes with keys (B,)."""
         levels = (boxes + 2**31) >> 32
-        h = self._bandwidth * np.exp(levels * STEP)
-        centres = self._points[0] + (boxes - levels * 2**32) * (2 * HALF * h)
+        h = self._bandwidth * np.exp(levels * LOG_BANDWIDTH_STEP)
+        centres = self._points[0] + (boxes - levels * 2**32) * (2 * BOX_HALF_WIDTH * h)
         right = np.searchsorted(self._points, centres)
-        near = np.stack([np.maximum(right - 1, 0), np.minimum(right, len(self._points) - 1)])
-        gaps = np.abs(self._points[near] - centres) / h
-        first = gaps.argmin(axis=0)
-        nearest = near[first, np.arange(len(boxes))]
-        gap = gaps.min(axis=0)
-        negligible = 2 * (self._whole - self._logs[nearest]) + NEGLIGIBLE
-        reach = (EDGE + np.sqrt((gap + EDGE) ** 2 + negligible * (1 + STEP))) * h
-        reach += 8 * EPS * (reach + np.abs(centres))
-        low, high = np.searchsorted(self._points, [centres - reach, centres + reach])
+        neighbours = np.stack([np.maximum(right - 1, 0), np.minimum(right, len(self._points) - 1)])
+        distances = np.abs(self._points[neighbours] - centres) / h
+        nearer = distances.argmin(axis=0)
+        nearest = neighbours[nearer, np.arange(len(boxes))]
+        min_distance = distances.min(axis=0)
+        negligible = 2 * (self._whole - self._logs[nearest]) + NEGLIGIBLE_LOG_RATIO
+        max_distance = (
+            MAX_BOX_DISTANCE
+            + np.sqrt((min_distance + MAX_BOX_DISTANCE) ** 2 + negligible * (1 + LOG_BANDWIDTH_STEP))
+        ) * h
+        max_distance += 8 * EPS * (max_distance + np.abs(centres))
+        low, high = np.searchsorted(self._points, [centres - max_distance, centres + max_distance])
         return _Windows(centres, h, low, high)
 
 
@@ -231,9 +242,11 @@ class _Windows(NamedTuple):
         """Number of contributing points (B,) of each box."""
         return self.high - self.low
 
-    def part(self, which: Mask | Codes | slice) -> _Windows:
+    def part(self, selection: Mask | Codes | slice) -> _Windows:
         """Select boxes by mask, index or slice."""
-        return _Windows(self.centres[which], self.bandwidths[which], self.low[which], self.high[which])
+        return _Windows(
+            self.centres[selection], self.bandwidths[selection], self.low[selection], self.high[selection]
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -265,7 +278,7 @@ class _Expansions:
     def none() -> _Expansions:
         """Return an empty set of expansions."""
         nothing = np.zeros(0)
-        return _Expansions(*4 * (nothing,), np.zeros((TERMS, 0)), np.zeros(0, dtype=np.intp))
+        return _Expansions(*4 * (nothing,), np.zeros((N_TERMS, 0)), np.zeros(0, dtype=np.intp))
 
     @staticmethod
     def of(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
@@ -287,18 +300,22 @@ class _Expansions:
         _Expansions
             The first B expansions belong to the boxes, the others to right-hand sides.
         """
-        whole = _Expansions._whole(points, logs, windows)
-        middle = np.searchsorted(points, windows.centres)
-        split = np.flatnonzero(np.isnan(whole.moments[0]) & (windows.low < middle) & (middle < windows.high))
-        parted = windows.part(split)
-        middle = middle[split]
-        left = _Expansions._whole(points, logs, parted._replace(high=middle))
-        right = _Expansions._whole(points, logs, parted._replace(low=middle))
-        whole.means[split] = left.means
-        whole.peaks[split] = left.peaks
-        whole.moments[:, split] = left.moments
-        whole.right[split] = len(whole.right) + np.arange(len(split))
-        return whole.and_more(right)
+        expansions = _Expansions._whole(points, logs, windows)
+        centre_positions = np.searchsorted(points, windows.centres)
+        split_boxes = np.flatnonzero(
+            np.isnan(expansions.moments[0])
+            & (windows.low < centre_positions)
+            & (centre_positions < windows.high)
+        )
+        split_windows = windows.part(split_boxes)
+        centre_positions = centre_positions[split_boxes]
+        left_expansions = _Expansions._whole(points, logs, split_windows._replace(high=centre_positions))
+        right_expansions = _Expansions._whole(points, logs, split_windows._replace(low=centre_positions))
+        expansions.means[split_boxes] = left_expansions.means
+        expansions.peaks[split_boxes] = left_expansions.peaks
+        expansions.moments[:, split_boxes] = left_expansions.moments
+        expansions.right[split_boxes] = len(expansions.right) + np.arange(len(split_boxes))
+        return expansions.and_more(right_expansions)
 
     @staticmethod
     def _whole(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
@@ -314,50 +331,58 @@ class _Expansions:
         -------
         _Expansions
         """
-        count = len(windows.low)
-        means = np.empty(count)
-        peaks = np.empty(count)
-        moments = np.empty((TERMS, count))
-        for boxes in pieces_of_runs(windows.lengths, PAIRS):
-            some = windows.part(boxes)
-            lengths = windows.lengths[boxes]
-            which = runs(some.low, lengths)
-            first = np.cumsum(lengths) - lengths
-            of = np.repeat(np.arange(len(lengths)), lengths)
-            t = (points[which] - some.centres[of]) / some.bandwidths[of]
-            terms = logs[which] - 0.5 * t**2
+        n_boxes = len(windows.low)
+        means = np.empty(n_boxes)
+        peaks = np.empty(n_boxes)
+        moments = np.empty((N_TERMS, n_boxes))
+        for boxes in split_ranges(windows.lengths, MAX_BLOCK_KERNELS):
+            chunk = windows.part(boxes)
+            n_points = windows.lengths[boxes]
+            point_index = concatenate_ranges(chunk.low, n_points)
+            first = np.cumsum(n_points) - n_points
+            box_index = np.repeat(np.arange(len(n_points)), n_points)
+            t = (points[point_index] - chunk.centres[box_index]) / chunk.bandwidths[box_index]
+            terms = logs[point_index] - 0.5 * t**2
             peaks[boxes] = np.maximum.reduceat(terms, first)
-            terms = np.exp(terms - peaks[boxes][of])
+            terms = np.exp(terms - peaks[boxes][box_index])
             means[boxes] = np.add.reduceat(terms * t, first) / np.add.reduceat(terms, first)
-            t -= means[boxes][of]
+            t -= means[boxes][box_index]
             # Accept expansions that are accurate to rounding everywhere in their boxes (see *Error bound*).
-            furthest = (EDGE * (1 + 2 * TILT) + 2 * TILT * np.abs(means[boxes]))[of] * np.abs(t)
-            lift = np.exp(furthest + TILT * t**2)
-            least = np.add.reduceat(terms / lift, first)
-            most = np.add.reduceat(terms * lift, first)
-            remainder = np.add.reduceat(terms * np.exp(RADIUS * furthest + RADIUS**2 * TILT * t**2), first)
-            remainder *= RADIUS**-TERMS / (1 - 1 / RADIUS)
-            good = (remainder <= EXACT * least) & (most <= SPREAD * least)
-            for q in range(TERMS):
-                moments[q, boxes] = np.where(good, np.add.reduceat(terms, first) / factorial(q), np.nan)
+            max_exponents = (MAX_BOX_DISTANCE * (1 + 2 * MAX_TILT) + 2 * MAX_TILT * np.abs(means[boxes]))[
+                box_index
+            ] * np.abs(t)
+            term_bounds = np.exp(max_exponents + MAX_TILT * t**2)
+            min_sums = np.add.reduceat(terms / term_bounds, first)
+            max_sums = np.add.reduceat(terms * term_bounds, first)
+            remainder = np.add.reduceat(
+                terms * np.exp(BOUND_RADIUS * max_exponents + BOUND_RADIUS**2 * MAX_TILT * t**2), first
+            )
+            remainder *= BOUND_RADIUS**-N_TERMS / (1 - 1 / BOUND_RADIUS)
+            is_accurate = (remainder <= MAX_RELATIVE_ERROR * min_sums) & (
+                max_sums <= MAX_TERM_RATIO * min_sums
+            )
+            for q in range(N_TERMS):
+                moments[q, boxes] = np.where(
+                    is_accurate, np.add.reduceat(terms, first) / factorial(q), np.nan
+                )
                 terms *= t
-        none = np.full(count, -1, dtype=np.intp)
-        return _Expansions(windows.centres, windows.bandwidths, means, peaks, moments, none)
+        no_right = np.full(n_boxes, -1, dtype=np.intp)
+        return _Expansions(windows.centres, windows.bandwidths, means, peaks, moments, no_right)
 
     def and_more(self, other: _Expansions) -> _Expansions:
         """Concatenate with other expansions."""
         other = replace(other, right=np.where(other.right < 0, -1, other.right + len(self.right)))
-        both = ((getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
-        return _Expansions(*(np.concatenate(pair, axis=-1) for pair in both))
+        pairs = ((getattr(self, column.name), getattr(other, column.name)) for column in fields(self))
+        return _Expansions(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
-    def log_sums(self, box: Codes, at: Floats, bandwidths: Floats) -> Floats:
+    def log_sums(self, box: Codes, x: Floats, bandwidths: Floats) -> Floats:
         """Evaluate expansions.
 
         Parameters
         ----------
         box : (m,) int
             Index of the expansion of each evaluation point.
-        at : (m,) float
+        x : (m,) float
             Evaluation points.
         bandwidths : (m,) float
 
@@ -367,32 +392,32 @@ class _Expansions:
             Logs of the sums; NaN for an evaluation point outside its box.
         """
         b = (self.bandwidths[box] / bandwidths) ** 2
-        u = (at - self.centres[box]) / self.bandwidths[box]
+        u = (x - self.centres[box]) / self.bandwidths[box]
         d = 0.5 * (b - 1)
         mean = self.means[box]
         a = b * u - 2 * d * mean
         if d.any():
-            before = np.zeros(len(box))
-            now = np.ones(len(box))
+            previous = np.zeros(len(box))
+            polynomial = np.ones(len(box))
             total = self.moments[0][box]
-            for q in range(1, TERMS):
-                before, now = now, a * now - 2 * (q - 1) * d * before
-                total += now * self.moments[q][box]
+            for q in range(1, N_TERMS):
+                previous, polynomial = polynomial, a * polynomial - 2 * (q - 1) * d * previous
+                total += polynomial * self.moments[q][box]
         else:
             total = self.moments[-1][box]
-            for q in range(TERMS - 2, -1, -1):
+            for q in range(N_TERMS - 2, -1, -1):
                 total *= a
                 total += self.moments[q][box]
-        total[np.abs(u) > EDGE] = np.nan
+        total[np.abs(u) > MAX_BOX_DISTANCE] = np.nan
         logs = np.log(total) + self.peaks[box] + b * u * (mean - 0.5 * u) - d * mean**2
-        two = np.flatnonzero(self.right[box] >= 0)
-        if len(two):
-            other = self.log_sums(self.right[box[two]], at[two], bandwidths[two])
-            logs[two] = np.logaddexp(logs[two], other)
+        two_sided = np.flatnonzero(self.right[box] >= 0)
+        if len(two_sided):
+            right_logs = self.log_sums(self.right[box[two_sided]], x[two_sided], bandwidths[two_sided])
+            logs[two_sided] = np.logaddexp(logs[two_sided], right_logs)
         return np.asarray(logs)
 
 
-class _KnownBoxes(NamedTuple):
+class _ExpansionCache(NamedTuple):
     """Cache of the expansions computed so far.
 
     Attributes
@@ -410,16 +435,16 @@ class _KnownBoxes(NamedTuple):
 
     def numbers_of(self, boxes: Keys) -> Codes:
         """Return the indices (b,) of the expansions of boxes; -1 for a box that is not cached."""
-        place = np.searchsorted(self.keys, boxes)
-        known = np.append(self.keys, np.iinfo(np.int64).max)[place] == boxes
-        return np.where(known, np.append(self.numbers, -1)[place], -1)
+        positions = np.searchsorted(self.keys, boxes)
+        is_cached = np.append(self.keys, np.iinfo(np.int64).max)[positions] == boxes
+        return np.where(is_cached, np.append(self.numbers, -1)[positions], -1)
 
-    def and_more(self, keys: Keys, numbers: Codes, expansions: _Expansions) -> _KnownBoxes:
+    def and_more(self, keys: Keys, expansion_index: Codes, expansions: _Expansions) -> _ExpansionCache:
         """Return the cache with additional boxes.
 
         Parameters
         ----------
-        keys, numbers : (b,) int
+        keys, expansion_index : (b,) int
             Sorted keys, and the indices of their expansions.
         expansions : _Expansions
             The additional expansions.
@@ -428,15 +453,15 @@ class _KnownBoxes(NamedTuple):
         -------
         _KnownBoxes
         """
-        place = np.searchsorted(self.keys, keys)
-        return _KnownBoxes(
-            np.insert(self.keys, place, keys),
-            np.insert(self.numbers, place, numbers),
+        positions = np.searchsorted(self.keys, keys)
+        return _ExpansionCache(
+            np.insert(self.keys, positions, keys),
+            np.insert(self.numbers, positions, expansion_index),
             self.expansions.and_more(expansions),
         )
 
 
-LEAST_LEFT = 0.25
+MIN_REMAINING_FRACTION = 0.25
 """Smallest remaining fraction of an expanded sum after the kernel at the evaluation point is subtracted.
 
 If less remains, the sum is computed directly, because the subtraction loses digits.
@@ -465,19 +490,23 @@ class KernelSums:
         self._boxes = KernelBoxes(points, weights, bandwidth) if bandwidth > 0 else None
 
     def logs(
-        self, at: Floats, bandwidths: Floats, own: Codes | None = None, left: Floats | None = None
+        self,
+        x: Floats,
+        bandwidths: Floats,
+        own_points: Codes | None = None,
+        own_weights: Floats | None = None,
     ) -> Floats:
         """Logs of sum_i w_i exp(-((x - x_i)/h)^2 / 2).
 
         Parameters
         ----------
-        at : (m,) float
+        x : (m,) float
             Evaluation points x.
         bandwidths : (m,) float
             Bandwidth h of each evaluation point.
-        own : (m,) int or None
+        own_points : (m,) int or None
             Position of the point that equals each evaluation point, for leave-one-out.
-        left : (m,) float or None
+        own_weights : (m,) float or None
             Weight of that point in the sum instead of its full weight.
 
         Returns
@@ -485,29 +514,35 @@ class KernelSums:
         (m,) float
             NaN if the evaluation point or its bandwidth is missing or the bandwidth is not positive.
         """
-        out = np.full(len(at), np.nan)
-        places = np.flatnonzero((bandwidths > 0) & np.isfinite(at))
+        log_sums = np.full(len(x), np.nan)
+        direct = np.flatnonzero((bandwidths > 0) & np.isfinite(x))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             if self._boxes is not None:
-                sums = self._boxes.log_sums(at[places], bandwidths[places])
-                if own is not None and left is not None:
+                sums = self._boxes.log_sums(x[direct], bandwidths[direct])
+                if own_points is not None and own_weights is not None:
                     # At its centre a kernel is one.
-                    less = (self._weights[own[places]] - left[places]) * np.exp(-sums)
-                    sums = np.where(less <= 1 - LEAST_LEFT, sums + np.log1p(-less), np.nan)
-                out[places] = sums
-                places = places[np.isnan(sums)]
-            less_own = None if own is None or left is None else (own[places], left[places])
-            out[places] = self._term_by_term(at[places], bandwidths[places], less_own)
-        return out
+                    own_fraction = (self._weights[own_points[direct]] - own_weights[direct]) * np.exp(-sums)
+                    sums = np.where(
+                        own_fraction <= 1 - MIN_REMAINING_FRACTION, sums + np.log1p(-own_fraction), np.nan
+                    )
+                log_sums[direct] = sums
+                direct = direct[np.isnan(sums)]
+            own_direct = (
+                None
+                if own_points is None or own_weights is None
+                else (own_points[direct], own_weights[direct])
+            )
+            log_sums[direct] = self._term_by_term(x[direct], bandwidths[direct], own_direct)
+        return log_sums
 
-    def _term_by_term(self, at: Floats, bandwidths: Floats, less_own: tuple[Codes, Floats] | None) -> Floats:
+    def _term_by_term(self, x: Floats, bandwidths: Floats, replaced: tuple[Codes, Floats] | None) -> Floats:
         """Compute log sums directly over the points near each evaluation point.
 
         Parameters
         ----------
-        at, bandwidths : (m,) float
-        less_own : tuple of (m,) int and (m,) float, or None
-            `own` and `left` of `logs`.
+        x, bandwidths : (m,) float
+        replaced : tuple of (m,) int and (m,) float, or None
+            `own_points` and `own_weights` of `logs`.
 
         Returns
         -------
@@ -515,38 +550,42 @@ class KernelSums:
         """
         points = self._points
         logs = self._logs
-        around = np.searchsorted(points, at)[:, None] + np.arange(-2, 2)
-        there = (around >= 0) & (around < len(points))
-        around = np.clip(around, 0, len(points) - 1)
-        size = logs[around]
-        if less_own is not None:
-            own, left = less_own
-            log_left = np.where(left > 0, np.log(left), -np.inf)
-            size = np.where(around == own[:, None], log_left[:, None], size)
-        exponents = -0.5 * ((at[:, None] - points[around]) / bandwidths[:, None]) ** 2 + size
-        exponents[~there] = -np.inf
+        neighbours = np.searchsorted(points, x)[:, None] + np.arange(-2, 2)
+        exists = (neighbours >= 0) & (neighbours < len(points))
+        neighbours = np.clip(neighbours, 0, len(points) - 1)
+        log_weights = logs[neighbours]
+        if replaced is not None:
+            own_points, own_weights = replaced
+            log_own_weights = np.where(own_weights > 0, np.log(own_weights), -np.inf)
+            log_weights = np.where(neighbours == own_points[:, None], log_own_weights[:, None], log_weights)
+        exponents = -0.5 * ((x[:, None] - points[neighbours]) / bandwidths[:, None]) ** 2 + log_weights
+        exponents[~exists] = -np.inf
         # The largest term of the nearest points is a lower bound of the largest term, within rounding.
-        floor = exponents.max(axis=1)
-        reach = bandwidths * np.sqrt(np.maximum(2 * (self._whole - floor) + NEGLIGIBLE, 0.0))
+        max_nearby = exponents.max(axis=1)
+        max_distance = bandwidths * np.sqrt(
+            np.maximum(2 * (self._whole - max_nearby) + NEGLIGIBLE_LOG_RATIO, 0.0)
+        )
         # Far from all points the addition to the distance of the nearest point is lost in rounding.
-        reach += 8 * EPS * (reach + np.abs(at))
-        low = np.minimum(np.searchsorted(points, at - reach), around[:, 0])
-        lengths = np.maximum(np.searchsorted(points, at + reach, side="right"), around[:, -1] + 1) - low
-        out = np.full(len(at), -np.inf)
-        for rows in pieces_of_runs(lengths, PAIRS):
-            first = np.cumsum(lengths[rows]) - lengths[rows]
-            of = np.repeat(np.arange(len(first)), lengths[rows])
-            which = runs(low[rows], lengths[rows])
-            terms = -0.5 * ((at[rows][of] - points[which]) / bandwidths[rows][of]) ** 2
-            terms += logs[which]
-            if less_own is not None:
-                mine = which == own[rows][of]
-                terms[mine] = log_left[rows][of[mine]]
+        max_distance += 8 * EPS * (max_distance + np.abs(x))
+        low = np.minimum(np.searchsorted(points, x - max_distance), neighbours[:, 0])
+        n_points = (
+            np.maximum(np.searchsorted(points, x + max_distance, side="right"), neighbours[:, -1] + 1) - low
+        )
+        log_sums = np.full(len(x), -np.inf)
+        for rows in split_ranges(n_points, MAX_BLOCK_KERNELS):
+            first = np.cumsum(n_points[rows]) - n_points[rows]
+            row_index = np.repeat(np.arange(len(first)), n_points[rows])
+            point_index = concatenate_ranges(low[rows], n_points[rows])
+            terms = -0.5 * ((x[rows][row_index] - points[point_index]) / bandwidths[rows][row_index]) ** 2
+            terms += logs[point_index]
+            if replaced is not None:
+                is_own = point_index == own_points[rows][row_index]
+                terms[is_own] = log_own_weights[rows][row_index[is_own]]
             peak = np.maximum.reduceat(terms, first)
             # A sum whose only point is left out is zero.
             peak[np.isneginf(peak)] = 0.0
-            out[rows] = np.log(np.add.reduceat(np.exp(terms - peak[of]), first)) + peak
-        return out
+            log_sums[rows] = np.log(np.add.reduceat(np.exp(terms - peak[row_index]), first)) + peak
+        return log_sums
 
 
 FACTORS = {"nrd0": 0.9, "nrd": 1.06}
@@ -575,15 +614,15 @@ class KernelDensity:
     weights: Floats
     bandwidth: float
     sums: KernelSums = field(init=False, repr=False, compare=False)
-    order: _Order = field(init=False, repr=False, compare=False)
+    order: _OrderStatistics = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Precompute the sums and the order statistics."""
         object.__setattr__(self, "sums", KernelSums(self.points, self.weights, self.bandwidth))
-        object.__setattr__(self, "order", _Order.of(self.points, self.weights))
+        object.__setattr__(self, "order", _OrderStatistics.of(self.points, self.weights))
 
     @staticmethod
-    def of(values: Floats, weights: Floats | None, rule: str, given: float) -> KernelDensity:
+    def of(values: Floats, weights: Floats | None, rule: str, fixed_bandwidth: float) -> KernelDensity:
         """Create the density of the values of a class.
 
         Parameters
@@ -592,25 +631,27 @@ class KernelDensity:
         weights : (m,) float or None
         rule : {"nrd0", "nrd"}
             Rule of thumb for the bandwidth.
-        given : float
+        fixed_bandwidth : float
             Fixed bandwidth; 0 applies the rule.
 
         Returns
         -------
         KernelDensity
         """
-        points, where = np.unique(values, return_inverse=True)
-        counts = np.bincount(where, weights, len(points)).astype(np.float64)
+        points, point_index = np.unique(values, return_inverse=True)
+        counts = np.bincount(point_index, weights, len(points)).astype(np.float64)
         points = points[counts > 0]
         counts = counts[counts > 0]
-        return KernelDensity(points, counts, given or normal_reference(points, counts, rule))
+        return KernelDensity(points, counts, fixed_bandwidth or rule_of_thumb_bandwidth(points, counts, rule))
 
-    def log_density(self, at: Floats) -> Floats:
+    def log_density(self, x: Floats) -> Floats:
         """Log density (m,) at values (m,)."""
-        sums = self._log_sums(at, np.full(len(at), self.bandwidth), None, None)
+        sums = self._log_sums(x, np.full(len(x), self.bandwidth), None, None)
         return np.asarray(sums - np.log(self.order.total))
 
-    def log_density_without(self, at: Floats, weights: Floats | None, rule: str, given: float) -> Floats:
+    def log_density_without(
+        self, x: Floats, weights: Floats | None, rule: str, fixed_bandwidth: float
+    ) -> Floats:
         """Leave-one-out log density of rows of the class.
 
         At most one unit of a frequency weight is left out. A fixed bandwidth stays; a bandwidth by rule is
@@ -618,12 +659,12 @@ class KernelDensity:
 
         Parameters
         ----------
-        at : (m,) float
+        x : (m,) float
             Values of the rows.
         weights : (m,) float or None
             Weights of the rows.
         rule : {"nrd0", "nrd"}
-        given : float
+        fixed_bandwidth : float
             Fixed bandwidth; 0 applies the rule.
 
         Returns
@@ -631,44 +672,52 @@ class KernelDensity:
         (m,) float
             NaN if the density does not have a bandwidth without the row.
         """
-        out = np.ones(len(at)) if weights is None else np.minimum(weights, 1.0)
-        own = np.searchsorted(self.points, at)
+        left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+        own_points = np.searchsorted(self.points, x)
         total = self.order.total
-        bandwidths = np.full(len(at), given) if given else self._bandwidths_without(own, out, rule)
+        bandwidths = (
+            np.full(len(x), fixed_bandwidth)
+            if fixed_bandwidth
+            else self._bandwidths_without(own_points, left_out_weights, rule)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self._log_sums(at, bandwidths, own, out) - np.log(total - out))
+            return np.asarray(
+                self._log_sums(x, bandwidths, own_points, left_out_weights) - np.log(total - left_out_weights)
+            )
 
-    def _log_sums(self, at: Floats, bandwidths: Floats, own: Codes | None, out: Floats | None) -> Floats:
+    def _log_sums(
+        self, x: Floats, bandwidths: Floats, own_points: Codes | None, left_out_weights: Floats | None
+    ) -> Floats:
         """Log of the sum of weighted normal densities (not divided by the total weight).
 
         Parameters
         ----------
-        at, bandwidths : (m,) float
-        own : (m,) int or None
+        x, bandwidths : (m,) float
+        own_points : (m,) int or None
             Position of the point of each row that is left out.
-        out : (m,) float or None
+        left_out_weights : (m,) float or None
             Weight that is left out.
 
         Returns
         -------
         (m,) float
         """
-        left = None
-        if own is not None and out is not None:
-            weight = self.weights[own]
-            left = np.where(weight - out <= EPS * weight, 0.0, weight - out)
-        logs = self.sums.logs(at, bandwidths, own, left)
+        own_weights = None
+        if own_points is not None and left_out_weights is not None:
+            weight = self.weights[own_points]
+            own_weights = np.where(weight - left_out_weights <= EPS * weight, 0.0, weight - left_out_weights)
+        logs = self.sums.logs(x, bandwidths, own_points, own_weights)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(logs - np.log(bandwidths) - 0.5 * np.log(2 * np.pi))
 
-    def _bandwidths_without(self, own: Codes, out: Floats, rule: str) -> Floats:
+    def _bandwidths_without(self, own_points: Codes, left_out_weights: Floats, rule: str) -> Floats:
         """Bandwidths by rule without each row.
 
         Parameters
         ----------
-        own : (m,) int
+        own_points : (m,) int
             Position of the point of each row.
-        out : (m,) float
+        left_out_weights : (m,) float
             Weight that is left out.
         rule : {"nrd0", "nrd"}
 
@@ -678,16 +727,21 @@ class KernelDensity:
             NaN if the rule does not yield a bandwidth.
         """
         total = self.order.total
-        left = total - out
+        remaining = total - left_out_weights
         with np.errstate(divide="ignore", invalid="ignore"):
-            quartiles = [self.order.value_without(own, out, (left - 1) * share) for share in (0.25, 0.75)]
-            between = quartiles[1] - quartiles[0]
-            bandwidths = _reference(self.order.sds_without(own, out), between, left, FACTORS[rule])
-        return np.where((left > 1 + EPS * total) & (bandwidths > 0), bandwidths, np.nan)
+            quartiles = [
+                self.order.value_without(own_points, left_out_weights, (remaining - 1) * fraction)
+                for fraction in (0.25, 0.75)
+            ]
+            iqr = quartiles[1] - quartiles[0]
+            bandwidths = _bandwidth_by_rule(
+                self.order.sds_without(own_points, left_out_weights), iqr, remaining, FACTORS[rule]
+            )
+        return np.where((remaining > 1 + EPS * total) & (bandwidths > 0), bandwidths, np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Order:
+class _OrderStatistics:
     """Sorted values of a sample, with the statistics that leave-one-out downdates.
 
     Attributes
@@ -715,66 +769,66 @@ class _Order:
     squares: float
 
     @staticmethod
-    def of(points: Floats, weights: Floats) -> _Order:
+    def of(points: Floats, weights: Floats) -> _OrderStatistics:
         """Compute the statistics of distinct, sorted values (u,) with weights (u,)."""
-        centred, size = _centred(points, weights)
+        centred, size = _center_and_rescale(points, weights)
         total = float(weights.sum())
         squares = float(weights @ centred**2)
-        return _Order(points, weights, np.cumsum(weights), total, centred, size, squares)
+        return _OrderStatistics(points, weights, np.cumsum(weights), total, centred, size, squares)
 
-    def sds_without(self, own: Codes, out: Floats) -> Floats:
+    def sds_without(self, own_points: Codes, left_out_weights: Floats) -> Floats:
         """Standard deviations without each row, downdated, or recomputed if the downdate would lose digits.
 
         Parameters
         ----------
-        own : (m,) int
+        own_points : (m,) int
             Position of the value of each row.
-        out : (m,) float
+        left_out_weights : (m,) float
             Weight that is left out.
 
         Returns
         -------
         (m,) float
         """
-        left = self.total - out
-        squares = self.squares - out * self.total / left * self.centred[own] ** 2
-        sds = self.size * np.sqrt(np.maximum(squares, 0.0) / (left - 1))
+        remaining = self.total - left_out_weights
+        squares = self.squares - left_out_weights * self.total / remaining * self.centred[own_points] ** 2
+        sds = self.size * np.sqrt(np.maximum(squares, 0.0) / (remaining - 1))
         for row in np.flatnonzero(squares <= SPOILT * self.squares).tolist():
             weights = self.weights.copy()
-            weights[own[row]] -= out[row]
+            weights[own_points[row]] -= left_out_weights[row]
             others = weights > EPS * self.weights
             sds[row] = _sd(self.points[others], weights[others])
         return np.asarray(sds)
 
-    def value_without(self, own: Codes, out: Floats, place: Floats) -> Floats:
+    def value_without(self, own_points: Codes, left_out_weights: Floats, ranks: Floats) -> Floats:
         """Interpolated order statistics without each row.
 
         Parameters
         ----------
-        own : (m,) int
+        own_points : (m,) int
             Position of the value of each row; u for none.
-        out : (m,) float
+        left_out_weights : (m,) float
             Weight that is left out.
-        place : (m,) float
+        ranks : (m,) float
             Rank among the remaining sorted rows, starting at zero; fractions interpolate.
 
         Returns
         -------
         (m,) float
         """
-        lower = np.floor(place + EPS * place)
+        lower = np.floor(ranks + EPS * ranks)
         slack = EPS * self.reached[-1]
         values = []
         for step in (0, 1):
             before = np.searchsorted(self.reached, lower + step + slack, side="right")
-            after = np.searchsorted(self.reached, lower + step + out + slack, side="right")
-            position = np.where(before < own, before, after)
+            after = np.searchsorted(self.reached, lower + step + left_out_weights + slack, side="right")
+            position = np.where(before < own_points, before, after)
             values.append(self.points[np.minimum(position, len(self.points) - 1)])
-        share = np.clip(place - lower, 0.0, 1.0)
-        return np.asarray(np.where(share > 0, values[0] + share * (values[1] - values[0]), values[0]))
+        fraction = np.clip(ranks - lower, 0.0, 1.0)
+        return np.asarray(np.where(fraction > 0, values[0] + fraction * (values[1] - values[0]), values[0]))
 
 
-def normal_reference(points: Floats, weights: Floats, rule: str) -> float:
+def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float:
     """Bandwidth by a rule of thumb for normal data.
 
     Parameters
@@ -793,31 +847,32 @@ def normal_reference(points: Floats, weights: Floats, rule: str) -> float:
     >>> round(normal_reference(np.arange(1.0, 11.0), np.ones(10), "nrd0"), 6)
     1.719286
     """
-    order = _Order.of(points, weights)
+    order = _OrderStatistics.of(points, weights)
     if order.total <= 1 or len(points) < 2:
         return 0.0
-    nothing = np.zeros(1)
-    beyond = np.full(1, len(points))
+    no_weight = np.zeros(1)
+    no_point = np.full(1, len(points))
     low, high = (
-        order.value_without(beyond, nothing, np.array([(order.total - 1) * share])) for share in (0.25, 0.75)
+        order.value_without(no_point, no_weight, np.array([(order.total - 1) * fraction]))
+        for fraction in (0.25, 0.75)
     )
     sd = np.array([_sd(points, weights)])
-    return float(_reference(sd, high - low, np.array([order.total]), FACTORS[rule])[0])
+    return float(_bandwidth_by_rule(sd, high - low, np.array([order.total]), FACTORS[rule])[0])
 
 
-def _reference(sd: Floats, between: Floats, counts: Floats, factor: float) -> Floats:
+def _bandwidth_by_rule(sd: Floats, iqr: Floats, counts: Floats, factor: float) -> Floats:
     """Bandwidths factor * min(sd, IQR / 1.34) * n^(-1/5); without the IQR if it is zero."""
-    spread = np.where(between > 0, np.minimum(sd, between / 1.34), sd)
-    return np.asarray(factor * spread * counts**-0.2)
+    dispersion = np.where(iqr > 0, np.minimum(sd, iqr / 1.34), sd)
+    return np.asarray(factor * dispersion * counts**-0.2)
 
 
 def _sd(points: Floats, weights: Floats) -> float:
     """Weighted standard deviation, computed on rescaled deviations to avoid overflow."""
-    centred, size = _centred(points, weights)
+    centred, size = _center_and_rescale(points, weights)
     return float(size * np.sqrt(weights @ centred**2 / (weights.sum() - 1))) if len(points) > 1 else 0.0
 
 
-def _centred(points: Floats, weights: Floats) -> tuple[Floats, float]:
+def _center_and_rescale(points: Floats, weights: Floats) -> tuple[Floats, float]:
     """Centre and rescale values.
 
     Parameters
@@ -828,14 +883,14 @@ def _centred(points: Floats, weights: Floats) -> tuple[Floats, float]:
     -------
     centred : (u,) float
         Deviations from the weighted mean, divided by the largest absolute deviation.
-    size : float
+    max_deviation : float
         That divisor.
     """
-    share = weights / weights.sum()
-    away = points - points[0]
-    away = away - share @ away
-    size = float(np.abs(away).max())
-    return (away / size if size > 0 else away), size
+    proportions = weights / weights.sum()
+    deviations = points - points[0]
+    deviations = deviations - proportions @ deviations
+    max_deviation = float(np.abs(deviations).max())
+    return (deviations / max_deviation if max_deviation > 0 else deviations), max_deviation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -877,9 +932,9 @@ class KernelColumns:
         total = np.zeros((len(self.densities[0]), len(x)))
         for position, column in zip(self.positions.tolist(), self.densities, strict=True):
             values = x[:, position]
-            known = ~np.isnan(values)
+            observed = ~np.isnan(values)
             for k, density in enumerate(column):
-                total[k, known] += density.log_density(values[known])
+                total[k, observed] += density.log_density(values[observed])
         return total
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -900,12 +955,14 @@ class KernelColumns:
         total = np.zeros((len(self.densities[0]), len(x)))
         for j, column in enumerate(self.densities):
             values = x[:, self.positions[j]]
-            given = float(self.given[j])
-            there = ~np.isnan(values)
+            fixed_bandwidth = float(self.given[j])
+            observed = ~np.isnan(values)
             for k, density in enumerate(column):
-                own = np.flatnonzero(there & (codes == k))
-                others = np.flatnonzero(there & (codes != k))
-                total[k, others] += density.log_density(values[others])
-                own_weights = None if weights is None else weights[own]
-                total[k, own] += density.log_density_without(values[own], own_weights, self.rule, given)
+                own_rows = np.flatnonzero(observed & (codes == k))
+                other_rows = np.flatnonzero(observed & (codes != k))
+                total[k, other_rows] += density.log_density(values[other_rows])
+                own_weights = None if weights is None else weights[own_rows]
+                total[k, own_rows] += density.log_density_without(
+                    values[own_rows], own_weights, self.rule, fixed_bandwidth
+                )
         return total

@@ -58,14 +58,16 @@ from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.naive_bayes.kernel_density import FACTORS, KernelColumns, KernelDensity
-from discrim.core.naive_bayes.tally import ColumnPlan, Piece, Tally
+from discrim.core.naive_bayes.tally import ColumnBlock, ColumnPlan, Tally
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores, removal, settle
 from discrim.core.rules.rules import Distances, IndependentRule, logs_of_prior
 
 
-def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats, short: float) -> LeftOut:
+def available_left_out(
+    moments: ClassMoments, counts: Floats, log_prior: Floats, divisor_offset: float
+) -> LeftOut:
     """Return the leave-one-out scores of normal columns fitted to rows with missing values.
 
     Parameters
@@ -75,7 +77,7 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
     counts : (K, q) float
         Weight of these rows.
     log_prior : (K,) float
-    short : float
+    divisor_offset : float
         1 for unbiased variances, 0 for maximum likelihood: the divisor is the weight less this number.
 
     Returns
@@ -86,7 +88,7 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
     """
     means = moments.means
     squares = moments.scatters
-    variances = squares / (counts - short)
+    variances = squares / (counts - divisor_offset)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Leave-one-out scores of rows.
@@ -102,22 +104,24 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
         (m, K) float
         """
         z = standard_columns(x, moments.origin, moments.scale).T
-        there = ~np.isnan(z)
+        observed = ~np.isnan(z)
         n = counts[codes]
-        of_class = squares[codes]
-        left = n - (np.ones(len(x)) if weights is None else np.minimum(weights, 1.0))[:, None]
-        gap = z - means[codes]
+        class_squares = squares[codes]
+        remaining = n - (np.ones(len(x)) if weights is None else np.minimum(weights, 1.0))[:, None]
+        deviations = z - means[codes]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            without = of_class - (n - left) * n / left * gap**2
-            spoilt = there & ~((left - short > EPS * n) & (without > SPOILT * of_class))
-            distances = (gap * n / left) ** 2 * (left - short) / without
-            refit = -0.5 * (distances + np.log(without / (left - short)))
+            squares_without = class_squares - (n - remaining) * n / remaining * deviations**2
+            is_unreliable = observed & ~(
+                (remaining - divisor_offset > EPS * n) & (squares_without > SPOILT * class_squares)
+            )
+            distances = (deviations * n / remaining) ** 2 * (remaining - divisor_offset) / squares_without
+            refit_terms = -0.5 * (distances + np.log(squares_without / (remaining - divisor_offset)))
         total = np.repeat(log_prior[:, None], len(x), axis=1)
         for k, variance in enumerate(variances):
-            others = -0.5 * ((z - means[k]) ** 2 / variance + np.log(variance))
-            terms = np.where((codes == k)[:, None], refit, others)
-            total[k] += np.where(there & ~spoilt, terms, 0.0).sum(axis=1)
-        total[:, spoilt.any(axis=1)] = np.nan
+            fitted_terms = -0.5 * ((z - means[k]) ** 2 / variance + np.log(variance))
+            terms = np.where((codes == k)[:, None], refit_terms, fitted_terms)
+            total[k] += np.where(observed & ~is_unreliable, terms, 0.0).sum(axis=1)
+        total[:, is_unreliable.any(axis=1)] = np.nan
         return np.asarray(total.T)
 
     return scores
@@ -143,7 +147,10 @@ class LevelTables:
 
     def probabilities(self) -> tuple[Floats, ...]:
         """P(level | class) of each column, (K, L_j)."""
-        return tuple(_shares(n, n.sum(axis=1, keepdims=True), n.shape[1], self.laplace) for n in self.counts)
+        return tuple(
+            _smoothed_proportions(n, n.sum(axis=1, keepdims=True), n.shape[1], self.laplace)
+            for n in self.counts
+        )
 
     def log_densities(self, x: Floats) -> Floats:
         """Log probabilities of rows, summed over the columns that are not missing.
@@ -158,13 +165,15 @@ class LevelTables:
         (K, m) float
         """
         total = np.zeros((len(self.counts[0]), len(x)))
-        for position, shares in zip(self.positions.tolist(), self.probabilities(), strict=True):
+        for position, level_probabilities in zip(self.positions.tolist(), self.probabilities(), strict=True):
             values = x[:, position]
-            levels = shares.shape[1]
+            n_levels = level_probabilities.shape[1]
             with np.errstate(divide="ignore"):
-                logs = np.column_stack([np.log(shares), np.zeros(len(shares))])
+                log_probabilities = np.column_stack(
+                    [np.log(level_probabilities), np.zeros(len(level_probabilities))]
+                )
             # A missing value selects the column of zeros, which omits its factor.
-            total += logs[:, np.where(np.isnan(values), levels, values).astype(np.intp)]
+            total += log_probabilities[:, np.where(np.isnan(values), n_levels, values).astype(np.intp)]
         return total
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -184,18 +193,24 @@ class LevelTables:
         """
         total = self.log_densities(x)
         rows = np.arange(len(x))
-        out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
-        refit = np.zeros(len(x))
+        left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+        refit_logs = np.zeros(len(x))
         for position, n in zip(self.positions.tolist(), self.counts, strict=True):
             values = x[:, position]
-            there = ~np.isnan(values)
-            count = n[codes, np.where(there, values, 0).astype(np.intp)]
-            size = n.sum(axis=1)[codes]
-            left = np.where(count - out <= EPS * count, 0.0, count - out)
+            observed = ~np.isnan(values)
+            level_weights = n[codes, np.where(observed, values, 0).astype(np.intp)]
+            class_weights = n.sum(axis=1)[codes]
+            remaining = np.where(
+                level_weights - left_out_weights <= EPS * level_weights, 0.0, level_weights - left_out_weights
+            )
             with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.log(_shares(left, size - out, n.shape[1], self.laplace))
-            refit += np.where(there, logs, 0.0)
-        total[codes, rows] = refit
+                log_probabilities = np.log(
+                    _smoothed_proportions(
+                        remaining, class_weights - left_out_weights, n.shape[1], self.laplace
+                    )
+                )
+            refit_logs += np.where(observed, log_probabilities, 0.0)
+        total[codes, rows] = refit_logs
         return total
 
     def llf(self) -> float:
@@ -208,12 +223,12 @@ class LevelTables:
         return sum(n.shape[0] * (n.shape[1] - 1) for n in self.counts)
 
 
-def _shares(counts: Floats, sizes: Floats, levels: int, laplace: float) -> Floats:
+def _smoothed_proportions(counts: Floats, sizes: Floats, levels: int, laplace: float) -> Floats:
     """Smoothed proportions (n + a) / (size + a L)."""
     return np.asarray((counts + laplace) / (sizes + laplace * levels))
 
 
-WRITTEN = 2**21
+MAX_DENSE_VALUES = 2**21
 """Number of values of sparse rows that are converted to a dense block at once."""
 
 
@@ -254,27 +269,27 @@ class CountColumns:
         (K, m) float
         """
         if isinstance(x, SparseRows):
-            stored = x.columns(self.positions)
+            columns = x.columns(self.positions)
             theta = self.probabilities().T
-            logs = np.log(np.where(theta > 0, theta, 1.0))
-            scores = stored.products(stored.base @ logs, logs)
+            log_densities = np.log(np.where(theta > 0, theta, 1.0))
+            scores = columns.products(columns.base @ log_densities, log_densities)
             if (theta == 0).any():
-                never = (theta == 0).astype(np.float64)
-                scores[stored.products(stored.base @ never, never) > 0] = -np.inf
+                is_impossible = (theta == 0).astype(np.float64)
+                scores[columns.products(columns.base @ is_impossible, is_impossible) > 0] = -np.inf
             return np.asarray(scores.T)
         counts = x.T[self.positions]
         theta = self.probabilities()
-        known = ~np.isnan(counts)
-        whole = bool(known.all())
-        counts = counts if whole else np.where(known, counts, 0.0)
-        logs = np.log(np.where(theta > 0, theta, 1.0)) @ counts
-        rows = np.flatnonzero(~known.all(axis=0)) if not whole else self.positions[:0]
-        logs[:, rows] -= scipy.special.xlogy(counts[:, rows].sum(axis=0), theta @ known[:, rows])
+        observed = ~np.isnan(counts)
+        all_observed = bool(observed.all())
+        counts = counts if all_observed else np.where(observed, counts, 0.0)
+        log_densities = np.log(np.where(theta > 0, theta, 1.0)) @ counts
+        rows = np.flatnonzero(~observed.all(axis=0)) if not all_observed else self.positions[:0]
+        log_densities[:, rows] -= scipy.special.xlogy(counts[:, rows].sum(axis=0), theta @ observed[:, rows])
         # A count of zero has probability one for every theta; theta = 0 is handled separately, because
         # 0 * -inf is NaN.
         if (theta == 0).any():
-            logs[((theta == 0).astype(np.float64) @ counts) > 0] = -np.inf
-        return np.asarray(logs)
+            log_densities[((theta == 0).astype(np.float64) @ counts) > 0] = -np.inf
+        return np.asarray(log_densities)
 
     def left_out(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> Floats:
         """Leave-one-out log probabilities of rows of the fit without missing counts.
@@ -296,10 +311,10 @@ class CountColumns:
         logs = self.log_densities(x)
         counts = x.T[self.positions]
         sums = self.sums.T[:, codes]
-        left = sums - (counts if weights is None else np.minimum(weights, 1.0) * counts)
-        left[left <= EPS * sums] = 0.0
-        sizes = left.sum(axis=0) + self.laplace * len(self.positions)
-        theta = np.divide(left + self.laplace, sizes, out=np.zeros_like(left), where=sizes > 0)
+        remaining = sums - (counts if weights is None else np.minimum(weights, 1.0) * counts)
+        remaining[remaining <= EPS * sums] = 0.0
+        sizes = remaining.sum(axis=0) + self.laplace * len(self.positions)
+        theta = np.divide(remaining + self.laplace, sizes, out=np.zeros_like(remaining), where=sizes > 0)
         logs[codes, np.arange(len(x))] = scipy.special.xlogy(counts, theta).sum(axis=0)
         return logs
 
@@ -321,23 +336,26 @@ class CountColumns:
         counts = x.columns(self.positions)
         if counts.base.any():
             # Columns whose most frequent value is not zero are converted to dense blocks of a few rows.
-            parts = slices(len(x), max(WRITTEN // max(x.shape[1], 1), 1))
-            some = ((x.rows(at).dense(), codes[at], None if weights is None else weights[at]) for at in parts)
-            return np.concatenate([self.left_out(*each) for each in some], axis=1)
+            chunks = slices(len(x), max(MAX_DENSE_VALUES // max(x.shape[1], 1), 1))
+            dense_blocks = (
+                (x.rows(chunk).dense(), codes[chunk], None if weights is None else weights[chunk])
+                for chunk in chunks
+            )
+            return np.concatenate([self.left_out(*block) for block in dense_blocks], axis=1)
         row = counts.row_of_stored()
         column = counts.steps.indices
         values = counts.steps.data
-        out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+        left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
         sums = self.sums[codes[row], column]
-        left = sums - out[row] * values
-        left[left <= EPS * sums] = 0.0
+        remaining = sums - left_out_weights[row] * values
+        remaining[remaining <= EPS * sums] = 0.0
         # Columns that a row does not store are zero, and leaving the row out does not change their sums.
-        whole = self.sums.sum(axis=1)[codes]
-        sizes = whole + np.bincount(row, left - sums, len(x))
-        sizes[sizes <= EPS * whole] = 0.0
+        class_sums = self.sums.sum(axis=1)[codes]
+        sizes = class_sums + np.bincount(row, remaining - sums, len(x))
+        sizes[sizes <= EPS * class_sums] = 0.0
         sizes += self.laplace * len(self.positions)
         sizes = sizes[row]
-        theta = np.divide(left + self.laplace, sizes, out=np.zeros_like(left), where=sizes > 0)
+        theta = np.divide(remaining + self.laplace, sizes, out=np.zeros_like(remaining), where=sizes > 0)
         logs[codes, np.arange(len(x))] = np.bincount(row, scipy.special.xlogy(values, theta), len(x))
         return logs
 
@@ -350,7 +368,7 @@ class CountColumns:
         return int(self.sums.shape[0] * (self.sums.shape[1] - 1))
 
 
-Other = LevelTables | KernelColumns | CountColumns
+NonNormalColumns = LevelTables | KernelColumns | CountColumns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -397,7 +415,9 @@ class NaiveBayesFit:
     @property
     def takes_stored(self) -> bool:
         """Whether every column is a count, in which case leave-one-out reads stored values of sparse rows."""
-        return self.normal is None and all(getattr(each, "takes_stored", False) for each in self.others)
+        return self.normal is None and all(
+            getattr(distribution, "takes_stored", False) for distribution in self.others
+        )
 
     @property
     def level_counts(self) -> tuple[Floats, ...]:
@@ -413,17 +433,21 @@ class NaiveBayesFit:
     def points(self) -> Floats:
         """Values of the kernel densities (n, 4): column, class, value and weight."""
         densities = () if self.kernels is None else self.kernels.densities
-        parts = [
+        column_points = [
             np.column_stack([np.full(len(d.points), j), np.full(len(d.points), c), d.points, d.weights])
             for j, column in enumerate(densities)
             for c, d in enumerate(column)
         ]
-        return np.concatenate([np.zeros((0, 4)), *parts])
+        return np.concatenate([np.zeros((0, 4)), *column_points])
 
     @property
-    def others(self) -> tuple[Other, ...]:
+    def others(self) -> tuple[NonNormalColumns, ...]:
         """Distributions of the columns that are not normal."""
-        return tuple(part for part in (self.tables, self.kernels, self.counts) if part is not None)
+        return tuple(
+            distribution
+            for distribution in (self.tables, self.kernels, self.counts)
+            if distribution is not None
+        )
 
     @property
     def method(self) -> str:
@@ -481,10 +505,10 @@ class NaiveBayesFit:
         """
         if method != "plugin":
             raise CoreNotSupportedError("plugin_of_naive_bayes", method=method)
-        whole = None
+        normal_rule = None
         if self.normal is not None:
-            whole = gaussian.separate_plugin(self.normal.moments, self.normal.covariances, log_prior)
-        return IndependentRule(log_prior, whole, self.plan.normal, self.others)
+            normal_rule = gaussian.separate_plugin(self.normal.moments, self.normal.covariances, log_prior)
+        return IndependentRule(log_prior, normal_rule, self.plan.normal, self.others)
 
     def refit(self, moments: ClassMoments, tally: Tally | None = None) -> NaiveBayesFit | None:
         """Fit the same model to other rows, with the same prior.
@@ -529,29 +553,34 @@ class NaiveBayesFit:
             total = np.repeat(log_prior[:, None], len(x), axis=1)
             if normal is not None:
                 total = np.array(normal(x[:, self.plan.normal], codes, weights).T)
-            for part in self.others:
-                total += part.left_out(x, codes, weights)
-            gone = removal(self.moments.counts[codes], weights, self.moments.total)
-            return settle(total, codes, gone, np.asarray(np.isnan(total).any(axis=0))).T
+            for distribution in self.others:
+                total += distribution.left_out(x, codes, weights)
+            removed = removal(self.moments.counts[codes], weights, self.moments.total)
+            return settle(total, codes, removed, np.asarray(np.isnan(total).any(axis=0))).T
 
         return scores
 
     def _normal_left_out(self, normal: QDAFit, log_prior: Floats) -> LeftOut:
         """Return the leave-one-out scores of the normal columns."""
         if self.available is not None:
-            short = 1.0 if self.method == "moment" else 0.0
-            return available_left_out(normal.moments, self._of_normal, log_prior, short)
+            divisor_offset = 1.0 if self.method == "moment" else 0.0
+            return available_left_out(normal.moments, self._of_normal, log_prior, divisor_offset)
         if not self.smoothing:
             return normal.left_out(log_prior)
         distances = normal.distances()
         moments = normal.moments
         divisors = normal.divisors
-        added = added_variances(moments, self.smoothing)
+        added_variance = added_variances(moments, self.smoothing)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
             """Leave-one-out scores (m, K) of the normal columns."""
-            both = added, _added_without(moments, self.smoothing, x, weights)
-            return diagonal_scores(x, codes, weights, distances, moments.counts, divisors, log_prior, both)
+            added_with_and_without = (
+                added_variance,
+                _added_variances_without(moments, self.smoothing, x, weights),
+            )
+            return diagonal_scores(
+                x, codes, weights, distances, moments.counts, divisors, log_prior, added_with_and_without
+            )
 
         return scores
 
@@ -571,8 +600,10 @@ class NaiveBayesFit:
         """
         self._refuse_kernels("A number of free parameters")
         k = self.moments.n_classes
-        parts = sum(part.df_model() for part in (self.tables, self.counts) if part is not None)
-        return 2 * k * len(self.plan.normal) + parts + (k - 1 if self.estimated_prior else 0)
+        n_probabilities = sum(
+            distribution.df_model() for distribution in (self.tables, self.counts) if distribution is not None
+        )
+        return 2 * k * len(self.plan.normal) + n_probabilities + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
         """Log-likelihood of classes and rows.
@@ -585,11 +616,13 @@ class NaiveBayesFit:
             The fit has kernel densities, which do not maximise a likelihood.
         """
         self._refuse_kernels("A log-likelihood")
-        others = sum(part.llf() for part in (self.tables, self.counts) if part is not None)
+        llf_of_others = sum(
+            distribution.llf() for distribution in (self.tables, self.counts) if distribution is not None
+        )
         if self.normal is None:
             with np.errstate(divide="ignore"):
-                return float(self.moments.counts @ np.log(self.prior)) + others
-        return self._normal_llf(self.normal) + others
+                return float(self.moments.counts @ np.log(self.prior)) + llf_of_others
+        return self._normal_llf(self.normal) + llf_of_others
 
     @property
     def _of_normal(self) -> Floats:
@@ -617,10 +650,10 @@ class NaiveBayesFit:
         log_prior = logs_of_prior(self.prior)
         return gaussian.log_likelihood(moments, np.log(variances).sum(axis=1), log_prior) + surplus
 
-    def _refuse_kernels(self, what: str) -> None:
+    def _refuse_kernels(self, quantity: str) -> None:
         """Raise NotSupportedError if the fit has kernel densities."""
         if self.kernels is not None:
-            raise CoreNotSupportedError("kernel_densities", what=what)
+            raise CoreNotSupportedError("kernel_densities", what=quantity)
 
 
 def fit_naive_bayes(
@@ -646,29 +679,31 @@ def fit_naive_bayes(
     available = tally.available
     normal = tables = kernels = counts = None
     if len(plan.normal):
-        stats = _normal_moments(moments, plan)
+        normal_moments = _normal_moments(moments, plan)
         model = DiagonalCovariance()
         if plan.smoothing or available is not None:
-            of_normal = None if available is None else available[:, plan.normal]
-            sds = np.sqrt(_smoothed(stats, plan, of_normal))
+            available_normal = None if available is None else available[:, plan.normal]
+            sds = np.sqrt(_smoothed_variances(normal_moments, plan, available_normal))
             covariances = tuple(Covariance.from_root(sd) for sd in sds)
-            divisors = divisors_by_class(stats.counts, plan.method)
-            normal = QDAFit(stats, prior, estimated_prior, plan.method, covariances, divisors, model)
+            divisors = divisors_by_class(normal_moments.counts, plan.method)
+            normal = QDAFit(normal_moments, prior, estimated_prior, plan.method, covariances, divisors, model)
         else:
-            normal = fit_qda(stats, prior, model, method=plan.method, estimated_prior=estimated_prior)
+            normal = fit_qda(
+                normal_moments, prior, model, method=plan.method, estimated_prior=estimated_prior
+            )
     if len(plan.tables):
         tables = LevelTables(plan.tables, tuple(tally.tables), plan.laplace)
     if len(plan.kernels):
-        given = plan.bandwidths[plan.kernels]
+        fixed_bandwidths = plan.bandwidths[plan.kernels]
         densities = tuple(
             tuple(KernelDensity.of(values, weights, plan.rule, float(width)) for values, weights in by_class)
-            for by_class, width in zip(tally.by_class(), given, strict=True)
+            for by_class, width in zip(tally.by_class(), fixed_bandwidths, strict=True)
         )
-        kernels = KernelColumns(plan.kernels, densities, plan.rule, given)
+        kernels = KernelColumns(plan.kernels, densities, plan.rule, fixed_bandwidths)
     if len(plan.counts):
         counts = CountColumns(plan.counts, tally.sums, plan.laplace)
-    parts = normal, tables, kernels, counts
-    return NaiveBayesFit(moments, prior, estimated_prior, plan, *parts, available)
+    fields = normal, tables, kernels, counts
+    return NaiveBayesFit(moments, prior, estimated_prior, plan, *fields, available)
 
 
 def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
@@ -683,8 +718,8 @@ def has_fit(moments: ClassMoments, tally: Tally) -> bool:
     if (moments.rows < 1).any() or (available is not None and not (available > 0).all()):
         return False
     if len(plan.normal):
-        of_normal = None if available is None else available[:, plan.normal]
-        if not has_variances(_normal_moments(moments, plan), plan, of_normal):
+        available_normal = None if available is None else available[:, plan.normal]
+        if not has_variances(_normal_moments(moments, plan), plan, available_normal):
             return False
     return not len(plan.counts) or bool((tally.sums.sum(axis=1) + plan.laplace > 0).all())
 
@@ -710,7 +745,7 @@ def has_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | N
         return bool((moments.rows > 1).all()) and not any(
             dependencies(moments, k, diagonal=True) for k in range(moments.n_classes)
         )
-    variances = _smoothed(moments, plan, available)
+    variances = _smoothed_variances(moments, plan, available)
     return bool(((variances > 0) & np.isfinite(variances)).all())
 
 
@@ -733,12 +768,14 @@ def added_variances(moments: ClassMoments, smoothing: float, available: Floats |
         Infinite if the units of the columns differ by more than the range of float64.
     """
     totals = moments.total if available is None else available.sum(axis=0)
-    widest = (np.sqrt(_total_squares(moments, available) / totals) / moments.scale).max()
+    max_sd = (np.sqrt(_total_squares(moments, available) / totals) / moments.scale).max()
     with np.errstate(over="ignore"):
-        return np.asarray(smoothing * (widest * moments.scale) ** 2)
+        return np.asarray(smoothing * (max_sd * moments.scale) ** 2)
 
 
-def _added_without(moments: ClassMoments, smoothing: float, x: Floats, weights: Floats | None) -> Floats:
+def _added_variances_without(
+    moments: ClassMoments, smoothing: float, x: Floats, weights: Floats | None
+) -> Floats:
     """Compute the variance that smoothing adds, without each row.
 
     Parameters
@@ -755,21 +792,27 @@ def _added_without(moments: ClassMoments, smoothing: float, x: Floats, weights: 
         NaN if the subtraction of the row lost digits.
     """
     total = moments.total
-    out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
-    middle = weighted_centre(moments.means, moments.counts)
+    left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+    centre = weighted_centre(moments.means, moments.counts)
     squares = _total_squares(moments)[:, None]
-    gaps = (standard_columns(x, moments.origin, moments.scale) - middle[:, None]) ** 2
-    left = squares - out * total / (total - out) * gaps
-    lengths = np.sqrt(np.where(left > SPOILT * squares, left, 0.0)) / moments.scale[:, None]
-    largest = lengths.max(axis=0) / np.sqrt(total - out)
+    squared_deviations = (standard_columns(x, moments.origin, moments.scale) - centre[:, None]) ** 2
+    remaining_squares = squares - left_out_weights * total / (total - left_out_weights) * squared_deviations
+    sds = (
+        np.sqrt(np.where(remaining_squares > SPOILT * squares, remaining_squares, 0.0))
+        / moments.scale[:, None]
+    )
+    max_sd = sds.max(axis=0) / np.sqrt(total - left_out_weights)
     # A difference that lost its digits may be as large as this; if it could be the largest, the result is
     # not reliable.
-    spoilt = np.where(left > SPOILT * squares, 0.0, np.sqrt(SPOILT * squares)) / moments.scale[:, None]
-    largest[spoilt.max(axis=0) >= lengths.max(axis=0)] = np.nan
-    return np.asarray(smoothing * (largest * moments.scale[:, None]) ** 2)
+    unreliable_sds = (
+        np.where(remaining_squares > SPOILT * squares, 0.0, np.sqrt(SPOILT * squares))
+        / moments.scale[:, None]
+    )
+    max_sd[unreliable_sds.max(axis=0) >= sds.max(axis=0)] = np.nan
+    return np.asarray(smoothing * (max_sd * moments.scale[:, None]) ** 2)
 
 
-def _smoothed(moments: ClassMoments, plan: ColumnPlan, available: Floats | None) -> Floats:
+def _smoothed_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | None) -> Floats:
     """Smoothed variances (K, p) of the normal columns over the rows in which they are observed."""
     counts = moments.counts[:, None] if available is None else available
     added = added_variances(moments, plan.smoothing, available) if plan.smoothing else 0.0
@@ -780,8 +823,8 @@ def _total_squares(moments: ClassMoments, available: Floats | None = None) -> Fl
     """Sum of squares (p,) of each column about its mean over all rows in which it is observed."""
     means = moments.means
     if available is not None:
-        middle = (available * means).sum(axis=0) / available.sum(axis=0)
-        return np.asarray(moments.scatters.sum(axis=0) + (available * (means - middle) ** 2).sum(axis=0))
+        centre = (available * means).sum(axis=0) / available.sum(axis=0)
+        return np.asarray(moments.scatters.sum(axis=0) + (available * (means - centre) ** 2).sum(axis=0))
     between = moments.counts @ (means - weighted_centre(means, moments.counts)) ** 2
     return np.asarray(moments.scatters.sum(axis=0) + between)
 
@@ -826,35 +869,37 @@ def naive_bayes_of_tables(
     """
     k, p = moments.centres.shape
     shapes = plan.families.shape, plan.sizes.shape, plan.bandwidths.shape
-    _check(shapes == ((p,),) * 3, "its plan is not of its columns")
-    families = ((plan.families >= 0) & (plan.families <= 3)).all() and (plan.bandwidths >= 0).all()
-    _check(bool(families), "its columns are of no kind that is known")
-    words = plan.rule in FACTORS and plan.unseen in ("raise", "missing") and plan.method in ("moment", "mle")
-    _check(words, "its options are not those of naive Bayes")
-    _check(min(plan.laplace, plan.smoothing) >= 0, "its smoothing, or its laplace, is negative")
+    _require(shapes == ((p,),) * 3, "its plan is not of its columns")
+    has_valid_families = ((plan.families >= 0) & (plan.families <= 3)).all() and (plan.bandwidths >= 0).all()
+    _require(bool(has_valid_families), "its columns are of no kind that is known")
+    has_valid_options = (
+        plan.rule in FACTORS and plan.unseen in ("raise", "missing") and plan.method in ("moment", "mle")
+    )
+    _require(has_valid_options, "its options are not those of naive Bayes")
+    _require(min(plan.laplace, plan.smoothing) >= 0, "its smoothing, or its laplace, is negative")
     # Allocated memory is proportional to the number of levels: compare it with the stored tables first.
     sizes = tuple((k, size) for size in plan.sizes[plan.tables].tolist())
-    _check(tuple(n.shape for n in level_counts) == sizes, "its tables do not fit its columns")
-    _check(sums.shape == (k, len(plan.counts)), "its sums do not fit its columns")
-    _check(points.shape[1:] == (4,), "its values of kernel densities have no place")
+    _require(tuple(n.shape for n in level_counts) == sizes, "its tables do not fit its columns")
+    _require(sums.shape == (k, len(plan.counts)), "its sums do not fit its columns")
+    _require(points.shape[1:] == (4,), "its values of kernel densities have no place")
     tally = Tally(plan, k, available)
     tally.tables = list(level_counts)
     counts = moments.counts[:, None] if available is None else available
-    there = (counts > 0).all() and (counts <= moments.counts[:, None] * (1 + 1e-9)).all()
-    _check(bool(there), "it has no rows")
+    has_valid_counts = (counts > 0).all() and (counts <= moments.counts[:, None] * (1 + 1e-9)).all()
+    _require(bool(has_valid_counts), "it has no rows")
     counts = np.broadcast_to(counts, (k, p))
     pairs = zip(tally.tables, counts[:, plan.tables].T, strict=True)
-    near = [np.allclose(n.sum(axis=1), rows, rtol=1e-9) and (n >= 0).all() for n, rows in pairs]
-    _check(all(near) and bool((sums >= 0).all()), "a table is no table of counts")
+    tables_match = [np.allclose(n.sum(axis=1), rows, rtol=1e-9) and (n >= 0).all() for n, rows in pairs]
+    _require(all(tables_match) and bool((sums >= 0).all()), "a table is no table of counts")
     tally.sums = sums
-    tally.values = _values(points, counts[:, plan.kernels])
-    _check(has_fit(moments, tally), "a density of it does not exist, as a variance is zero or not finite")
+    tally.values = _restore_values(points, counts[:, plan.kernels])
+    _require(has_fit(moments, tally), "a density of it does not exist, as a variance is zero or not finite")
     fit = fit_naive_bayes(moments, tally, prior, estimated_prior=estimated_prior)
-    _check(not fit.without_bandwidth().any(), "a kernel density of it has no bandwidth")
+    _require(not fit.without_bandwidth().any(), "a kernel density of it has no bandwidth")
     return fit
 
 
-def _values(points: Floats, counts: Floats) -> list[list[Piece]]:
+def _restore_values(points: Floats, counts: Floats) -> list[list[ColumnBlock]]:
     """Convert stored values of kernel densities to the values of a tally.
 
     Parameters
@@ -869,19 +914,19 @@ def _values(points: Floats, counts: Floats) -> list[list[Piece]]:
     list of q lists of (values, codes, weights)
     """
     k, q = counts.shape
-    placed = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, k - 1)
-    _check(bool(placed and (points[:, 3] > 0).all()), "a value of a kernel density has no place")
-    values: list[list[Piece]] = []
+    is_valid = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, k - 1)
+    _require(bool(is_valid and (points[:, 3] > 0).all()), "a value of a kernel density has no place")
+    values: list[list[ColumnBlock]] = []
     for j in range(q):
         _, classes, column, weights = points[points[:, 0] == j].T
         codes = classes.astype(np.intp)
         sums = np.bincount(codes, weights, k)
-        _check(np.allclose(sums, counts[:, j], rtol=1e-9), "a kernel density misses rows")
+        _require(np.allclose(sums, counts[:, j], rtol=1e-9), "a kernel density misses rows")
         values.append([(column, codes, weights)])
     return values
 
 
-def _check(right: bool, what: str) -> None:
+def _require(condition: bool, message: str) -> None:
     """Raise InvalidStateError with a message unless a condition is true."""
-    if not right:
-        raise InvalidStateError(what)
+    if not condition:
+        raise InvalidStateError(message)

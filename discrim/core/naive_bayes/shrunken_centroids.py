@@ -35,13 +35,13 @@ from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, refus
 
 Offset = float | Literal["median"]
 
-PIECE = 2**18
+MAX_BLOCK_VALUES = 2**18
 """Number of values of a column-by-row array per block in leave-one-out."""
 
-AT_ONCE = 2**16
+MAX_THRESHOLD_BLOCK_VALUES = 2**16
 """Number of values of a column-by-class or row-by-class array for several thresholds per block."""
 
-FEW_SQUARES = 1e-3
+MIN_REMAINING_SQUARES = 1e-3
 """Fraction of a column's sum of squares that has to remain without a row for an accurate difference."""
 
 
@@ -88,11 +88,11 @@ class ShrunkenFit(NoLikelihood):
     @property
     def unit(self) -> Floats:
         """s_j + s_0 (p,), in units of z; infinite if the offset removes a column from the rule."""
-        return _unit(self.sd, self.added, self.moments.scale)
+        return _column_scale(self.sd, self.added, self.moments.scale)
 
     def shrunken(self, threshold: float | None = None) -> Floats:
         """Differences d'_kj (K, p), shrunk by the fit's threshold or by another."""
-        return _soft(self.differences, self.threshold if threshold is None else threshold)
+        return _soft_threshold(self.differences, self.threshold if threshold is None else threshold)
 
     def reach(self) -> Floats:
         """Largest |d_kj| (p,) of each column, the threshold at which it is removed."""
@@ -121,31 +121,35 @@ class ShrunkenFit(NoLikelihood):
         means = self._centroids(origin)
         weights = self._weights()[keep, None]
         centres = means.centres[:, keep]
-        rests = means.rests[:, keep]
-        some = Means(centres, rests, means.scale[keep], lambda z: z * weights, lambda y: y * weights)
-        return nearest_mean_rule(some, origin[keep], log_prior)
+        centre_remainders = means.rests[:, keep]
+        column_means = Means(
+            centres, centre_remainders, means.scale[keep], lambda z: z * weights, lambda y: y * weights
+        )
+        return nearest_mean_rule(column_means, origin[keep], log_prior)
 
     def _weights(self) -> Floats:
         """Factors (p,) of the columns in the distance; zero if a column is removed."""
-        gone = np.abs(self.differences) <= self.threshold
+        is_removed = np.abs(self.differences) <= self.threshold
         unit = self.unit
-        return np.divide(1.0, unit, out=np.zeros_like(unit), where=~gone.all(axis=0))
+        return np.divide(1.0, unit, out=np.zeros_like(unit), where=~is_removed.all(axis=0))
 
     def _centroids(self, origin: Floats) -> Means:
         """Shrunken centroids with the metric of the distance; removed columns have weight zero."""
         moments = self.moments
         unit = self.unit
         # The class mean less the threshold is more accurate than the mean plus the shrunken difference.
-        gone = np.abs(self.differences) <= self.threshold
+        is_removed = np.abs(self.differences) <= self.threshold
         with np.errstate(invalid="ignore"):
             # If the unit is infinite, the differences are zero and the column is removed.
-            moved = moments.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
+            shrunken = (
+                moments.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
+            )
         weights = self._weights()[:, None]
-        moved = np.where(gone, self.centre - (origin - moments.origin) * moments.scale, moved)
-        start = np.where(gone, origin, moments.centres)
-        centres = start + moved / moments.scale
-        rests = moved - (centres - start) * moments.scale
-        return Means(centres, rests, moments.scale, lambda z: z * weights, lambda y: y * weights)
+        shrunken = np.where(is_removed, self.centre - (origin - moments.origin) * moments.scale, shrunken)
+        origins = np.where(is_removed, origin, moments.centres)
+        centres = origins + shrunken / moments.scale
+        centre_remainders = shrunken - (centres - origins) * moments.scale
+        return Means(centres, centre_remainders, moments.scale, lambda z: z * weights, lambda y: y * weights)
 
     def without_scale(self) -> list[Dependency]:
         """Columns that do not vary within classes, if the offset is zero."""
@@ -172,7 +176,7 @@ class ShrunkenFit(NoLikelihood):
         return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
 
 
-def _unit(sd: Floats, added: float, scale: Floats) -> Floats:
+def _column_scale(sd: Floats, added: float, scale: Floats) -> Floats:
     """s_j + s_0 in units of z; infinite on overflow, which removes the column from the rule."""
     with np.errstate(over="ignore"):
         return np.asarray((sd + added) * scale)
@@ -218,7 +222,7 @@ def fit_shrunken(
     deviations = means - centre
     sd = np.sqrt(moments.scatters.sum(axis=0) / (moments.total - moments.n_classes)) / moments.scale
     added = float(np.median(sd)) if offset == "median" else float(offset)
-    unit = _unit(sd, added, moments.scale)
+    unit = _column_scale(sd, added, moments.scale)
     errors = np.sqrt(1.0 / moments.counts - 1.0 / moments.total)
     size = errors[:, None] * unit
     differences = np.divide(deviations, size, out=np.zeros_like(deviations), where=size > 0)
@@ -248,10 +252,10 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
     if replace(fit, threshold=0.0).rule(log_prior).crowds:
         rules = (replace(fit, threshold=threshold).rule(log_prior) for threshold in thresholds.tolist())
         return np.stack([best_class(rule.scores(x)) for rule in rules])
-    reach = fit.reach()
-    order = np.argsort(-reach, kind="stable")
-    left = len(order) - np.searchsorted(reach[order[::-1]], thresholds, side="right")
-    order = order[: int(left.max(initial=0))]
+    removal_thresholds = fit.reach()
+    order = np.argsort(-removal_thresholds, kind="stable")
+    n_remaining = len(order) - np.searchsorted(removal_thresholds[order[::-1]], thresholds, side="right")
+    order = order[: int(n_remaining.max(initial=0))]
     if not len(order):
         # All columns are removed at every threshold; only the prior determines the class.
         return np.full((len(thresholds), len(x)), best_class(log_prior[None])[0])
@@ -262,13 +266,20 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
     columns = standard_columns(np.take(x.T, order, axis=0).T, origin[order], scale[order])
     columns /= fit.unit[order, None]
     labels = np.empty((len(thresholds), len(x)), dtype=np.intp)
-    for now in slices(len(thresholds), max(AT_ONCE // (k * max(len(x), len(order))), 1)):
-        n = int(left[now.start])
-        gaps = _soft(differences[:, :n], thresholds[now, None, None]) * fit.errors[:, None]
-        scores = (gaps.reshape(len(gaps) * k, n) @ columns[:n]).reshape(len(gaps), k, len(x))
-        scores += (log_prior - 0.5 * (gaps**2).sum(axis=2))[:, :, None]
+    for threshold_slice in slices(
+        len(thresholds), max(MAX_THRESHOLD_BLOCK_VALUES // (k * max(len(x), len(order))), 1)
+    ):
+        n_columns = int(n_remaining[threshold_slice.start])
+        shrunken_differences = (
+            _soft_threshold(differences[:, :n_columns], thresholds[threshold_slice, None, None])
+            * fit.errors[:, None]
+        )
+        scores = (
+            shrunken_differences.reshape(len(shrunken_differences) * k, n_columns) @ columns[:n_columns]
+        ).reshape(len(shrunken_differences), k, len(x))
+        scores += (log_prior - 0.5 * (shrunken_differences**2).sum(axis=2))[:, :, None]
         by_row = np.swapaxes(scores, 1, 2).reshape(-1, k)
-        labels[now] = best_class(by_row).reshape(len(gaps), len(x))
+        labels[threshold_slice] = best_class(by_row).reshape(len(shrunken_differences), len(x))
     return labels
 
 
@@ -294,16 +305,16 @@ def left_out_centroid_scores(
         Minus infinity for the class of a row that is alone in it. NaN if the rule without the row does not
         exist or has lost digits to subtraction.
     """
-    out = np.empty((len(fit.prior), len(codes)))
-    crowded = bool(replace(fit, threshold=0.0).rule(log_prior).crowds)
-    for rows in slices(len(codes), max(PIECE // max(x.shape[1], 1), 1)):
-        some = None if weights is None else weights[rows]
-        out[:, rows] = _left_out_piece(fit, x[rows], codes[rows], some, log_prior, crowded)
-    return out.T
+    scores = np.empty((len(fit.prior), len(codes)))
+    is_crowded = bool(replace(fit, threshold=0.0).rule(log_prior).crowds)
+    for rows in slices(len(codes), max(MAX_BLOCK_VALUES // max(x.shape[1], 1), 1)):
+        block_weights = None if weights is None else weights[rows]
+        scores[:, rows] = _left_out_block(fit, x[rows], codes[rows], block_weights, log_prior, is_crowded)
+    return scores.T
 
 
-def _left_out_piece(
-    fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats, crowded: bool
+def _left_out_block(
+    fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats, is_crowded: bool
 ) -> Floats:
     """Leave-one-out scores of a block of rows.
 
@@ -314,7 +325,7 @@ def _left_out_piece(
     codes : (m,) int
     weights : (m,) float or None
     log_prior : (K,) float
-    crowded : bool
+    is_crowded : bool
         If classes are close together, scores are computed from differences to the best class of each row,
         which preserves their digits.
 
@@ -325,70 +336,80 @@ def _left_out_piece(
     moments = fit.moments
     counts = moments.counts
     n_classes = moments.n_classes
-    out = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
+    left_out_weights = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
     count = counts[codes]
-    left = count - out
-    alone = left <= EPS * count
-    total = moments.total - np.where(alone, count, out)
+    remaining = count - left_out_weights
+    is_alone = remaining <= EPS * count
+    total = moments.total - np.where(is_alone, count, left_out_weights)
     means = moments.means - fit.centre
     # Deviations from the mean of the own class and from the mean of all rows, in z; accurate even if the
     # data lie far from zero.
-    inner = from_class_means(moments, x, codes)
-    outer = inner + means[codes].T
-    lift = np.where(alone, 0.0, out * count / np.where(alone, 1.0, left))
-    free = total - n_classes + alone
+    from_class_mean = from_class_means(moments, x, codes)
+    from_total_mean = from_class_mean + means[codes].T
+    removed_factors = np.where(is_alone, 0.0, left_out_weights * count / np.where(is_alone, 1.0, remaining))
+    df_within = total - n_classes + is_alone
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         # If the row accounts for nearly all of the variation, rounding can make the difference negative.
-        squares = np.maximum(moments.scatters.sum(axis=0)[:, None] - lift * inner**2, 0.0)
-        sd = np.sqrt(squares / free) / moments.scale[:, None]
+        squares = np.maximum(
+            moments.scatters.sum(axis=0)[:, None] - removed_factors * from_class_mean**2, 0.0
+        )
+        sd = np.sqrt(squares / df_within) / moments.scale[:, None]
         added = np.median(sd, axis=0) if fit.offset == "median" else np.full(len(codes), fit.added)
         unit = (sd + added) * moments.scale[:, None]
         # Mean of the other rows relative to the mean of all rows.
-        moved = -(moments.total - total) / total * outer
-        rows = (outer - moved) / unit
+        mean_shift = -(moments.total - total) / total * from_total_mean
+        rows = (from_total_mean - mean_shift) / unit
         scores = np.empty((n_classes, len(codes)))
-        shift = np.where(alone, 0.0, -out / np.where(alone, 1.0, left))
+        shift = np.where(is_alone, 0.0, -left_out_weights / np.where(is_alone, 1.0, remaining))
 
-        def gaps_of(k: int | Codes) -> tuple[Floats, Floats]:
+        def differences_of(k: int | Codes) -> tuple[Floats, Floats]:
             """Differences times M_k, and the amounts by which they shrink; zero if one class remains."""
-            mine = codes == k
-            size = np.where(mine, left, counts[k])
-            error = np.sqrt(np.maximum(1.0 / size - 1.0 / total, 0.0))
-            from_all = means[k].reshape(-1, x.shape[1]).T
-            return (from_all + np.where(mine, shift, 0.0) * inner - moved) / unit, fit.threshold * error
+            is_own = codes == k
+            class_weights = np.where(is_own, remaining, counts[k])
+            error = np.sqrt(np.maximum(1.0 / class_weights - 1.0 / total, 0.0))
+            mean_deviations = means[k].reshape(-1, x.shape[1]).T
+            return (
+                mean_deviations + np.where(is_own, shift, 0.0) * from_class_mean - mean_shift
+            ) / unit, fit.threshold * error
 
         for k in range(n_classes):
-            gaps = _soft(*gaps_of(k))
-            scores[k] = log_prior[k] + np.einsum("ij,ij->j", gaps, rows - 0.5 * gaps)
-        if crowded:
+            shrunken_differences = _soft_threshold(*differences_of(k))
+            scores[k] = log_prior[k] + np.einsum(
+                "ij,ij->j", shrunken_differences, rows - 0.5 * shrunken_differences
+            )
+        if is_crowded:
             best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=0)
-            lead = _clipped(*gaps_of(best))
-            beside = inner * (1.0 - np.where(codes == best, shift, 0.0))
-            beside = (beside + _between(moments, codes, best)) / unit + lead
+            best_clipped = _clip(*differences_of(best))
+            relative_rows = from_class_mean * (1.0 - np.where(codes == best, shift, 0.0))
+            relative_rows = (relative_rows + _mean_differences(moments, codes, best)) / unit + best_clipped
             for k in range(n_classes):
-                moves = np.where(codes == k, shift, 0.0) - np.where(codes == best, shift, 0.0)
-                gaps = (_between(moments, k, best) + moves * inner) / unit - (_clipped(*gaps_of(k)) - lead)
-                scores[k] = log_prior[k] + np.einsum("ij,ij->j", gaps, beside - 0.5 * gaps)
-    scores[codes[alone], np.flatnonzero(alone)] = -np.inf
+                shift_difference = np.where(codes == k, shift, 0.0) - np.where(codes == best, shift, 0.0)
+                shrunken_differences = (
+                    _mean_differences(moments, k, best) + shift_difference * from_class_mean
+                ) / unit - (_clip(*differences_of(k)) - best_clipped)
+                scores[k] = log_prior[k] + np.einsum(
+                    "ij,ij->j", shrunken_differences, relative_rows - 0.5 * shrunken_differences
+                )
+    scores[codes[is_alone], np.flatnonzero(is_alone)] = -np.inf
     # Rows without which a scale is zero, or has lost its digits to subtraction, require a refit.
-    whole = moments.scatters.sum(axis=0)[:, None]
-    spoilt = ((squares <= FEW_SQUARES * whole) & (whole > 0)) | ~(unit > 0)
-    scores[:, spoilt.any(axis=0) | ~(free > 0)] = np.nan
+    within_squares = moments.scatters.sum(axis=0)[:, None]
+    is_unreliable = ((squares <= MIN_REMAINING_SQUARES * within_squares) & (within_squares > 0)) | ~(unit > 0)
+    scores[:, is_unreliable.any(axis=0) | ~(df_within > 0)] = np.nan
     return scores
 
 
-def _between(moments: ClassMoments, k: int | Codes, best: Codes) -> Floats:
+def _mean_differences(moments: ClassMoments, k: int | Codes, best: Codes) -> Floats:
     """Means of a class, or of one class for each row, less the means of other classes (p, m), in z."""
-    gaps = (moments.centres[k] - moments.centres[best]) * moments.scale
-    return np.asarray((gaps + (moments.rests[k] - moments.rests[best])).T)
+    mean_differences = (moments.centres[k] - moments.centres[best]) * moments.scale
+    return np.asarray((mean_differences + (moments.rests[k] - moments.rests[best])).T)
 
 
-def _clipped(values: Floats, by: Floats) -> Floats:
-    """Amount by which `_soft` shrinks values."""
-    return np.asarray(np.clip(values, -by, by))
+def _clip(values: Floats, threshold: Floats) -> Floats:
+    """Amount by which `_soft_threshold` shrinks values."""
+    return np.asarray(np.clip(values, -threshold, threshold))
 
 
-def _soft(values: Floats, by: float | Floats) -> Floats:
+def _soft_threshold(values: Floats, threshold: float | Floats) -> Floats:
     """Soft thresholding: move values towards zero by an amount, at most to zero."""
     # The difference of two clipped halves has no negative zeros.
-    return np.asarray(np.maximum(values - by, 0.0) - np.maximum(-values - by, 0.0))
+    return np.asarray(np.maximum(values - threshold, 0.0) - np.maximum(-values - threshold, 0.0))

@@ -18,10 +18,10 @@ from discrim.core.moments.sparse_rows import SparseRows, indicators
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.numerics.map_reduce import map_reduce
 
-Piece = tuple[Floats, Codes, Floats | None]
+ColumnBlock = tuple[Floats, Codes, Floats | None]
 T = TypeVar("T")
 
-FEW_COLUMNS = 8
+MAX_DENSE_COLUMNS = 8
 """Number of columns of sparse rows that are converted to a dense block at once."""
 
 
@@ -106,7 +106,7 @@ class Tally:
     available: Floats | None = None
     tables: list[Floats] = field(init=False)
     sums: Floats = field(init=False)
-    values: list[list[Piece]] = field(init=False)
+    values: list[list[ColumnBlock]] = field(init=False)
 
     def __post_init__(self) -> None:
         plan = self.plan
@@ -122,7 +122,10 @@ class Tally:
         """Select some classes; all others must not have rows."""
         position = np.full(self.n_classes, -1)
         position[keep] = np.arange(len(keep))
-        values = [[(some, position[codes], w) for some, codes, w in column] for column in self.values]
+        values = [
+            [(column_values, position[codes], w) for column_values, codes, w in column]
+            for column in self.values
+        ]
         available = None if self.available is None else self.available[keep]
         tally = Tally(self.plan, len(keep), available)
         tally.tables = [n[keep] for n in self.tables]
@@ -144,17 +147,17 @@ class Tally:
     def columns(self, keep: Codes) -> Tally:
         """Select some of the columns."""
         plan = self.plan
-        kept = set(keep.tolist())
+        kept_columns = set(keep.tolist())
 
-        def among(positions: Codes) -> list[int]:
+        def retained_index(positions: Codes) -> list[int]:
             """Indices of the retained positions."""
-            return [i for i, j in enumerate(positions.tolist()) if j in kept]
+            return [i for i, j in enumerate(positions.tolist()) if j in kept_columns]
 
         available = None if self.available is None else self.available[:, keep]
         tally = Tally(plan.columns(keep), self.n_classes, available)
-        tally.tables = [self.tables[i] for i in among(plan.tables)]
-        tally.sums = self.sums[:, among(plan.counts)]
-        tally.values = [self.values[i] for i in among(plan.kernels)]
+        tally.tables = [self.tables[i] for i in retained_index(plan.tables)]
+        tally.sums = self.sums[:, retained_index(plan.counts)]
+        tally.values = [self.values[i] for i in retained_index(plan.kernels)]
         return tally
 
     def by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
@@ -166,10 +169,10 @@ class Tally:
             The weights are None if the rows do not have weights.
         """
         columns = []
-        for pieces in self.values:
-            values, codes = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
-            weighted = [piece[2] for piece in pieces if piece[2] is not None]
-            weights = np.concatenate(weighted) if weighted else None
+        for blocks in self.values:
+            values, codes = (np.concatenate([block[i] for block in blocks]) for i in (0, 1))
+            block_weights = [block[2] for block in blocks if block[2] is not None]
+            weights = np.concatenate(block_weights) if block_weights else None
             classes = (np.flatnonzero(codes == k) for k in range(self.n_classes))
             columns.append([(values[r], None if weights is None else weights[r]) for r in classes])
         return columns
@@ -196,8 +199,8 @@ class Tally:
         if len(plan.kernels):
             codes = codes.copy()
             weights = None if weights is None else weights.copy()
-            for position, pieces in zip(plan.kernels.tolist(), self.values, strict=True):
-                pieces.append((x[:, position].copy(), codes, weights))
+            for position, blocks in zip(plan.kernels.tolist(), self.values, strict=True):
+                blocks.append((x[:, position].copy(), codes, weights))
 
     def _add_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> None:
         """Add a block of sparse rows.
@@ -212,15 +215,15 @@ class Tally:
         plan = self.plan
         if len(plan.counts):
             counts = x.columns(plan.counts)
-            member = indicators(codes, weights, self.n_classes)
-            self.sums += (member @ counts.steps).toarray()
+            class_indicators = indicators(codes, weights, self.n_classes)
+            self.sums += (class_indicators @ counts.steps).toarray()
             self.sums += np.outer(np.bincount(codes, weights, self.n_classes), counts.base)
-        for part, start in self._parts(plan.tables, x, codes, weights):
-            for table, more in zip(self.tables[start:], part.tables, strict=False):
-                table += more
-        for part, start in self._parts(plan.kernels, x, codes, weights):
-            for pieces, others in zip(self.values[start:], part.values, strict=False):
-                pieces += others
+        for chunk_tally, start in self._parts(plan.tables, x, codes, weights):
+            for table, chunk_table in zip(self.tables[start:], chunk_tally.tables, strict=False):
+                table += chunk_table
+        for chunk_tally, start in self._parts(plan.kernels, x, codes, weights):
+            for blocks, chunk_blocks in zip(self.values[start:], chunk_tally.values, strict=False):
+                blocks += chunk_blocks
 
     def _parts(
         self, columns: Codes, x: SparseRows, codes: Codes, weights: Floats | None
@@ -239,10 +242,10 @@ class Tally:
         tally : Tally
         start : int
         """
-        for at in slices(len(columns), FEW_COLUMNS):
-            part = Tally(self.plan.columns(columns[at]), self.n_classes)
-            part._add(x.columns(columns[at]).dense(), codes, weights)
-            yield part, at.start
+        for chunk in slices(len(columns), MAX_DENSE_COLUMNS):
+            chunk_tally = Tally(self.plan.columns(columns[chunk]), self.n_classes)
+            chunk_tally._add(x.columns(columns[chunk]).dense(), codes, weights)
+            yield chunk_tally, chunk.start
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,19 +268,19 @@ class _TalliedBlocks:
         self._keep(both[1])
         return both[0]
 
-    def _keep(self, whole: Tally) -> None:
+    def _keep(self, total: Tally) -> None:
         """Copy the statistics of a complete pass."""
-        self.tally.tables = whole.tables
-        self.tally.sums = whole.sums
-        self.tally.values = whole.values
+        self.tally.tables = total.tables
+        self.tally.sums = total.sums
+        self.tally.values = total.values
 
     def __iter__(self) -> Iterator[Any]:
         # A pass that ends early does not change the tally.
-        whole = Tally(self.tally.plan, self.tally.n_classes)
+        total = Tally(self.tally.plan, self.tally.n_classes)
         for block in self.blocks:
-            whole._add(*block)
+            total._add(*block)
             yield block
-        self._keep(whole)
+        self._keep(total)
 
 
 def _with_tally(

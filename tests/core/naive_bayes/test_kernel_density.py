@@ -67,8 +67,8 @@ def test_expansions_are_the_sums_as_they_stand(kind, weighted, monkeypatch):
     values = tables(2500, 3)[kind]
     weights = np.random.default_rng(4).integers(1, 5, len(values)).astype(float) if weighted else None
     found = []
-    for fewest in (kernel_boxes.FEW_POINTS, 10**9):
-        monkeypatch.setattr(kernel_boxes, "FEW_POINTS", fewest)
+    for fewest in (kernel_boxes.MAX_DIRECT_POINTS, 10**9):
+        monkeypatch.setattr(kernel_boxes, "MAX_DIRECT_POINTS", fewest)
         density = KernelDensity.of(values, weights, "nrd0", 0.0)
         left = density.log_density_without(values, weights, "nrd0", 0.0)
         found.append((density.log_density(values), left))
@@ -162,8 +162,8 @@ def test_a_bandwidth_for_each_side_of_a_quartile_is_fast_and_right(monkeypatch):
     """Without a row the quartiles of rounded values jump, and so do bandwidths: each has boxes of its own."""
     values = np.round(np.random.default_rng(10).normal(size=3000), 2)
     found = []
-    for fewest in (kernel_boxes.FEW_POINTS, 10**9):
-        monkeypatch.setattr(kernel_boxes, "FEW_POINTS", fewest)
+    for fewest in (kernel_boxes.MAX_DIRECT_POINTS, 10**9):
+        monkeypatch.setattr(kernel_boxes, "MAX_DIRECT_POINTS", fewest)
         density = KernelDensity.of(values, None, "nrd0", 0.0)
         found.append(density.log_density_without(values, None, "nrd0", 0.0))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-14, atol=1e-14)
