@@ -55,34 +55,34 @@ Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 KERNELS: dict[str, int] = {"uniform": 0, "epanechnikov": 1, "biweight": 2, "triweight": 3}
 """Powers of 1 - u of the kernels with bounded support."""
 
-AT_ONCE = 2**16
+MAX_BLOCK_DISTANCES = 2**16
 """Number of distances per block, chosen to fit the processor's cache."""
 
-LARGEST_VALUE = 1e48
+MAX_UNSCALED_VALUE = 1e48
 """Largest absolute value, or reciprocal of it, that is used without rescaling by a power of two."""
 
-REACH = 37.0
-LEAST_EXPONENT = -700.0
-"""`REACH` is the difference of logarithms between the nearest row's kernel and the sum of all neglected
-kernels (half a rounding error); `LEAST_EXPONENT` is the smallest exponent of a normal floating-point
+NEGLIGIBLE_LOG_RATIO = 37.0
+MIN_EXPONENT = -700.0
+"""`NEGLIGIBLE_LOG_RATIO` is the difference of logarithms between the nearest row's kernel and the sum of all
+neglected kernels (half a rounding error); `MIN_EXPONENT` is the smallest exponent of a normal floating-point
 number.
 """
 
-PARTS = 4
-STEP = 50
-"""`PARTS` is the number of intervals of a series per power of two, `STEP` the number of bits of a float64
-that vary within an interval.
+INTERVALS_PER_OCTAVE = 4
+INTERVAL_BITS = 50
+"""`INTERVALS_PER_OCTAVE` is the number of intervals of a series per power of two, `INTERVAL_BITS` the number
+of bits of a float64 that vary within an interval.
 """
 
-MOST_TERMS = 24
-LONGEST = 2.0**60
-"""`MOST_TERMS` is the maximum number of terms of a series, above which coefficients would lose digits;
-`LONGEST` is the upper limit for the start of the last interval.
+MAX_SERIES_TERMS = 24
+MAX_INTERVAL_START = 2.0**60
+"""`MAX_SERIES_TERMS` is the maximum number of terms of a series, above which coefficients would lose digits;
+`MAX_INTERVAL_START` is the upper limit for the start of the last interval.
 """
 
-FEW_RADII = 8
-FEW_ROWS = 64
-FEW_PAIRS = 2**16
+MIN_SERIES_RADII = 8
+MIN_SERIES_ROWS = 64
+MIN_SERIES_PAIRS = 2**16
 """Numbers of radii, rows of a class, and pairs of rows below which direct sums are faster than series."""
 
 
@@ -123,17 +123,17 @@ def normal_radius(kernel: Kernel, p: int, counts: Floats) -> Floats:
         variance = 1.0
     else:
         power = KERNELS[kernel]
-        squared = (
+        log_squared_integral = (
             _log_ball(p) + lgamma(0.5 * p + 1) + lgamma(2.0 * power + 1) - lgamma(0.5 * p + 2 * power + 1)
         )
-        roughness = squared + 2 * log_constant(kernel, p)
+        roughness = log_squared_integral + 2 * log_constant(kernel, p)
         variance = 1.0 / (p + 2 + 2 * power)
-    top = log(p) + roughness + p * log(2 * pi**0.5) - log(0.5 * p + 0.25 * p**2) - 2 * log(variance)
-    return np.asarray(np.exp((top - np.log(counts)) / (p + 4)))
+    log_numerator = log(p) + roughness + p * log(2 * pi**0.5) - log(0.5 * p + 0.25 * p**2) - 2 * log(variance)
+    return np.asarray(np.exp((log_numerator - np.log(counts)) / (p + 4)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
+class ClassPoints:
     """Rows of one class in coordinates in which its metric is Euclidean.
 
     Attributes
@@ -177,12 +177,12 @@ class Places:
             Bound of their rounding error.
         """
         squares = column_squares(self.points)
-        lengths = column_squares(z)
+        squared_norms = column_squares(z)
         d2 = z.T @ self.points
         d2 *= -2
         d2 += squares
-        d2 += lengths[:, None]
-        return d2, 8 * EPS * (lengths + squares.max(initial=0.0))
+        d2 += squared_norms[:, None]
+        return d2, 8 * EPS * (squared_norms + squares.max(initial=0.0))
 
     @property
     def resolution(self) -> float:
@@ -212,7 +212,7 @@ class KernelRule:
     has_ends: ClassVar[bool] = True
 
     log_prior: Floats
-    places: tuple[Places, ...]
+    places: tuple[ClassPoints, ...]
     radii: Floats
     kernel: Kernel
 
@@ -229,8 +229,8 @@ class KernelRule:
             Minus infinity if the density of the class is zero; NaN for rows with missing values.
         """
         scores = np.empty((len(self.places), len(x)))
-        for k, place in enumerate(self.places):
-            scores[k] = self.log_prior[k] + self.log_density(k, place.coordinates(x))
+        for k, class_points in enumerate(self.places):
+            scores[k] = self.log_prior[k] + self.log_density(k, class_points.coordinates(x))
         scores[:, np.isnan(x).any(axis=1)] = np.nan
         return scores.T
 
@@ -248,16 +248,16 @@ class KernelRule:
         -------
         (m,) float
         """
-        place = self.places[k]
-        out = np.empty(z.shape[1])
-        for part in pieces(z.shape[1], [place]):
-            d2, edge = place.squared(z[:, part])
-            radii = np.full((1, len(d2)), self.radii[k] * place.unit)
-            left = _left(place, d2, None, None)
-            out[part] = log_means(self.kernel, d2, edge, radii, *left)[0]
-        out += log_constant(self.kernel, len(z)) - 0.5 * place.logdet
-        out -= len(z) * np.log(self.radii[k] * place.unit)
-        return out
+        class_points = self.places[k]
+        log_densities = np.empty(z.shape[1])
+        for chunk in row_chunks(z.shape[1], [class_points]):
+            d2, rounding = class_points.squared(z[:, chunk])
+            radii = np.full((1, len(d2)), self.radii[k] * class_points.unit)
+            remaining = _remaining_weights(class_points, d2, None, None)
+            log_densities[chunk] = log_means(self.kernel, d2, rounding, radii, *remaining)[0]
+        log_densities += log_constant(self.kernel, len(z)) - 0.5 * class_points.logdet
+        log_densities -= len(z) * np.log(self.radii[k] * class_points.unit)
+        return log_densities
 
 
 def kernel_marginal(fit: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> KernelRule:
@@ -278,27 +278,36 @@ def kernel_marginal(fit: KernelDensityFit, log_prior: Floats, method: str, keep:
     KernelRule
     """
     refuse_method(method, "is defined for normal classes")
-    places = []
-    for place in fit.places:
-        covariance = of_columns(place.covariance, keep)
-        root = place.covariance.root
-        own = root[keep, None] * place.points[keep] if root.ndim == 1 else root[:, keep].T @ place.points
-        points = covariance.whiten(own)
-        centre = place.centre[keep]
-        scale = place.scale[keep]
-        places.append(replace(place, centre=centre, scale=scale, covariance=covariance, points=points))
-    return KernelRule(log_prior, tuple(places), fit.radii, fit.kernel)
+    points_by_class = []
+    for class_points in fit.places:
+        covariance = of_columns(class_points.covariance, keep)
+        root = class_points.covariance.root
+        unwhitened = (
+            root[keep, None] * class_points.points[keep]
+            if root.ndim == 1
+            else root[:, keep].T @ class_points.points
+        )
+        points = covariance.whiten(unwhitened)
+        centre = class_points.centre[keep]
+        scale = class_points.scale[keep]
+        points_by_class.append(
+            replace(class_points, centre=centre, scale=scale, covariance=covariance, points=points)
+        )
+    return KernelRule(log_prior, tuple(points_by_class), fit.radii, fit.kernel)
 
 
-def pieces(m: int, places: Sequence[Places]) -> Iterator[slice]:
-    """Yield slices of m rows, of which a block of distances from the rows of a class fits `AT_ONCE`."""
-    return slices(m, max(AT_ONCE // max(place.points.shape[1] for place in places), 1))
+def row_chunks(m: int, points_by_class: Sequence[ClassPoints]) -> Iterator[slice]:
+    """Yield slices of m rows; their distances from a class fit `MAX_BLOCK_DISTANCES`."""
+    return slices(
+        m,
+        max(MAX_BLOCK_DISTANCES // max(class_points.points.shape[1] for class_points in points_by_class), 1),
+    )
 
 
 def log_means(
     kernel: Kernel,
     d2: Floats,
-    edge: Floats,
+    rounding: Floats,
     radii: Floats,
     weights: Floats,
     total: Floats,
@@ -311,7 +320,7 @@ def log_means(
     kernel : str
     d2 : (m, n) float
         Squared distances, infinite for rows that are left out. Overwritten.
-    edge : (m,) float
+    rounding : (m,) float
         Bound of their rounding error.
     radii : (L, m) float
     weights : (n,) or (m, n) float
@@ -327,24 +336,26 @@ def log_means(
     np.maximum(d2, 0.0, out=d2)
     nearest = np.fmin.reduce(d2, axis=1) if kernel == "normal" else np.zeros(len(d2))
     d2 -= np.where(nearest < np.inf, nearest, 0.0)[:, None]
-    far = _far(d2.shape[1], weights)
-    if series is not None and far <= series.far:
+    log_cutoff = _log_cutoff(d2.shape[1], weights)
+    if series is not None and log_cutoff <= series.far:
         sums = series.sums(d2, weights)
     else:
-        sums = _sums(kernel, d2, edge, radii, weights, far)
+        sums = _direct_sums(kernel, d2, rounding, radii, weights, log_cutoff)
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.log(sums) - np.log(total) - 0.5 * _in_radii(nearest, radii)
+        means = np.log(sums) - np.log(total) - 0.5 * _in_squared_radii(nearest, radii)
     means[:, ~(total > 0)] = -np.inf
     return np.asarray(means)
 
 
-def _far(n: int, weights: Floats) -> float:
+def _log_cutoff(n: int, weights: Floats) -> float:
     """Difference of logarithms below the nearest row's kernel at which n kernels are negligible."""
-    least = weights.min(where=weights > 0, initial=np.inf)
-    return REACH + float(np.log(n * weights.max(initial=0.0) / least))
+    min_weight = weights.min(where=weights > 0, initial=np.inf)
+    return NEGLIGIBLE_LOG_RATIO + float(np.log(n * weights.max(initial=0.0) / min_weight))
 
 
-def _sums(kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floats, far: float) -> Floats:
+def _direct_sums(
+    kernel: Kernel, d2: Floats, rounding: Floats, radii: Floats, weights: Floats, log_cutoff: float
+) -> Floats:
     """Sums of weighted kernels, computed directly for one radius at a time.
 
     Parameters
@@ -352,32 +363,32 @@ def _sums(kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floa
     kernel : str
     d2 : (m, n) float
         Squared distances; overwritten.
-    edge : (m,) float
+    rounding : (m,) float
         Bound of their rounding error.
     radii : (L, m) float
     weights : (n,) or (m, n) float
-    far : float
+    log_cutoff : float
         Difference of logarithms below which a kernel is negligible.
 
     Returns
     -------
     (L, m) float
     """
-    weighed = bool((weights != 1).any())
-    work = np.empty(d2.shape)
+    has_weights = bool((weights != 1).any())
+    buffer = np.empty(d2.shape)
     sums = np.empty(radii.shape)
     if kernel == "normal":
         d2 *= -0.5
     for radius, out in zip(radii, sums, strict=True):
-        values = _in_radii(d2, radius[:, None], work)
+        values = _in_squared_radii(d2, radius[:, None], buffer)
         if kernel == "normal":
             # Exponentials that underflow to subnormal numbers are slow; clip negligible exponents.
-            if values.min() < LEAST_EXPONENT:
-                np.maximum(values, -far, out=values)
+            if values.min() < MIN_EXPONENT:
+                np.maximum(values, -log_cutoff, out=values)
             np.exp(values, out=values)
         else:
-            values = _ending_kernel(KERNELS[kernel], values, _in_radii(edge, radius))
-        if weighed:
+            values = _bounded_kernel(KERNELS[kernel], values, _in_squared_radii(rounding, radius))
+        if has_weights:
             np.einsum("mn,mn->m", values, np.broadcast_to(weights, values.shape), out=out)
         else:
             values.sum(axis=1, out=out)
@@ -408,13 +419,13 @@ class KernelSeries:
     coefficients: Floats
 
     @classmethod
-    def of(cls, radii: Floats, far: float) -> KernelSeries | None:
+    def of(cls, radii: Floats, log_cutoff: float) -> KernelSeries | None:
         """Compute a series with an error below exp(-far).
 
         Parameters
         ----------
         radii : (L,) float
-        far : float
+        log_cutoff : float
 
         Returns
         -------
@@ -422,28 +433,36 @@ class KernelSeries:
             None if it would require too many terms or intervals.
         """
         rates = 0.5 * (radii.min() / radii) ** 2
-        n_terms = ceil(far / log(4 * PARTS))
+        n_terms = ceil(log_cutoff / log(4 * INTERVALS_PER_OCTAVE))
         with np.errstate(divide="ignore"):
-            reach = float(np.fmin(far / rates.min(), LONGEST))
-        if n_terms > MOST_TERMS or reach == LONGEST:
+            max_squared_distance = float(np.fmin(log_cutoff / rates.min(), MAX_INTERVAL_START))
+        if n_terms > MAX_SERIES_TERMS or max_squared_distance == MAX_INTERVAL_START:
             return None
-        first, last = _interval(np.array([1.0, reach])).tolist()
-        ends = (np.arange(first, last + 2) << STEP).view(np.float64)
-        starts = np.append(0.0, ends[:-1])
-        halves = 0.5 * (ends - starts)
-        lost = np.outer(starts, rates)
+        first, last = _interval(np.array([1.0, max_squared_distance])).tolist()
+        interval_ends = (np.arange(first, last + 2) << INTERVAL_BITS).view(np.float64)
+        starts = np.append(0.0, interval_ends[:-1])
+        half_widths = 0.5 * (interval_ends - starts)
+        log_decreases = np.outer(starts, rates)
         orders = np.arange(n_terms)[:, None]
-        within = lost < far
-        bessel = scipy.special.ive(orders, np.outer(halves, rates)[within]) * np.exp(-lost[within])
-        chebyshev = np.zeros((n_terms, len(ends) + 1, len(radii)))
-        chebyshev[:, :-1][:, within] = np.where(orders > 0, 2 * (-1.0) ** orders, 1) * bessel
+        is_relevant = log_decreases < log_cutoff
+        bessel = scipy.special.ive(orders, np.outer(half_widths, rates)[is_relevant]) * np.exp(
+            -log_decreases[is_relevant]
+        )
+        chebyshev = np.zeros((n_terms, len(interval_ends) + 1, len(radii)))
+        chebyshev[:, :-1][:, is_relevant] = np.where(orders > 0, 2 * (-1.0) ** orders, 1) * bessel
         # Row q has the coefficients of powers in the Chebyshev polynomial of degree q.
         powers = np.eye(n_terms)
         for q in range(2, n_terms):
             powers[q] = 2 * np.roll(powers[q - 1], 1) - powers[q - 2]
         coefficients = np.tensordot(powers, chebyshev, (0, 0))
-        middles = np.append(starts + halves, ends[-1])
-        return cls(radii.min(keepdims=True), far, middles, np.append(1 / halves, 1.0), coefficients)
+        interval_centres = np.append(starts + half_widths, interval_ends[-1])
+        return cls(
+            radii.min(keepdims=True),
+            log_cutoff,
+            interval_centres,
+            np.append(1 / half_widths, 1.0),
+            coefficients,
+        )
 
     def sums(self, d2: Floats, weights: Floats) -> Floats:
         """Sums of weighted kernels.
@@ -459,36 +478,36 @@ class KernelSeries:
         (L, m) float
         """
         m = len(d2)
-        size = len(self.middles)
-        u = _in_radii(d2, self.radius)
+        n_intervals = len(self.middles)
+        u = _in_squared_radii(d2, self.radius)
         np.minimum(u, self.middles[-1], out=u)
         interval = _interval(u)
-        interval -= _interval(self.middles[-1:]) - (size - 1)
-        np.clip(interval, 0, size - 1, out=interval)
+        interval -= _interval(self.middles[-1:]) - (n_intervals - 1)
+        np.clip(interval, 0, n_intervals - 1, out=interval)
         u -= self.middles[interval]
         u *= self.inverses[interval]
-        interval += size * np.arange(m)[:, None]
+        interval += n_intervals * np.arange(m)[:, None]
         cells = interval.ravel()
-        place = u.ravel()
+        positions = u.ravel()
         power = np.broadcast_to(weights, d2.shape).flatten()
         sums = np.zeros((m, self.coefficients.shape[2]))
-        for of_power in self.coefficients:
-            sums += np.bincount(cells, power, m * size).reshape(m, size) @ of_power
-            power *= place
+        for power_coefficients in self.coefficients:
+            sums += np.bincount(cells, power, m * n_intervals).reshape(m, n_intervals) @ power_coefficients
+            power *= positions
         return sums.T
 
 
 def _interval(u: Floats) -> NDArray[np.int64]:
-    """Return the indices of the intervals of u >= 0; each power of two contains PARTS equal intervals."""
-    return np.asarray(u.view(np.int64) >> STEP)
+    """Return the indices of the intervals of u >= 0, with INTERVALS_PER_OCTAVE per power of two."""
+    return np.asarray(u.view(np.int64) >> INTERVAL_BITS)
 
 
-def _in_radii(d2: Floats, radius: Floats, out: Floats | None = None) -> Floats:
+def _in_squared_radii(d2: Floats, radius: Floats, out: Floats | None = None) -> Floats:
     """Divide squared distances by the squared radius."""
     return np.asarray(np.multiply(d2, 1 / (radius * radius), out=out))
 
 
-def _ending_kernel(power: int, u: Floats, edge: Floats) -> Floats:
+def _bounded_kernel(power: int, u: Floats, rounding: Floats) -> Floats:
     """Evaluate a kernel with bounded support.
 
     Parameters
@@ -497,7 +516,7 @@ def _ending_kernel(power: int, u: Floats, edge: Floats) -> Floats:
         Power of 1 - u; 0 for the uniform kernel.
     u : (m, n) float
         Squared distances in units of the squared radius. Overwritten.
-    edge : (m,) float
+    rounding : (m,) float
         Bound of their rounding error.
 
     Returns
@@ -506,7 +525,7 @@ def _ending_kernel(power: int, u: Floats, edge: Floats) -> Floats:
     """
     if not power:
         # Rounding can place a row on the boundary slightly outside the radius.
-        return np.asarray(u <= 1 + edge[:, None])
+        return np.asarray(u <= 1 + rounding[:, None])
     np.subtract(1.0, u, out=u)
     base = np.fmax(u, 0.0)
     values = base.copy()
@@ -515,7 +534,7 @@ def _ending_kernel(power: int, u: Floats, edge: Floats) -> Floats:
     return values
 
 
-LEAST_METRIC = 1e-6
+MIN_METRIC_RATIO = 1e-6
 """Smallest ratio of a metric without a row to the metric of all rows that is not attributed to rounding."""
 
 
@@ -565,36 +584,43 @@ def left_out_kernel_scores(
         NaN if a refit is needed.
     """
     n_classes = len(fit.places)
-    totals = np.array([float(place.weights.sum()) for place in fit.places])
-    series_by_class = _series(fit, radii, len(x))
-    for g, of_rows in enumerate(fit.places):
-        at = np.flatnonzero(codes == g)
-        unit = np.minimum(1.0, of_rows.weights)
-        free = totals.sum() - n_classes if fit.common else totals[g] - 1
+    totals = np.array([float(class_points.weights.sum()) for class_points in fit.places])
+    series_by_class = _choose_series(fit, radii, len(x))
+    for g, own_class in enumerate(fit.places):
+        class_rows = np.flatnonzero(codes == g)
+        left_out_weights = np.minimum(1.0, own_class.weights)
+        df = totals.sum() - n_classes if fit.common else totals[g] - 1
         with np.errstate(divide="ignore", invalid="ignore"):
-            deviations = of_rows.points - (of_rows.points @ of_rows.weights / totals[g])[:, None]
-            share = unit * totals[g] / (totals[g] - unit) / free
-            left = (free - unit) / free
-        for part in pieces(len(at), fit.places):
-            rows = at[part]
-            scores = np.empty((len(radii), len(at[part]), n_classes))
-            for k, place in enumerate(fit.places):
-                z = of_rows.points[:, part] if k == g else place.coordinates(x[rows])
-                changed = fit.metric != "euclidean" and (fit.common or k == g)
-                radius = np.repeat(radii[:, [k]] * place.unit, len(rows), axis=1)
+            deviations = own_class.points - (own_class.points @ own_class.weights / totals[g])[:, None]
+            factors = left_out_weights * totals[g] / (totals[g] - left_out_weights) / df
+            df_ratio = (df - left_out_weights) / df
+        for chunk in row_chunks(len(class_rows), fit.places):
+            rows = class_rows[chunk]
+            scores = np.empty((len(radii), len(class_rows[chunk]), n_classes))
+            for k, class_points in enumerate(fit.places):
+                z = own_class.points[:, chunk] if k == g else class_points.coordinates(x[rows])
+                metric_changes = fit.metric != "euclidean" and (fit.common or k == g)
+                radius = np.repeat(radii[:, [k]] * class_points.unit, len(rows), axis=1)
                 if fit.rule_of_radii == "normal" and k == g:
                     with np.errstate(divide="ignore"):
-                        radius[:] = normal_radius(fit.kernel, len(z), totals[g] - unit[part]) * place.unit
-                without = _Downdate(deviations[:, part], share[part], left[part]) if changed else None
-                own = part if k == g else None
-                equal = None if groups is None else groups[rows, None] == groups[codes == k]
-                scores[:, :, k] = log_prior[k] + _density(
-                    fit, place, z, radius, without, own, equal, series_by_class[k]
+                        radius[:] = (
+                            normal_radius(fit.kernel, len(z), totals[g] - left_out_weights[chunk])
+                            * class_points.unit
+                        )
+                downdate = (
+                    _Downdate(deviations[:, chunk], factors[chunk], df_ratio[chunk])
+                    if metric_changes
+                    else None
+                )
+                own_rows = chunk if k == g else None
+                is_equal = None if groups is None else groups[rows, None] == groups[codes == k]
+                scores[:, :, k] = log_prior[k] + _left_out_log_density(
+                    fit, class_points, z, radius, downdate, own_rows, is_equal, series_by_class[k]
                 )
             yield rows, scores
 
 
-def _series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelSeries | None]:
+def _choose_series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelSeries | None]:
     """Return the series of the kernels of each class, or None if direct sums are faster.
 
     Parameters
@@ -609,22 +635,25 @@ def _series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelSeries |
     list of K KernelSeries or None
     """
     series = None
-    sizes = [place.points.shape[1] for place in fit.places]
-    many = len(radii) >= FEW_RADII and n**2 >= FEW_PAIRS
-    if fit.kernel == "normal" and many and (radii == radii[:, :1]).all():
-        far = max(_far(size, place.weights) for size, place in zip(sizes, fit.places, strict=True))
-        series = KernelSeries.of(radii[:, 0] * fit.places[0].unit, far)
-    return [series if size >= FEW_ROWS else None for size in sizes]
+    sizes = [class_points.points.shape[1] for class_points in fit.places]
+    is_worthwhile = len(radii) >= MIN_SERIES_RADII and n**2 >= MIN_SERIES_PAIRS
+    if fit.kernel == "normal" and is_worthwhile and (radii == radii[:, :1]).all():
+        log_cutoff = max(
+            _log_cutoff(size, class_points.weights)
+            for size, class_points in zip(sizes, fit.places, strict=True)
+        )
+        series = KernelSeries.of(radii[:, 0] * fit.places[0].unit, log_cutoff)
+    return [series if size >= MIN_SERIES_ROWS else None for size in sizes]
 
 
-def _density(
+def _left_out_log_density(
     fit: KernelDensityFit,
-    place: Places,
+    class_points: ClassPoints,
     z: Floats,
     radii: Floats,
-    rows: _Downdate | None,
-    own: slice | None,
-    equal: Mask | None,
+    downdate: _Downdate | None,
+    own_rows: slice | None,
+    is_equal: Mask | None,
     series: KernelSeries | None,
 ) -> Floats:
     """Log densities of a class at points, without each of some rows.
@@ -632,16 +661,16 @@ def _density(
     Parameters
     ----------
     fit : KernelDensityFit
-    place : Places
+    class_points : Places
         The class.
     z : (p, m) float
         Coordinates of the points.
     radii : (L, m) float
-    rows : _Downdate or None
+    downdate : _Downdate or None
         Change of the metric without each row.
-    own : slice or None
+    own_rows : slice or None
         Positions of the points among the rows of the class, if they belong to it.
-    equal : (m, n) bool or None
+    is_equal : (m, n) bool or None
         Rows of the class that are left out together with each point.
     series : KernelSeries or None
 
@@ -651,48 +680,58 @@ def _density(
         NaN if the metric without the row is singular up to rounding.
     """
     p = len(z)
-    logdet = np.full(z.shape[1], place.logdet)
+    logdet = np.full(z.shape[1], class_points.logdet)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        d2, edge = place.squared(z)
-        if rows is not None and fit.metric == "diagonal":
-            without = 1 - rows.share * rows.deviations**2
-            ratios = rows.left / np.where(without > LEAST_METRIC, without, np.nan)
-            d2 = ratios.T @ place.points**2 - 2 * ((ratios * z).T @ place.points)
+        d2, rounding = class_points.squared(z)
+        if downdate is not None and fit.metric == "diagonal":
+            remaining_metric = 1 - downdate.share * downdate.deviations**2
+            ratios = downdate.left / np.where(remaining_metric > MIN_METRIC_RATIO, remaining_metric, np.nan)
+            d2 = ratios.T @ class_points.points**2 - 2 * ((ratios * z).T @ class_points.points)
             d2 += np.einsum("ij,ij->j", ratios, z**2)[:, None]
             logdet -= np.log(ratios).sum(axis=0)
-            edge = edge * ratios.max(axis=0)
-        elif rows is not None:
-            without = 1 - rows.share * column_squares(rows.deviations)
-            without = np.where((without > LEAST_METRIC) & (rows.left > 0), without, np.nan)
-            across = rows.deviations.T @ place.points
-            across -= np.einsum("ij,ij->j", z, rows.deviations)[:, None]
-            across *= across
-            across *= (rows.share / without)[:, None]
-            d2 += across
-            d2 *= rows.left[:, None]
-            logdet += np.log(without) - p * np.log(rows.left)
-            edge = edge * rows.left * (1 + rows.share / without * column_squares(rows.deviations))
-        means = log_means(fit.kernel, d2, edge, radii, *_left(place, d2, own, equal), series)
+            rounding = rounding * ratios.max(axis=0)
+        elif downdate is not None:
+            remaining_metric = 1 - downdate.share * column_squares(downdate.deviations)
+            remaining_metric = np.where(
+                (remaining_metric > MIN_METRIC_RATIO) & (downdate.left > 0), remaining_metric, np.nan
+            )
+            products = downdate.deviations.T @ class_points.points
+            products -= np.einsum("ij,ij->j", z, downdate.deviations)[:, None]
+            products *= products
+            products *= (downdate.share / remaining_metric)[:, None]
+            d2 += products
+            d2 *= downdate.left[:, None]
+            logdet += np.log(remaining_metric) - p * np.log(downdate.left)
+            rounding = (
+                rounding
+                * downdate.left
+                * (1 + downdate.share / remaining_metric * column_squares(downdate.deviations))
+            )
+        means = log_means(
+            fit.kernel, d2, rounding, radii, *_remaining_weights(class_points, d2, own_rows, is_equal), series
+        )
         logs = means + log_constant(fit.kernel, p) - p * np.log(radii) - 0.5 * logdet
     logs[:, np.isnan(logdet)] = np.nan
     return np.asarray(logs)
 
 
-def _left(place: Places, d2: Floats, own: slice | None, equal: Mask | None) -> tuple[Floats, Floats]:
+def _remaining_weights(
+    class_points: ClassPoints, d2: Floats, own_rows: slice | None, is_equal: Mask | None
+) -> tuple[Floats, Floats]:
     """Weights of the remaining rows of a class when rows are left out.
 
     One unit of weight of the point itself is left out if it belongs to the class, or all rows equal to it.
 
     Parameters
     ----------
-    place : Places
+    class_points : Places
         The class.
     d2 : (m, n) float
         Squared distances. They become infinite for rows that are left out, and zero between a point and
         itself if some of its weight remains.
-    own : slice or None
+    own_rows : slice or None
         Positions of the points among the rows of the class.
-    equal : (m, n) bool or None
+    is_equal : (m, n) bool or None
         Rows that are left out together with each point.
 
     Returns
@@ -701,21 +740,21 @@ def _left(place: Places, d2: Floats, own: slice | None, equal: Mask | None) -> t
     total : (m,) float
         Sum of the remaining weights.
     """
-    weights = place.weights
-    total = np.full(len(d2), place.weights.sum())
-    if equal is not None:
-        d2[equal] = np.inf
-        return weights, total - equal @ weights
-    if own is not None:
-        places = (np.arange(len(d2)), np.arange(own.start, own.stop))
-        unit = np.minimum(1.0, weights[own])
-        rest = weights[own] - unit
+    weights = class_points.weights
+    total = np.full(len(d2), class_points.weights.sum())
+    if is_equal is not None:
+        d2[is_equal] = np.inf
+        return weights, total - is_equal @ weights
+    if own_rows is not None:
+        diagonal = (np.arange(len(d2)), np.arange(own_rows.start, own_rows.stop))
+        left_out_weights = np.minimum(1.0, weights[own_rows])
+        remaining = weights[own_rows] - left_out_weights
         # The distance of a row from itself is zero, but rounding can make it positive.
-        d2[places] = np.where(rest > 0, 0.0, np.inf)
-        total -= unit
-        if rest.any():
+        d2[diagonal] = np.where(remaining > 0, 0.0, np.inf)
+        total -= left_out_weights
+        if remaining.any():
             weights = np.tile(weights, (len(d2), 1))
-            weights[places] = rest
+            weights[diagonal] = remaining
     return weights, total
 
 
@@ -758,7 +797,7 @@ class KernelDensityFit(NoLikelihood):
     common: bool
     radii: Floats
     rule_of_radii: Radii
-    places: tuple[Places, ...]
+    places: tuple[ClassPoints, ...]
 
     has_distances = False
     no_likelihood = "no_likelihood_of_kernel_density"
@@ -785,10 +824,10 @@ class KernelDensityFit(NoLikelihood):
         """Root mean square of the columns' within-class standard deviations, in the metric."""
         if self.metric != "euclidean":
             return 1.0
-        free = max(self.moments.total - self.moments.n_classes, 1.0)
-        sd = np.sqrt(self.moments.squares.sum(axis=0) / free) / self.moments.scale
-        largest = float(sd.max())
-        return largest * float(np.sqrt(np.mean((sd / largest) ** 2))) if largest > 0 else 1.0
+        df = max(self.moments.total - self.moments.n_classes, 1.0)
+        sd = np.sqrt(self.moments.squares.sum(axis=0) / df) / self.moments.scale
+        max_sd = float(sd.max())
+        return max_sd * float(np.sqrt(np.mean((sd / max_sd) ** 2))) if max_sd > 0 else 1.0
 
     def refit(self, x: Floats, codes: Codes, weights: Floats | None) -> KernelDensityFit | None:
         """Fit the same model to other rows.
@@ -808,8 +847,12 @@ class KernelDensityFit(NoLikelihood):
         """
         shape = {"n_classes": len(self.prior), "n_columns": x.shape[1]}
         moments = gather([(x, codes, weights)], **shape, spread="diagonal")
-        spread = metric_spread(self.metric, self.common)
-        within = moments if spread == "diagonal" else gather([(x, codes, weights)], **shape, spread=spread)
+        required_moments = metric_spread(self.metric, self.common)
+        within = (
+            moments
+            if required_moments == "diagonal"
+            else gather([(x, codes, weights)], **shape, spread=required_moments)
+        )
         if (moments.rows < 1).any() or singular(within, self.metric, self.common):
             return None
         options: dict[str, Any] = {"kernel": self.kernel, "metric": self.metric, "common": self.common}
@@ -833,29 +876,31 @@ class KernelDensityFit(NoLikelihood):
         (n, K) float
             NaN for rows that require a refit.
         """
-        out = np.empty((len(x), len(self.places)))
+        all_scores = np.empty((len(x), len(self.places)))
         for rows, scores in left_out_kernel_scores(self, self.radii[None], log_prior, x, codes):
-            out[rows] = scores[0]
-        return out
+            all_scores[rows] = scores[0]
+        return all_scores
 
     def resolution(self) -> Floats:
         """Smallest bandwidths (K,) that exceed the rounding of distances."""
-        return np.array([place.resolution for place in self.places])
+        return np.array([class_points.resolution for class_points in self.places])
 
     def validate(self) -> None:
         """Raise InvalidStateError if parts of a stored fit contradict each other."""
         if len(self.places) != len(self.prior) or self.radii.shape != self.prior.shape:
             raise InvalidStateError("its rows are not those of its classes")
         p = self.moments.n_columns
-        for place in self.places:
-            root = place.covariance.root
-            n = len(place.weights)
-            shapes = place.centre.shape, place.scale.shape, place.points.shape
-            if shapes != ((p,), (p,), (p, n)) or not n or place.weights.ndim != 1:
+        for class_points in self.places:
+            root = class_points.covariance.root
+            n = len(class_points.weights)
+            shapes = class_points.centre.shape, class_points.scale.shape, class_points.points.shape
+            if shapes != ((p,), (p,), (p, n)) or not n or class_points.weights.ndim != 1:
                 raise InvalidStateError("its rows are not as many as its classes have")
             if root.shape != ((p, p) if self.metric == "mahalanobis" else (p,)):
                 raise InvalidStateError("it has no covariance of its metric")
-            if not ((place.weights > 0).all() and (place.scale > 0).all() and place.unit > 0):
+            if not (
+                (class_points.weights > 0).all() and (class_points.scale > 0).all() and class_points.unit > 0
+            ):
                 raise InvalidStateError("a weight or a scale of it is not above 0")
         if not ((self.radii > 0).all() and (self.radii >= self.resolution()).all()):
             raise InvalidStateError("a bandwidth of it is below the rounding of distances")
@@ -879,14 +924,14 @@ def singular(moments: ClassMoments, metric: str, common: bool) -> list[tuple[int
     """
     if metric == "euclidean":
         return []
-    free = [moments.total - moments.n_classes] if common else (moments.counts - 1).tolist()
+    df_by_class = [moments.total - moments.n_classes] if common else (moments.counts - 1).tolist()
     collinear: list[tuple[int | None, tuple[int, ...]]] = []
-    for c, freedom in enumerate(free):
+    for c, df in enumerate(df_by_class):
         k = None if common else c
-        if freedom <= 0:
+        if df <= 0:
             collinear.append((k, ()))
-        elif alike := dependencies(moments, k, diagonal=metric == "diagonal"):
-            collinear.append((k, tuple(dependency.column for dependency in alike)))
+        elif dependent := dependencies(moments, k, diagonal=metric == "diagonal"):
+            collinear.append((k, tuple(dependency.column for dependency in dependent)))
     return collinear
 
 
@@ -932,9 +977,9 @@ def fit_kernel_density(
     unit = 1.0
     if metric == "euclidean":
         # Scaling all columns by one power of two changes neither relative distances nor digits.
-        largest = np.abs(x).max()
-        if largest > 0 and not 1 / LARGEST_VALUE <= largest <= LARGEST_VALUE:
-            unit = float(2.0 ** -np.round(np.log2(largest)))
+        max_value = np.abs(x).max()
+        if max_value > 0 and not 1 / MAX_UNSCALED_VALUE <= max_value <= MAX_UNSCALED_VALUE:
+            unit = float(2.0 ** -np.round(np.log2(max_value)))
         scale = np.full(p, unit)
         covariances = (Covariance.from_root(np.ones(p)),) * k
     elif common:
@@ -942,12 +987,12 @@ def fit_kernel_density(
     else:
         covariances = separate(within, within.counts - 1, diagonal=diagonal)
     w = np.ones(len(x)) if weights is None else weights
-    places = []
+    points_by_class = []
     for c, covariance in enumerate(covariances):
         rows = codes == c
-        place = Places(moments.centres[c], scale, covariance, np.empty((p, 0)), w[rows], unit)
-        places.append(replace(place, points=place.coordinates(x[rows])))
+        class_points = ClassPoints(moments.centres[c], scale, covariance, np.empty((p, 0)), w[rows], unit)
+        points_by_class.append(replace(class_points, points=class_points.coordinates(x[rows])))
     fit = KernelDensityFit(
-        moments, prior, estimated_prior, kernel, metric, common, np.ones(k), "normal", tuple(places)
+        moments, prior, estimated_prior, kernel, metric, common, np.ones(k), "normal", tuple(points_by_class)
     )
     return replace(fit, radii=fit.normal_radii())

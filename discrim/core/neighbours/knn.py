@@ -44,7 +44,7 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
 from discrim.errors import CollinearError
 
-EQUAL = 1e-13
+POSTERIOR_TIE_TOLERANCE = 1e-13
 """Relative difference below which two posteriors are tied."""
 
 
@@ -75,14 +75,16 @@ class VoteCounts:
     labels: Codes | None = None
 
     @staticmethod
-    def of(neighbours: Neighbours, search: NeighbourIndex, *, few: bool = False) -> VoteCounts:
+    def of(
+        neighbours: Neighbours, search: NeighbourIndex, *, only_present_classes: bool = False
+    ) -> VoteCounts:
         """Count the neighbours that a search returned.
 
         Parameters
         ----------
         neighbours : Neighbours
         search : NeighbourIndex
-        few : bool
+        only_present_classes : bool
             Whether to store only the classes among the neighbours of each row.
 
         Returns
@@ -90,22 +92,22 @@ class VoteCounts:
         VoteCounts
         """
         with np.errstate(invalid="ignore"):
-            steps = neighbours.distances[:, 1:] > search.space.tied(neighbours.distances[:, :-1])
+            is_farther = neighbours.distances[:, 1:] > search.space.tied(neighbours.distances[:, :-1])
         classes = search.codes[neighbours.rows]
-        beyond = neighbours.beyond
+        tied_counts = neighbours.beyond
         labels = None
-        if few:
-            classes, beyond, labels = _few(classes, beyond)
+        if only_present_classes:
+            classes, tied_counts, labels = _renumber_classes(classes, tied_counts)
         m, n = classes.shape
-        levels = np.zeros((m, n), dtype=np.intp)
-        np.cumsum(steps, axis=1, out=levels[:, 1:])
+        distance_ranks = np.zeros((m, n), dtype=np.intp)
+        np.cumsum(is_farther, axis=1, out=distance_ranks[:, 1:])
         ends = np.broadcast_to(np.arange(n), (m, n)).copy()
-        for j in np.flatnonzero(~steps.all(axis=0))[::-1]:
-            ends[:, j] = np.where(steps[:, j], j, ends[:, j + 1])
-        nearest = np.repeat(levels[:, -1:], beyond.shape[1], axis=1)
+        for j in np.flatnonzero(~is_farther.all(axis=0))[::-1]:
+            ends[:, j] = np.where(is_farther[:, j], j, ends[:, j + 1])
+        nearest = np.repeat(distance_ranks[:, -1:], tied_counts.shape[1], axis=1)
         for j in range(n - 1, -1, -1):
-            nearest[np.arange(m), classes[:, j]] = levels[:, j]
-        return VoteCounts(classes, beyond, ends, nearest, labels)
+            nearest[np.arange(m), classes[:, j]] = distance_ranks[:, j]
+        return VoteCounts(classes, tied_counts, ends, nearest, labels)
 
     def of_classes(self, values: Floats) -> Floats:
         """Select the values (K,) of the classes in `labels`, (m, K), if each row has its own classes."""
@@ -114,21 +116,25 @@ class VoteCounts:
     def votes(self, grid: Sequence[int]) -> Iterator[Codes]:
         """Yield the votes (m, K) for each k."""
         m, n = self.classes.shape
-        running = np.zeros((n, m, self.beyond.shape[1]), dtype=np.intp)
-        running[np.arange(n), np.arange(m)[:, None], self.classes] = 1
-        np.cumsum(running, axis=0, out=running)
+        cumulative_votes = np.zeros((n, m, self.beyond.shape[1]), dtype=np.intp)
+        cumulative_votes[np.arange(n), np.arange(m)[:, None], self.classes] = 1
+        np.cumsum(cumulative_votes, axis=0, out=cumulative_votes)
         for k in grid:
-            end = self.ends[:, k - 1]
-            votes = running[k - 1] if (end == k - 1).all() else running[end, np.arange(m)]
-            last = end == n - 1
-            yield np.where(last[:, None], votes + self.beyond, votes) if last.any() else votes
+            last_position = self.ends[:, k - 1]
+            votes = (
+                cumulative_votes[k - 1]
+                if (last_position == k - 1).all()
+                else cumulative_votes[last_position, np.arange(m)]
+            )
+            reaches_end = last_position == n - 1
+            yield np.where(reaches_end[:, None], votes + self.beyond, votes) if reaches_end.any() else votes
 
-    def winners(self, mass: Floats, prior: Floats) -> tuple[Codes, Codes, Mask]:
+    def winners(self, unscaled_posteriors: Floats, prior: Floats) -> tuple[Codes, Codes, Mask]:
         """Find the class with the largest posterior, and the ties.
 
         Parameters
         ----------
-        mass : (m, K) float
+        unscaled_posteriors : (m, K) float
             Posteriors up to a factor of each row.
         prior : (K,) or (m, K) float
             Result of `of_classes`; breaks ties.
@@ -138,20 +144,24 @@ class VoteCounts:
         winner : (m,) int
         rows : (t,) int
             Rows with a tie.
-        equal : (t, K) bool
+        is_tied : (t, K) bool
             Classes that are tied in these rows.
         """
-        winner = mass.argmax(axis=1)
-        equal = mass >= mass.max(axis=1, keepdims=True) * (1 - EQUAL)
-        rows = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
-        equal = equal[rows]
+        winner = unscaled_posteriors.argmax(axis=1)
+        is_tied = unscaled_posteriors >= unscaled_posteriors.max(axis=1, keepdims=True) * (
+            1 - POSTERIOR_TIE_TOLERANCE
+        )
+        rows = np.flatnonzero(np.count_nonzero(is_tied, axis=1) > 1)
+        is_tied = is_tied[rows]
         if len(rows):
-            rank = np.where(equal, self.nearest[rows], np.iinfo(np.intp).max)
+            rank = np.where(is_tied, self.nearest[rows], np.iinfo(np.intp).max)
             nearest = rank == rank.min(axis=1, keepdims=True)
-            larger = np.where(nearest, prior if prior.ndim == 1 else prior[rows], -1.0)
-            first = larger >= larger.max(axis=1, keepdims=True) * (1 - EQUAL)
-            winner[rows] = first.argmax(axis=1)
-        return winner, rows, equal
+            nearest_priors = np.where(nearest, prior if prior.ndim == 1 else prior[rows], -1.0)
+            is_first = nearest_priors >= nearest_priors.max(axis=1, keepdims=True) * (
+                1 - POSTERIOR_TIE_TOLERANCE
+            )
+            winner[rows] = is_first.argmax(axis=1)
+        return winner, rows, is_tied
 
     def scores(self, votes: Codes, weights: Floats, prior: Floats) -> Floats:
         """Log of the weighted votes relative to the winner.
@@ -170,56 +180,56 @@ class VoteCounts:
         -------
         (m, K) float
         """
-        mass = votes * weights
-        winner, rows, equal = self.winners(mass, prior)
+        unscaled_posteriors = votes * weights
+        winner, rows, is_tied = self.winners(unscaled_posteriors, prior)
         with np.errstate(divide="ignore"):
-            scores = np.asarray(np.log(mass / mass.max(axis=1, keepdims=True)))
-        scores[rows] = np.where(equal, np.minimum(scores[rows], -2 * covariance.EPS), scores[rows])
+            scores = np.asarray(np.log(unscaled_posteriors / unscaled_posteriors.max(axis=1, keepdims=True)))
+        scores[rows] = np.where(is_tied, np.minimum(scores[rows], -2 * covariance.EPS), scores[rows])
         scores[rows, winner[rows]] = 0.0
         return scores
 
 
-def _few(classes: Codes, beyond: Codes) -> tuple[Codes, Codes, Codes]:
+def _renumber_classes(classes: Codes, tied_counts: Codes) -> tuple[Codes, Codes, Codes]:
     """Renumber classes by their position among the classes of each row.
 
     Parameters
     ----------
     classes : (m, n) int
         Classes of neighbours.
-    beyond : (m, C) int
+    tied_counts : (m, C) int
         Further rows by class.
 
     Returns
     -------
     classes : (m, n) int
-    beyond : (m, K) int
+    tied_counts : (m, K) int
         The same in the new numbers; K is the largest number of classes of a row.
     labels : (m, K) int
         The class of each number.
     """
-    m, n_classes = beyond.shape
-    near = classes + n_classes * np.arange(m)[:, None]
-    more = np.flatnonzero(beyond)
-    cells = np.unique(np.concatenate([near.ravel(), more]))
+    m, n_classes = tied_counts.shape
+    neighbour_cells = classes + n_classes * np.arange(m)[:, None]
+    tied_cells = np.flatnonzero(tied_counts)
+    cells = np.unique(np.concatenate([neighbour_cells.ravel(), tied_cells]))
     counts = np.bincount(cells // n_classes, minlength=m)
     starts = np.cumsum(counts) - counts
     rank = np.arange(len(cells)) - np.repeat(starts, counts)
     labels = np.zeros((m, int(counts.max())), dtype=np.intp)
     labels[cells // n_classes, rank] = cells % n_classes
-    few_beyond = np.zeros(labels.shape, dtype=np.intp)
-    row = more // n_classes
-    few_beyond[row, np.searchsorted(cells, more) - starts[row]] = beyond.ravel()[more]
-    return np.searchsorted(cells, near) - starts[:, None], few_beyond, labels
+    renumbered_ties = np.zeros(labels.shape, dtype=np.intp)
+    row = tied_cells // n_classes
+    renumbered_ties[row, np.searchsorted(cells, tied_cells) - starts[row]] = tied_counts.ravel()[tied_cells]
+    return np.searchsorted(cells, neighbour_cells) - starts[:, None], renumbered_ties, labels
 
 
-SPARE_ROWS = 8
+N_SPARE_ROWS = 8
 """Number of neighbours that are searched in addition to k, unless a quarter of k is more."""
 
-GAPS = 2**18
+MAX_BLOCK_DIFFERENCES = 2**18
 """Number of values of differences per block."""
 
 
-def pulls(points: Floats, codes: Codes, n_classes: int) -> Floats:
+def left_out_directions(points: Floats, codes: Codes, n_classes: int) -> Floats:
     """Compute the vectors a of the module docstring.
 
     Parameters
@@ -241,7 +251,9 @@ def pulls(points: Floats, codes: Codes, n_classes: int) -> Floats:
     return np.asarray((points - means[codes]) * np.sqrt(factors)[codes, None])
 
 
-def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: Floats) -> Neighbours:
+def nearest_others_downdated(
+    search: NeighbourIndex, start: int, stop: int, k: int, directions: Floats
+) -> Neighbours:
     """Find the k nearest other rows by Mahalanobis distances of which the covariance excludes the row.
 
     Parameters
@@ -250,8 +262,8 @@ def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: F
     start, stop : int
         Range of the m rows.
     k : int
-    a : (m, p) float
-        Result of `pulls` for these rows.
+    directions : (m, p) float
+        Result of `left_out_directions` for these rows.
 
     Returns
     -------
@@ -262,34 +274,42 @@ def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: F
 
     n = len(search.points)
     z = search.points[start:stop]
-    places = np.arange(start, stop)
+    own_positions = np.arange(start, stop)
     # 1 - h.
-    free = np.maximum(1 - np.einsum("ij,ij->i", a, a), 0.0)
-    first = search.among(start, stop, min(k + 1 + max(SPARE_ROWS, k // 4), n))
-    lengths = _lengths(first.distances, _along(search.points, z, first.rows, a), free)
-    lengths[first.rows == places[:, None]] = np.inf
-    reach = search.space.tied(np.partition(lengths, k - 1, axis=1)[:, k - 1])
-    enough = (np.sqrt(free) * first.distances[:, -1] > reach) | (first.rows.shape[1] == n)
+    one_minus_leverages = np.maximum(1 - np.einsum("ij,ij->i", directions, directions), 0.0)
+    candidates = search.among(start, stop, min(k + 1 + max(N_SPARE_ROWS, k // 4), n))
+    downdated = _downdated_distances(
+        candidates.distances,
+        _project_differences(search.points, z, candidates.rows, directions),
+        one_minus_leverages,
+    )
+    downdated[candidates.rows == own_positions[:, None]] = np.inf
+    tie_limits = search.space.tied(np.partition(downdated, k - 1, axis=1)[:, k - 1])
+    is_enough = (np.sqrt(one_minus_leverages) * candidates.distances[:, -1] > tie_limits) | (
+        candidates.rows.shape[1] == n
+    )
     nearest = search.blank(len(z), k)
-    kept = np.flatnonzero(enough)
-    search.settle(lengths[kept], first.rows[kept], k, kept, nearest)
-    left = np.flatnonzero(~enough)
-    for some in slices(len(left), max(GAPS // n, 1)):
-        rows = left[some]
+    enough_index = np.flatnonzero(is_enough)
+    search.settle(downdated[enough_index], candidates.rows[enough_index], k, enough_index, nearest)
+    unresolved = np.flatnonzero(~is_enough)
+    for chunk in slices(len(unresolved), max(MAX_BLOCK_DIFFERENCES // n, 1)):
+        rows = unresolved[chunk]
         members = np.broadcast_to(np.arange(n), (len(rows), n))
-        along = _along(search.points, z[rows], members, a[rows])
-        lengths = _lengths(cdist(z[rows], search.points), along, free[rows])
-        lengths[np.arange(len(rows)), places[rows]] = np.inf
-        search.settle(lengths, members, k, rows, nearest)
+        projections = _project_differences(search.points, z[rows], members, directions[rows])
+        downdated = _downdated_distances(
+            cdist(z[rows], search.points), projections, one_minus_leverages[rows]
+        )
+        downdated[np.arange(len(rows)), own_positions[rows]] = np.inf
+        search.settle(downdated, members, k, rows, nearest)
     return nearest
 
 
-def _lengths(distances: Floats, along: Floats, free: Floats) -> Floats:
+def _downdated_distances(distances: Floats, projections: Floats, one_minus_leverages: Floats) -> Floats:
     """Downdated distances up to a factor, from distances (m, w), products a'v (m, w) and 1 - h (m,)."""
-    return np.sqrt(free[:, None] * distances**2 + along**2)
+    return np.sqrt(one_minus_leverages[:, None] * distances**2 + projections**2)
 
 
-def _along(points: Floats, z: Floats, members: Codes, a: Floats) -> Floats:
+def _project_differences(points: Floats, z: Floats, members: Codes, directions: Floats) -> Floats:
     """Products a'v of the differences between rows and their neighbours.
 
     Parameters
@@ -298,33 +318,33 @@ def _along(points: Floats, z: Floats, members: Codes, a: Floats) -> Floats:
     z : (m, p) float
     members : (m, w) int
         Positions of the neighbours of each row.
-    a : (m, p) float
+    directions : (m, p) float
 
     Returns
     -------
     (m, w) float
     """
     m, width = members.shape
-    out = np.empty((m, width))
-    for rows in slices(m, max(GAPS // (width * points.shape[1]), 1)):
-        gaps = points[members[rows]]
-        np.subtract(z[rows, None], gaps, out=gaps)
-        np.matmul(gaps, a[rows, :, None], out=out[rows, :, None])
-    return out
+    projections = np.empty((m, width))
+    for rows in slices(m, max(MAX_BLOCK_DIFFERENCES // (width * points.shape[1]), 1)):
+        differences = points[members[rows]]
+        np.subtract(z[rows, None], differences, out=differences)
+        np.matmul(differences, directions[rows, :, None], out=projections[rows, :, None])
+    return projections
 
 
-VOTES = 2**21
+MAX_BLOCK_VOTES = 2**21
 """Number of votes by k and class per block."""
 
-MOST_ROWS = 4096
+MAX_BLOCK_ROWS = 4096
 """Maximum number of rows per block."""
 
-LARGEST_COORDINATE = 1e100
+MAX_COORDINATE = 1e100
 """Largest accepted coordinate of a stored fit. Squares and their sums stay finite; coordinates of a fit
 are near one.
 """
 
-MEANS_AGREE = 1e-6
+MEANS_TOLERANCE = 1e-6
 """Relative tolerance when the class means of stored rows are compared with the stored moments."""
 
 
@@ -359,20 +379,22 @@ class NeighbourRule:
         (m, K) float
             NaN for rows with missing values.
         """
-        out = np.full((len(x), len(self.weights)), np.nan)
-        known = ~np.isnan(x).any(axis=1)
-        if known.any():
-            nearest = self.search.nearest(x if known.all() else x[known], self.k)
+        all_scores = np.full((len(x), len(self.weights)), np.nan)
+        is_complete = ~np.isnan(x).any(axis=1)
+        if is_complete.any():
+            nearest = self.search.nearest(x if is_complete.all() else x[is_complete], self.k)
             tally = VoteCounts.of(nearest, self.search)
-            out[known] = tally.scores(_votes(nearest, self.search.codes), self.weights, self.prior)
-        return out
+            all_scores[is_complete] = tally.scores(
+                _count_votes(nearest, self.search.codes), self.weights, self.prior
+            )
+        return all_scores
 
     def votes(self, x: Floats) -> Codes:
         """Return the votes (m, K) of rows x (m, p) without missing values."""
-        return _votes(self.search.nearest(x, self.k), self.search.codes)
+        return _count_votes(self.search.nearest(x, self.k), self.search.codes)
 
 
-def _votes(nearest: Neighbours, codes: Codes) -> Codes:
+def _count_votes(nearest: Neighbours, codes: Codes) -> Codes:
     """Count the neighbours of each row by class, including ties with the k-th."""
     m, n_classes = nearest.beyond.shape
     cells = codes[nearest.rows] + n_classes * np.arange(m)[:, None]
@@ -471,14 +493,16 @@ class KNNFit(NoLikelihood):
             return None
         return replace(fit, estimated_prior=self.estimated_prior)
 
-    def left_out(self, most: int, *, few: bool = False) -> Iterator[tuple[slice, VoteCounts]]:
+    def left_out(
+        self, max_k: int, *, only_present_classes: bool = False
+    ) -> Iterator[tuple[slice, VoteCounts]]:
         """Search the neighbours of each row among the other rows.
 
         Parameters
         ----------
-        most : int
+        max_k : int
             Number of neighbours.
-        few : bool
+        only_present_classes : bool
             Whether to store only the classes among the neighbours of each row.
 
         Yields
@@ -487,17 +511,19 @@ class KNNFit(NoLikelihood):
         tally : VoteCounts
         """
         n = len(self.search.points)
-        counted = min(len(self.prior), most) if few else len(self.prior)
-        step = int(np.clip(VOTES // (most * counted), 64, MOST_ROWS))
-        a = None
+        n_counted = min(len(self.prior), max_k) if only_present_classes else len(self.prior)
+        block_rows = int(np.clip(MAX_BLOCK_VOTES // (max_k * n_counted), 64, MAX_BLOCK_ROWS))
+        directions = None
         if self.metric == "mahalanobis":
-            a = pulls(self.search.points, self.search.codes, self.search.n_classes)
-        for rows in slices(n, step):
-            if a is None:
-                nearest = self.search.others(rows.start, rows.stop, most)
+            directions = left_out_directions(self.search.points, self.search.codes, self.search.n_classes)
+        for rows in slices(n, block_rows):
+            if directions is None:
+                nearest = self.search.others(rows.start, rows.stop, max_k)
             else:
-                nearest = others_downdated(self.search, rows.start, rows.stop, most, a[rows])
-            yield rows, VoteCounts.of(nearest, self.search, few=few)
+                nearest = nearest_others_downdated(
+                    self.search, rows.start, rows.stop, max_k, directions[rows]
+                )
+            yield rows, VoteCounts.of(nearest, self.search, only_present_classes=only_present_classes)
 
     def _chances(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
         """Prior that breaks ties in leave-one-out; class proportions are computed from the other rows.
@@ -540,20 +566,20 @@ class KNNFit(NoLikelihood):
         weights = self.weights(prior)
         if self.estimated_prior and np.allclose(weights, 1.0, rtol=1e-12):
             return tally.of_classes(weights)
-        own = self.search.codes[rows]
-        counts = self.moments.counts[own]
+        own_classes = self.search.codes[rows]
+        counts = self.moments.counts[own_classes]
         labels = np.arange(len(prior))[None] if tally.labels is None else tally.labels
         # Without the only row of a class, the class does not receive votes.
         factor = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)
-        return weights[labels] * np.where(labels == own[:, None], factor[:, None], 1.0)
+        return weights[labels] * np.where(labels == own_classes[:, None], factor[:, None], 1.0)
 
-    def left_out_scores(self, prior: Floats, done: Callable[[int], object] | None = None) -> Floats:
+    def left_out_scores(self, prior: Floats, progress: Callable[[int], object] | None = None) -> Floats:
         """Leave-one-out scores of the rows.
 
         Parameters
         ----------
         prior : (K,) float
-        done : callable or None
+        progress : callable or None
             Called with the number of rows after each block.
 
         Returns
@@ -567,19 +593,19 @@ class KNNFit(NoLikelihood):
         """
         n = len(self.search.points)
         if self.k >= n:
-            left = f"Without a row {n - 1} rows are left"
-            raise CoreNotSupportedError("too_few_neighbours", left=left, k=self.k)
-        out = np.empty((n, len(prior)))
+            remaining_rows = f"Without a row {n - 1} rows are left"
+            raise CoreNotSupportedError("too_few_neighbours", left=remaining_rows, k=self.k)
+        all_scores = np.empty((n, len(prior)))
         for rows, tally in self.left_out(self.k):
             weights = self._left_out_weights(tally, prior, rows)
             (votes,) = tally.votes([self.k])
-            out[rows] = tally.scores(votes, weights, self._chances(tally, prior, rows))
-            if done is not None:
-                done(rows.stop - rows.start)
-        return out
+            all_scores[rows] = tally.scores(votes, weights, self._chances(tally, prior, rows))
+            if progress is not None:
+                progress(rows.stop - rows.start)
+        return all_scores
 
     def wrong_by_class(
-        self, grid: Sequence[int], prior: Floats, done: Callable[[int], object] | None = None
+        self, grid: Sequence[int], prior: Floats, progress: Callable[[int], object] | None = None
     ) -> Floats:
         """Count leave-one-out errors by class for each k, from one search.
 
@@ -588,7 +614,7 @@ class KNNFit(NoLikelihood):
         grid : sequence of int
             Values of k.
         prior : (K,) float
-        done : callable or None
+        progress : callable or None
             Called with the number of rows after each block.
 
         Returns
@@ -596,19 +622,19 @@ class KNNFit(NoLikelihood):
         (len(grid), K) float
         """
         k = len(prior)
-        most = max(grid)
-        wrong = np.zeros((len(grid), k))
-        for rows, tally in self.left_out(most, few=k > most):
+        max_k = max(grid)
+        error_counts = np.zeros((len(grid), k))
+        for rows, tally in self.left_out(max_k, only_present_classes=k > max_k):
             codes = self.search.codes[rows]
             factors = self._left_out_weights(tally, prior, rows)
-            chances = self._chances(tally, prior, rows)
+            tie_prior = self._chances(tally, prior, rows)
             for i, votes in enumerate(tally.votes(grid)):
-                winner, _, _ = tally.winners(votes * factors, chances)
-                called = winner if tally.labels is None else tally.labels[np.arange(len(winner)), winner]
-                wrong[i] += np.bincount(codes[called != codes], minlength=k)
-            if done is not None:
-                done(len(codes))
-        return wrong
+                winner, _, _ = tally.winners(votes * factors, tie_prior)
+                predicted = winner if tally.labels is None else tally.labels[np.arange(len(winner)), winner]
+                error_counts[i] += np.bincount(codes[predicted != codes], minlength=k)
+            if progress is not None:
+                progress(len(codes))
+        return error_counts
 
 
 def fit_knn(
@@ -651,23 +677,26 @@ def fit_knn(
     """
     # Metrics of x - y do not depend on the origin.
     origin = moments.origin if metric in NORMS or metric == "hamming" else np.zeros(x.shape[1])
-    largest = np.abs(x).max(axis=0)
-    common = None
+    max_values = np.abs(x).max(axis=0)
+    pooled_covariance = None
     if within is not None:
-        freedom = within.total - within.n_classes
+        df = within.total - within.n_classes
         unit = within.scale
-        if freedom < within.n_columns or covariance.dependencies(within):
+        if df < within.n_columns or covariance.dependencies(within):
             raise CoreCollinearError("singular_metric")
-        common = covariance.pooled(within, freedom)
+        pooled_covariance = covariance.pooled(within, df)
     elif scale:
         if covariance.constant_columns(moments):
             raise CoreCollinearError("constant_column")
         unit = moments.scale / np.sqrt(covariance.total_squares(moments) / (moments.total - 1))
     else:
         # One power of two for all columns preserves relative distances and keeps squares in range.
-        size = float(np.abs(x - origin).max())
-        unit = np.full(x.shape[1], 2.0 ** -np.frexp(size)[1] if size > 0 and metric not in ZERO_ONE else 1.0)
-    space = Space.of(metric, origin, unit, common, largest)
+        max_deviation = float(np.abs(x - origin).max())
+        unit = np.full(
+            x.shape[1],
+            2.0 ** -np.frexp(max_deviation)[1] if max_deviation > 0 and metric not in ZERO_ONE else 1.0,
+        )
+    space = Space.of(metric, origin, unit, pooled_covariance, max_values)
     search = NeighbourIndex(space, space.coordinates(x), codes, moments.n_classes)
     return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
 
@@ -733,8 +762,8 @@ def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMome
     space : Space
     moments : ClassMoments
     """
-    largest = float(np.abs(points).max())
-    if largest > LARGEST_COORDINATE:
+    max_coordinate = float(np.abs(points).max())
+    if max_coordinate > MAX_COORDINATE:
         raise InvalidStateError("the coordinates of its rows are out of range")
     order = np.argsort(codes, kind="stable")
     starts = np.cumsum(moments.counts)[:-1].astype(np.intp)
@@ -742,6 +771,6 @@ def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMome
     with np.errstate(over="ignore", invalid="ignore"):
         means = moments.centres - space.origin + moments.rests / moments.scale
         expected = replace(space, origin=np.zeros_like(space.origin)).coordinates(means)
-        gap = np.abs(sums / moments.counts[:, None] - expected).max()
-    if not gap <= MEANS_AGREE * largest + space.slack:
+        max_difference = np.abs(sums / moments.counts[:, None] - expected).max()
+    if not max_difference <= MEANS_TOLERANCE * max_coordinate + space.slack:
         raise InvalidStateError("the coordinates of its rows do not have its class means")

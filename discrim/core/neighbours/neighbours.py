@@ -42,10 +42,10 @@ from discrim.core.errors import CoreDataError
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import refresh_progress
 
-ROWS = 2
+MIN_ROWS_PER_POINT = 2
 """Mean number of rows per distinct point, from which distinct points are searched instead of rows."""
 
-PAIRS = 2**21
+MAX_BLOCK_PAIRS = 2**21
 """Number of pairs of a query and a tied row per block."""
 
 
@@ -65,11 +65,11 @@ def distinct_points(rows: Floats) -> tuple[Codes, Codes]:
     """
     order = np.lexsort(rows.T)
     sorted_rows = rows[order]
-    new = (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)
-    return order, np.concatenate([[0], 1 + np.flatnonzero(new), [len(rows)]])
+    is_new = (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)
+    return order, np.concatenate([[0], 1 + np.flatnonzero(is_new), [len(rows)]])
 
 
-def runs(starts: Codes, lengths: Codes) -> Codes:
+def concatenate_ranges(starts: Codes, lengths: Codes) -> Codes:
     """Concatenate ranges of integers.
 
     Parameters
@@ -85,14 +85,14 @@ def runs(starts: Codes, lengths: Codes) -> Codes:
     return np.asarray(np.repeat(starts - ends + lengths, lengths) + np.arange(total))
 
 
-def pieces_of_runs(lengths: Codes, most: int) -> list[slice]:
+def split_ranges(lengths: Codes, max_length: int) -> list[slice]:
     """Split ranges into consecutive blocks.
 
     Parameters
     ----------
     lengths : (r,) int
         Lengths of the ranges.
-    most : int
+    max_length : int
         Maximum total length of a block; a longer range is a block by itself.
 
     Returns
@@ -101,13 +101,13 @@ def pieces_of_runs(lengths: Codes, most: int) -> list[slice]:
     """
     ends = np.cumsum(lengths)
     start = 0
-    parts = []
+    blocks = []
     while start < len(lengths):
-        before = ends[start - 1] if start else 0
-        stop = max(int(np.searchsorted(ends, before + most, side="right")), start + 1)
-        parts.append(slice(start, stop))
+        n_before = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, n_before + max_length, side="right")), start + 1)
+        blocks.append(slice(start, stop))
         start = stop
-    return parts
+    return blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,10 +143,10 @@ class PointRows:
             None if nearly all rows are distinct.
         """
         n = len(points)
-        if any(ROWS * len(np.unique(column)) > n for column in points.T):
+        if any(MIN_ROWS_PER_POINT * len(np.unique(column)) > n for column in points.T):
             return None
         order, starts = distinct_points(points)
-        if ROWS * (len(starts) - 1) > n:
+        if MIN_ROWS_PER_POINT * (len(starts) - 1) > n:
             return None
         return PointRows(points[order[starts[:-1]]], order, starts[:-1], np.diff(starts))
 
@@ -171,43 +171,45 @@ class PointRows:
         -------
         rows : (m, k) int
         distances : (m, k) float
-        beyond : (m, n_classes) int
+        tied_counts : (m, n_classes) int
             Fields of `Neighbours`.
         """
         m = len(nearest)
         sizes = self.sizes[nearest]
         starts = self.starts[nearest]
-        taken = np.clip(k + sizes - np.cumsum(sizes, axis=1), 0, sizes)
-        beyond = np.zeros((m, n_classes), dtype=np.intp)
-        more = np.where(distances <= limits[:, None], sizes - taken, 0)
-        lengths = more.sum(axis=1)
-        for piece in pieces_of_runs(lengths, PAIRS):
-            members = self.order[runs((starts + taken)[piece].ravel(), more[piece].ravel())]
-            rows = np.repeat(np.arange(len(lengths[piece])), lengths[piece])
-            cells = np.bincount(rows * n_classes + codes[members], minlength=len(lengths[piece]) * n_classes)
-            beyond[piece] = cells.reshape(-1, n_classes)
-        first = self.order[runs(starts.ravel(), taken.ravel())]
-        return first.reshape(m, k), np.repeat(distances.ravel(), taken.ravel()).reshape(m, k), beyond
+        n_taken = np.clip(k + sizes - np.cumsum(sizes, axis=1), 0, sizes)
+        tied_counts = np.zeros((m, n_classes), dtype=np.intp)
+        n_tied = np.where(distances <= limits[:, None], sizes - n_taken, 0)
+        tied_per_query = n_tied.sum(axis=1)
+        for block in split_ranges(tied_per_query, MAX_BLOCK_PAIRS):
+            members = self.order[concatenate_ranges((starts + n_taken)[block].ravel(), n_tied[block].ravel())]
+            rows = np.repeat(np.arange(len(tied_per_query[block])), tied_per_query[block])
+            cells = np.bincount(
+                rows * n_classes + codes[members], minlength=len(tied_per_query[block]) * n_classes
+            )
+            tied_counts[block] = cells.reshape(-1, n_classes)
+        first = self.order[concatenate_ranges(starts.ravel(), n_taken.ravel())]
+        return first.reshape(m, k), np.repeat(distances.ravel(), n_taken.ravel()).reshape(m, k), tied_counts
 
 
-Singles = NDArray[np.float32]
+SingleFloats = NDArray[np.float32]
 
-FEWEST_ROWS = 1024
+MIN_PRODUCT_ROWS = 1024
 """Minimum number of rows for which matrix products are faster than computing all distances."""
 
-PRODUCTS = 2**23, 2**24
+MAX_BLOCK_PRODUCTS = 2**23, 2**24
 """Numbers of values of a product per block; the second applies to blocks of up to 128 queries."""
 
-SPARE_GROUPS = 4
+N_SPARE_GROUPS = 4
 """Number of groups that are examined in addition to one per neighbour."""
 
-LARGEST_GROUP = 64
+MAX_GROUP_SIZE = 64
 """Maximum number of rows of a group."""
 
-SINGLE = float(np.finfo(np.float32).eps)
+FLOAT32_EPS = float(np.finfo(np.float32).eps)
 """Machine epsilon of float32."""
 
-OF_NO_ROW = np.float32(1e37)
+PADDING_BOUND = np.float32(1e37)
 """Bound of the padding of the last groups."""
 
 
@@ -250,8 +252,8 @@ class ProductFilter:
         Number n of rows.
     """
 
-    columns: Singles
-    widths: Singles
+    columns: SingleFloats
+    widths: SingleFloats
     error: float
     unit: float
     rows: int
@@ -260,28 +262,28 @@ class ProductFilter:
     def of(points: Floats) -> ProductFilter | None:
         """Prepare rows (n, p); return None if there are too few to benefit."""
         n, p = points.shape
-        if n < FEWEST_ROWS:
+        if n < MIN_PRODUCT_ROWS:
             return None
-        error = 2 * (p + 8) * SINGLE
-        largest = float(np.abs(points).max())
-        unit = 2.0 ** -np.frexp(largest)[1] if largest > 0 else 1.0
-        filled = -(-n // LARGEST_GROUP) * LARGEST_GROUP
-        columns = np.zeros((p + 1, filled), dtype=np.float32)
-        widths = np.zeros(filled, dtype=np.float32)
-        columns[p] = OF_NO_ROW
-        for piece in slices(n, max(2**20 // p, 1)):
-            z = points[piece] * unit
-            columns[:p, piece] = -2 * z.T
+        error = 2 * (p + 8) * FLOAT32_EPS
+        max_value = float(np.abs(points).max())
+        unit = 2.0 ** -np.frexp(max_value)[1] if max_value > 0 else 1.0
+        n_padded = -(-n // MAX_GROUP_SIZE) * MAX_GROUP_SIZE
+        columns = np.zeros((p + 1, n_padded), dtype=np.float32)
+        widths = np.zeros(n_padded, dtype=np.float32)
+        columns[p] = PADDING_BOUND
+        for chunk in slices(n, max(2**20 // p, 1)):
+            z = points[chunk] * unit
+            columns[:p, chunk] = -2 * z.T
             squares = np.einsum("ij,ij->i", z, z)
-            columns[p, piece] = (1 - error) * squares
-            widths[piece] = 2 * error * squares
+            columns[p, chunk] = (1 - error) * squares
+            widths[chunk] = 2 * error * squares
         return ProductFilter(columns, widths, error, unit, n)
 
     @property
     def rows_at_once(self) -> int:
         """Number of queries per block."""
-        filled = int(self.columns.shape[1])
-        low, high = (max(numbers // filled, 1) for numbers in PRODUCTS)
+        n_padded = int(self.columns.shape[1])
+        low, high = (max(max_values // n_padded, 1) for max_values in MAX_BLOCK_PRODUCTS)
         return max(low, min(high, 128))
 
     def group(self, k: int) -> int:
@@ -289,18 +291,20 @@ class ProductFilter:
 
         One more bound of a group costs a tenth of one more member.
         """
-        steps = int(np.rint(np.log2(max(self.rows / (10 * (k + SPARE_GROUPS)), 1.0)) / 2))
-        return min(max(1 << steps, 4), LARGEST_GROUP)
+        steps = int(np.rint(np.log2(max(self.rows / (10 * (k + N_SPARE_GROUPS)), 1.0)) / 2))
+        return min(max(1 << steps, 4), MAX_GROUP_SIZE)
 
     def reaches(self, k: int) -> bool:
         """Whether the search for k neighbours can skip groups."""
-        return bool(4 * (k + SPARE_GROUPS) < self.columns.shape[1] // self.group(k))
+        return bool(4 * (k + N_SPARE_GROUPS) < self.columns.shape[1] // self.group(k))
 
-    def buffer(self) -> Singles:
+    def buffer(self) -> SingleFloats:
         """Allocate memory for the products of a block of queries."""
         return np.empty((self.rows_at_once, self.columns.shape[1]), dtype=np.float32)
 
-    def candidates(self, z: Floats, k: int, tied: Callable[[Floats], Floats], buffer: Singles) -> Candidates:
+    def candidates(
+        self, z: Floats, k: int, tie_limit: Callable[[Floats], Floats], buffer: SingleFloats
+    ) -> Candidates:
         """Find the candidates for the k nearest rows of queries, including ties.
 
         Parameters
@@ -308,7 +312,7 @@ class ProductFilter:
         z : (m, p) float
             Queries.
         k : int
-        tied : callable
+        tie_limit : callable
             Returns the largest distances that are tied with given distances.
         buffer : float32 array
             Result of `buffer`; overwritten.
@@ -325,37 +329,39 @@ class ProductFilter:
             queries[:, :p] = scaled
             squares = np.einsum("ij,ij->i", scaled, scaled)
             bounds = np.matmul(queries, self.columns, out=buffer[:m])
-            group = self.group(k)
-            minima = bounds.reshape(m, group, -1).min(axis=1)
-            parts = []
-            left = np.arange(m)
-            for looked in (k + SPARE_GROUPS, 4 * (k + SPARE_GROUPS)):
-                some = bounds[left] if len(left) < m else bounds
-                rows, members, failed = self._look(some, minima[left], squares[left], k, looked, tied)
-                parts.append((left[rows], members))
-                left = left[failed]
-                if not len(left):
+            group_size = self.group(k)
+            minima = bounds.reshape(m, group_size, -1).min(axis=1)
+            found_pairs = []
+            unresolved = np.arange(m)
+            for n_examined in (k + N_SPARE_GROUPS, 4 * (k + N_SPARE_GROUPS)):
+                query_bounds = bounds[unresolved] if len(unresolved) < m else bounds
+                rows, members, failed = self._look(
+                    query_bounds, minima[unresolved], squares[unresolved], k, n_examined, tie_limit
+                )
+                found_pairs.append((unresolved[rows], members))
+                unresolved = unresolved[failed]
+                if not len(unresolved):
                     break
-        rows = np.concatenate([part[0] for part in parts])
-        members = np.concatenate([part[1] for part in parts])
-        if len(parts) > 1:
+        rows = np.concatenate([pair[0] for pair in found_pairs])
+        members = np.concatenate([pair[1] for pair in found_pairs])
+        if len(found_pairs) > 1:
             order = np.argsort(rows, kind="stable")
             rows = rows[order]
             members = members[order]
         counts = np.bincount(rows, minlength=m)
         position = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         failed = np.zeros(m, dtype=bool)
-        failed[left] = True
+        failed[unresolved] = True
         return Candidates(rows, members, position, failed)
 
     def _look(
         self,
-        bounds: Singles,
-        minima: Singles,
+        bounds: SingleFloats,
+        minima: SingleFloats,
         squares: Floats,
         k: int,
-        looked: int,
-        tied: Callable[[Floats], Floats],
+        n_examined: int,
+        tie_limit: Callable[[Floats], Floats],
     ) -> tuple[Codes, Codes, Mask]:
         """Find the candidates in the groups with the smallest bounds.
 
@@ -368,9 +374,9 @@ class ProductFilter:
         squares : (m,) float
             Squared lengths of the queries.
         k : int
-        looked : int
+        n_examined : int
             Number of groups to examine.
-        tied : callable
+        tie_limit : callable
             Returns the largest distances that are tied with given distances.
 
         Returns
@@ -381,51 +387,51 @@ class ProductFilter:
             Queries for which these groups do not suffice.
         """
         m, n_groups = minima.shape
-        groups, beyond = _least(minima, looked)
+        groups, next_minimum = _least(minima, n_examined)
         steps = np.arange(0, bounds.shape[1], n_groups)
         members = (groups[:, :, None] + steps).reshape(m, -1)
-        low = np.take(bounds, members + bounds.shape[1] * np.arange(m)[:, None])
-        high = np.partition(low + self.widths[members], k - 1, axis=1)[:, k - 1]
-        farthest = np.sqrt(np.maximum(high + (1 + 2 * self.error) * squares, 0.0)) / self.unit
-        reach = (tied(farthest) * self.unit) ** 2 * (1 + 4 * SINGLE)
-        cut = (reach - (1 - self.error) * squares).astype(np.float32)
-        cut = np.nextafter(cut, np.float32(np.inf))
-        failed = ~((beyond > cut) & (cut < OF_NO_ROW))
-        rows, places = np.nonzero((low <= cut[:, None]) & ~failed[:, None])
-        return rows, members[rows, places], failed
+        lower_bounds = np.take(bounds, members + bounds.shape[1] * np.arange(m)[:, None])
+        upper_bounds = np.partition(lower_bounds + self.widths[members], k - 1, axis=1)[:, k - 1]
+        max_distance = np.sqrt(np.maximum(upper_bounds + (1 + 2 * self.error) * squares, 0.0)) / self.unit
+        max_squared = (tie_limit(max_distance) * self.unit) ** 2 * (1 + 4 * FLOAT32_EPS)
+        bound_limit = (max_squared - (1 - self.error) * squares).astype(np.float32)
+        bound_limit = np.nextafter(bound_limit, np.float32(np.inf))
+        failed = ~((next_minimum > bound_limit) & (bound_limit < PADDING_BOUND))
+        rows, position = np.nonzero((lower_bounds <= bound_limit[:, None]) & ~failed[:, None])
+        return rows, members[rows, position], failed
 
 
-def _least(minima: Singles, looked: int) -> tuple[Codes, Singles]:
+def _least(minima: SingleFloats, n_examined: int) -> tuple[Codes, SingleFloats]:
     """Select the groups with the smallest minima.
 
     Parameters
     ----------
     minima : (m, G) float32
-    looked : int
+    n_examined : int
 
     Returns
     -------
     groups : (m, looked + 1) int
-    beyond : (m,) float32
+    largest : (m,) float32
         The largest of the selected minima.
     """
     # Partitioning values takes half the time of partitioning positions.
-    (m, n_groups), count = minima.shape, looked + 1
-    beyond = np.partition(minima, looked, axis=1)[:, looked]
-    near = np.flatnonzero(minima <= beyond[:, None])
-    if len(near) > m * count:
+    (m, n_groups), count = minima.shape, n_examined + 1
+    largest = np.partition(minima, n_examined, axis=1)[:, n_examined]
+    selected = np.flatnonzero(minima <= largest[:, None])
+    if len(selected) > m * count:
         # More than one minimum equals the largest selected one.
-        row = near // n_groups
-        equal = np.take(minima, near) == beyond[row]
-        missing = count - np.bincount(row[~equal], minlength=m)
-        rank = np.cumsum(equal)
-        before = np.concatenate([[0], np.cumsum(np.bincount(row[equal], minlength=m))[:-1]])
-        near = near[~equal | (rank - before[row] <= missing[row])]
-    if len(near) == m * count:
-        return (near % n_groups).reshape(m, count), beyond
+        row = selected // n_groups
+        is_largest = np.take(minima, selected) == largest[row]
+        n_missing = count - np.bincount(row[~is_largest], minlength=m)
+        rank = np.cumsum(is_largest)
+        n_before = np.concatenate([[0], np.cumsum(np.bincount(row[is_largest], minlength=m))[:-1]])
+        selected = selected[~is_largest | (rank - n_before[row] <= n_missing[row])]
+    if len(selected) == m * count:
+        return (selected % n_groups).reshape(m, count), largest
     # Some minima are NaN.
-    groups = np.argpartition(minima, looked, axis=1)[:, :count]
-    return groups, beyond
+    groups = np.argpartition(minima, n_examined, axis=1)[:, :count]
+    return groups, largest
 
 
 NORMS = {"euclidean": 2.0, "mahalanobis": 2.0, "minkowski": 2.0, "seuclidean": 2.0, "sqeuclidean": 2.0} | {
@@ -445,28 +451,28 @@ NeighbourMetric = Literal[
 METRICS: tuple[NeighbourMetric, ...] = get_args(NeighbourMetric)
 """Metrics by the names of scipy's `cdist`."""
 
-TREE_COLUMNS = 8
+MAX_TREE_COLUMNS = 8
 """Maximum number of columns for which a tree is always used."""
 
-TREE_DIRECTIONS = 4
+MAX_TREE_DIMENSION = 4
 """Maximum effective dimension for which a tree is used with more columns."""
 
-TREE_MOST = 10
+MAX_LOW_DIMENSIONAL_TREE_COLUMNS = 10
 """Maximum number of columns for which a tree is considered."""
 
-WIDER = 4
+WIDENING_FACTOR = 4
 """Factor by which the number of requested points grows while ties remain."""
 
-POINTS = 2**21
+MAX_BLOCK_POINTS = 2**21
 """Number of points that a tree returns per block."""
 
-GROUP = 16
+MINIMA_GROUP_SIZE = 16
 """Number of distances of which only the minimum is partitioned first."""
 
-MEASURED = 2**21
+MAX_BLOCK_DISTANCES = 2**21
 """Number of distances per block."""
 
-TIED = 1e-13
+TIE_TOLERANCE = 1e-13
 """Relative difference below which two distances are tied, for any columns."""
 
 
@@ -522,7 +528,7 @@ class Space:
 
     def tied(self, distances: Floats) -> Floats:
         """Return the largest distances that are tied with given distances."""
-        return distances * (1 + TIED) + self.slack
+        return distances * (1 + TIE_TOLERANCE) + self.slack
 
 
 class Neighbours(NamedTuple):
@@ -546,12 +552,12 @@ class Neighbours(NamedTuple):
         """Return views of a slice of the queries."""
         return Neighbours(self.rows[rows], self.distances[rows], self.beyond[rows])
 
-    def without(self, own: Codes, codes: Codes) -> Neighbours:
+    def without(self, own_positions: Codes, codes: Codes) -> Neighbours:
         """Remove the query itself from its neighbours, leaving the k - 1 nearest other rows.
 
         Parameters
         ----------
-        own : (m,) int
+        own_positions : (m,) int
             Positions of the queries among the rows.
         codes : (n,) int
             Classes of the rows.
@@ -561,16 +567,18 @@ class Neighbours(NamedTuple):
         Neighbours
         """
         m, k = self.rows.shape
-        itself = self.rows == own[:, None]
-        among = itself.any(axis=1)
+        is_self = self.rows == own_positions[:, None]
+        has_self = is_self.any(axis=1)
         # If the query is not among its own neighbours, k other rows have distance zero; remove one of them.
-        place = np.where(among, itself.argmax(axis=1), k - 1)
-        beyond = self.beyond.copy()
-        absent = np.flatnonzero(~among)
-        beyond[absent, codes[self.rows[absent, -1]]] += 1
-        beyond[absent, codes[own[absent]]] -= 1
-        kept = np.arange(k) != place[:, None]
-        return Neighbours(self.rows[kept].reshape(m, -1), self.distances[kept].reshape(m, -1), beyond)
+        removed_position = np.where(has_self, is_self.argmax(axis=1), k - 1)
+        tied_counts = self.beyond.copy()
+        absent = np.flatnonzero(~has_self)
+        tied_counts[absent, codes[self.rows[absent, -1]]] += 1
+        tied_counts[absent, codes[own_positions[absent]]] -= 1
+        is_kept = np.arange(k) != removed_position[:, None]
+        return Neighbours(
+            self.rows[is_kept].reshape(m, -1), self.distances[is_kept].reshape(m, -1), tied_counts
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -611,7 +619,7 @@ class NeighbourIndex:
         points = self.points if cells is None else cells.points
         tree: Any = None
         inner = products = None
-        if norm is not None and _suits_a_tree(points, norm):
+        if norm is not None and _suits_tree(points, norm):
             from scipy.spatial import cKDTree
 
             tree = cKDTree(points)
@@ -669,24 +677,26 @@ class NeighbourIndex:
             if len(starts) <= m:
                 # Search once for equal queries.
                 nearest = self._nearest(z[order[starts[:-1]]], k)
-                of = np.empty(m, dtype=np.intp)
-                of[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-                return Neighbours(nearest.rows[of], nearest.distances[of], nearest.beyond[of])
+                query_index = np.empty(m, dtype=np.intp)
+                query_index[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+                return Neighbours(
+                    nearest.rows[query_index], nearest.distances[query_index], nearest.beyond[query_index]
+                )
         nearest = self.blank(m, k)
-        left = np.arange(m)
+        unresolved = np.arange(m)
         if self.tree is not None or self.cells is not None:
-            left = self._by_points(z, k, nearest)
+            unresolved = self._by_points(z, k, nearest)
         elif self.products is not None and self.products.reaches(k):
-            is_left = np.ones(m, dtype=bool)
+            is_unresolved = np.ones(m, dtype=bool)
             buffer = self.products.buffer()
             for rows in slices(m, self.products.rows_at_once):
                 candidates = self.products.candidates(z[rows], k, self.space.tied, buffer)
                 self._remeasure(candidates, z[rows], k, nearest.part(rows))
                 # Queries with too many candidates are compared with all rows.
-                is_left[rows] = candidates.left
-            left = np.flatnonzero(is_left)
-        pieces = [left[some] for some in slices(len(left), max(MEASURED // n, 1))]
-        in_threads(lambda piece: self._by_measure(z[piece], k, piece, nearest), pieces)
+                is_unresolved[rows] = candidates.left
+            unresolved = np.flatnonzero(is_unresolved)
+        chunks = [unresolved[chunk] for chunk in slices(len(unresolved), max(MAX_BLOCK_DISTANCES // n, 1))]
+        run_in_threads(lambda chunk_rows: self._by_measure(z[chunk_rows], k, chunk_rows, nearest), chunks)
         return nearest
 
     def _by_points(self, z: Floats, k: int, nearest: Neighbours) -> Codes:
@@ -707,23 +717,23 @@ class NeighbourIndex:
             Queries that have to be compared with all rows.
         """
         points = self.points if self.cells is None else self.cells.points
-        left = np.arange(len(z))
+        unresolved = np.arange(len(z))
         width = min(k + 1, len(points))
         # A tree that returns a large fraction of its points is slower than computing every distance.
-        most = len(points) if self.cells is not None else max(len(points) // GROUP, width)
-        while len(left):
-            too_few = []
-            for some in slices(len(left), max(POINTS // width, 1)):
-                rows = left[some]
-                too_few.append(rows[~self._take_points(z[rows], k, width, rows, nearest)])
+        max_width = len(points) if self.cells is not None else max(len(points) // MINIMA_GROUP_SIZE, width)
+        while len(unresolved):
+            still_unresolved = []
+            for chunk in slices(len(unresolved), max(MAX_BLOCK_POINTS // width, 1)):
+                rows = unresolved[chunk]
+                still_unresolved.append(rows[~self._take_points(z[rows], k, width, rows, nearest)])
                 refresh_progress()
-            left = np.concatenate(too_few)
-            if width == most:
+            unresolved = np.concatenate(still_unresolved)
+            if width == max_width:
                 break
-            width = min(WIDER * width, most)
-        return left
+            width = min(WIDENING_FACTOR * width, max_width)
+        return unresolved
 
-    def _take_points(self, z: Floats, k: int, width: int, place: Codes, nearest: Neighbours) -> Mask:
+    def _take_points(self, z: Floats, k: int, width: int, positions: Codes, nearest: Neighbours) -> Mask:
         """Search for a number of points, and fill in the result of queries for which they suffice.
 
         Parameters
@@ -732,7 +742,7 @@ class NeighbourIndex:
         k : int
         width : int
             Number of points.
-        place : (m,) int
+        positions : (m,) int
             Positions of the queries in the result.
         nearest : Neighbours
             Filled in.
@@ -744,27 +754,34 @@ class NeighbourIndex:
         """
         if self.tree is not None:
             norm = NORMS[self.space.metric]
-            distances, points = self.tree.query(z, k=np.arange(1, width + 1), p=norm, workers=processors())
+            distances, points = self.tree.query(
+                z, k=np.arange(1, width + 1), p=norm, workers=n_worker_threads()
+            )
         elif self.inner is not None:
             points, distances, _ = self.inner._nearest(z, width)
-        at = np.full(len(z), k - 1)
+        kth_point = np.full(len(z), k - 1)
         if self.cells is not None:
-            at = (np.cumsum(self.cells.sizes[points], axis=1) < k).sum(axis=1)
-        limits = self.space.tied(distances[np.arange(len(z)), np.minimum(at, width - 1)])
-        whole = width == (len(self.points) if self.cells is None else len(self.cells.points))
-        enough = (at < width) & ((distances[:, -1] > limits) | whole)
-        kept = np.flatnonzero(enough)
-        rows = place[enough]
+            kth_point = (np.cumsum(self.cells.sizes[points], axis=1) < k).sum(axis=1)
+        limits = self.space.tied(distances[np.arange(len(z)), np.minimum(kth_point, width - 1)])
+        has_all_points = width == (len(self.points) if self.cells is None else len(self.cells.points))
+        is_enough = (kth_point < width) & ((distances[:, -1] > limits) | has_all_points)
+        enough_index = np.flatnonzero(is_enough)
+        rows = positions[is_enough]
         if self.cells is not None:
-            part = self.cells.nearest_rows(
-                distances[kept], points[kept], limits[kept], k, self.codes, self.n_classes
+            row_neighbours = self.cells.nearest_rows(
+                distances[enough_index],
+                points[enough_index],
+                limits[enough_index],
+                k,
+                self.codes,
+                self.n_classes,
             )
-            nearest.rows[rows], nearest.distances[rows], nearest.beyond[rows] = part
-            return np.asarray(enough)
-        nearest.rows[rows], nearest.distances[rows] = points[kept, :k], distances[kept, :k]
-        row, more = np.nonzero(distances[kept, k:] <= limits[kept, None])
-        np.add.at(nearest.beyond, (rows[row], self.codes[points[kept[row], k + more]]), 1)
-        return np.asarray(enough)
+            nearest.rows[rows], nearest.distances[rows], nearest.beyond[rows] = row_neighbours
+            return np.asarray(is_enough)
+        nearest.rows[rows], nearest.distances[rows] = points[enough_index, :k], distances[enough_index, :k]
+        row, tied_column = np.nonzero(distances[enough_index, k:] <= limits[enough_index, None])
+        np.add.at(nearest.beyond, (rows[row], self.codes[points[enough_index[row], k + tied_column]]), 1)
+        return np.asarray(is_enough)
 
     def _remeasure(self, candidates: Candidates, z: Floats, k: int, nearest: Neighbours) -> None:
         """Compute the distances of candidates in float64 and fill in the nearest.
@@ -781,30 +798,32 @@ class NeighbourIndex:
         width = candidates.position.max(initial=-1) + 1
         distances = np.full((len(z), width), np.inf)
         members = np.zeros((len(z), width), dtype=np.intp)
-        gaps = np.empty(len(rows))
-        for piece in slices(len(rows), max(2**18 // z.shape[1], 1)):
-            gap = z[rows[piece]] - self.points[candidates.members[piece]]
-            gaps[piece] = np.sqrt(np.einsum("ij,ij->i", gap, gap))
-        distances[rows, candidates.position] = gaps
+        candidate_distances = np.empty(len(rows))
+        for chunk in slices(len(rows), max(2**18 // z.shape[1], 1)):
+            differences = z[rows[chunk]] - self.points[candidates.members[chunk]]
+            candidate_distances[chunk] = np.sqrt(np.einsum("ij,ij->i", differences, differences))
+        distances[rows, candidates.position] = candidate_distances
         members[rows, candidates.position] = candidates.members
-        kept = np.flatnonzero(~candidates.left)
-        if not len(kept):
+        resolved = np.flatnonzero(~candidates.left)
+        if not len(resolved):
             return
-        order = np.argsort(distances[kept], axis=1)
-        near = np.take_along_axis(distances[kept], order, axis=1)
-        members = np.take_along_axis(members[kept], order, axis=1)
-        nearest.rows[kept], nearest.distances[kept] = members[:, :k], near[:, :k]
-        row, more = np.nonzero(near[:, k:] <= self.space.tied(near[:, k - 1 : k]))
-        np.add.at(nearest.beyond, (kept[row], self.codes[members[row, k + more]]), 1)
+        order = np.argsort(distances[resolved], axis=1)
+        sorted_distances = np.take_along_axis(distances[resolved], order, axis=1)
+        members = np.take_along_axis(members[resolved], order, axis=1)
+        nearest.rows[resolved], nearest.distances[resolved] = members[:, :k], sorted_distances[:, :k]
+        row, tied_column = np.nonzero(
+            sorted_distances[:, k:] <= self.space.tied(sorted_distances[:, k - 1 : k])
+        )
+        np.add.at(nearest.beyond, (resolved[row], self.codes[members[row, k + tied_column]]), 1)
 
-    def _by_measure(self, z: Floats, k: int, place: Codes, nearest: Neighbours) -> None:
+    def _by_measure(self, z: Floats, k: int, positions: Codes, nearest: Neighbours) -> None:
         """Compute the distances to all rows and fill in the nearest.
 
         Parameters
         ----------
         z : (m, p) float
         k : int
-        place : (m,) int
+        positions : (m,) int
             Positions of the queries in the result.
         nearest : Neighbours
             Filled in.
@@ -812,16 +831,18 @@ class NeighbourIndex:
         from scipy.spatial.distance import cdist
 
         name = "euclidean" if NORMS.get(self.space.metric) == 2 else self.space.metric
-        measured = z != 0 if name in ZERO_ONE else z
+        converted = z != 0 if name in ZERO_ONE else z
         points: Any = self.points != 0 if name in ZERO_ONE else self.points
         with np.errstate(invalid="ignore", divide="ignore"):
-            distances = cdist(measured, points, name)
+            distances = cdist(converted, points, name)
         if np.isnan(distances.min()):
             raise CoreDataError("undefined_distance", metric=name, cause=undefined(name, z)[0])
         members = np.broadcast_to(np.arange(len(points)), distances.shape)
-        self.settle(distances, members, k, place, nearest)
+        self.settle(distances, members, k, positions, nearest)
 
-    def settle(self, distances: Floats, members: Codes, k: int, place: Codes, nearest: Neighbours) -> None:
+    def settle(
+        self, distances: Floats, members: Codes, k: int, positions: Codes, nearest: Neighbours
+    ) -> None:
         """Select the k nearest from computed distances, and fill in them and the ties with the last.
 
         Parameters
@@ -830,54 +851,60 @@ class NeighbourIndex:
         members : (m, w) int
             Positions of the rows.
         k : int
-        place : (m,) int
+        positions : (m,) int
             Positions of the queries in the result.
         nearest : Neighbours
             Filled in.
         """
         m, width = distances.shape
-        groups = width // GROUP
-        smallest = distances
+        groups = width // MINIMA_GROUP_SIZE
+        minima = distances
         if groups > 2 * k:
             # The k-th smallest of the minima of groups is an upper bound of the k-th smallest distance.
-            smallest = distances[:, : groups * GROUP].reshape(m, GROUP, groups).min(axis=1)
-        bounds = np.partition(smallest, k - 1, axis=1)[:, k - 1]
-        row, at = np.nonzero(distances <= self.space.tied(bounds)[:, None])
-        near = distances[row, at]
-        order = np.lexsort((near, row))
+            minima = (
+                distances[:, : groups * MINIMA_GROUP_SIZE].reshape(m, MINIMA_GROUP_SIZE, groups).min(axis=1)
+            )
+        bounds = np.partition(minima, k - 1, axis=1)[:, k - 1]
+        row, column = np.nonzero(distances <= self.space.tied(bounds)[:, None])
+        candidate_distances = distances[row, column]
+        order = np.lexsort((candidate_distances, row))
         row = row[order]
-        at = at[order]
-        near = near[order]
+        column = column[order]
+        candidate_distances = candidate_distances[order]
         counts = np.bincount(row, minlength=m)
         starts = np.cumsum(counts) - counts
         rank = np.arange(len(row)) - np.repeat(starts, counts)
-        first = rank < k
-        nearest.rows[place] = members[row[first], at[first]].reshape(m, k)
-        nearest.distances[place] = near[first].reshape(m, k)
-        more = ~first & (near <= self.space.tied(near[starts + k - 1])[row])
-        cells = row[more] * self.n_classes + self.codes[members[row[more], at[more]]]
-        nearest.beyond[place] = np.bincount(cells, minlength=m * self.n_classes).reshape(m, self.n_classes)
+        is_nearest = rank < k
+        nearest.rows[positions] = members[row[is_nearest], column[is_nearest]].reshape(m, k)
+        nearest.distances[positions] = candidate_distances[is_nearest].reshape(m, k)
+        is_tied = ~is_nearest & (
+            candidate_distances <= self.space.tied(candidate_distances[starts + k - 1])[row]
+        )
+        cells = row[is_tied] * self.n_classes + self.codes[members[row[is_tied], column[is_tied]]]
+        nearest.beyond[positions] = np.bincount(cells, minlength=m * self.n_classes).reshape(
+            m, self.n_classes
+        )
 
 
-def _suits_a_tree(points: Floats, norm: float) -> bool:
+def _suits_tree(points: Floats, norm: float) -> bool:
     """Whether a tree of points is faster than matrix products.
 
     With more than a few columns this requires a low effective dimension, (sum of l)^2 / (sum of l^2) with l
     the eigenvalues of the covariance. Only Euclidean distances have matrix products.
     """
     p = int(points.shape[1])
-    if p <= TREE_COLUMNS or p > TREE_MOST:
-        return p <= TREE_COLUMNS
+    if p <= MAX_TREE_COLUMNS or p > MAX_LOW_DIMENSIONAL_TREE_COLUMNS:
+        return p <= MAX_TREE_COLUMNS
     if norm != 2:
         return True
-    some = points[:: max(len(points) // 4096, 1)]
-    squares = (some - some.mean(axis=0)).T @ (some - some.mean(axis=0))
-    size = float((squares**2).sum())
-    return bool(not size > 0 or float(np.trace(squares)) ** 2 <= TREE_DIRECTIONS * size)
+    sample = points[:: max(len(points) // 4096, 1)]
+    squares = (sample - sample.mean(axis=0)).T @ (sample - sample.mean(axis=0))
+    squared_norm = float((squares**2).sum())
+    return bool(not squared_norm > 0 or float(np.trace(squares)) ** 2 <= MAX_TREE_DIMENSION * squared_norm)
 
 
 @cache
-def processors() -> int:
+def n_worker_threads() -> int:
     """Number of worker threads; one if threads cannot be started, for example in a browser."""
     try:
         thread = Thread(target=int)
@@ -888,23 +915,23 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
+def run_in_threads(task: Callable[[Codes], None], chunks: Sequence[Codes]) -> None:
     """Apply a task to blocks of rows, in parallel on all processors.
 
     Parameters
     ----------
     task : callable
         Function of the positions of the rows of a block.
-    pieces : sequence of int arrays
+    chunks : sequence of int arrays
         Positions of the rows of each block.
     """
-    if len(pieces) < 2 or processors() == 1:
-        for piece in pieces:
-            task(piece)
+    if len(chunks) < 2 or n_worker_threads() == 1:
+        for chunk in chunks:
+            task(chunk)
             refresh_progress()
         return
-    with ThreadPoolExecutor(processors()) as pool:
-        for _ in pool.map(task, pieces):
+    with ThreadPoolExecutor(n_worker_threads()) as pool:
+        for _ in pool.map(task, chunks):
             refresh_progress()
 
 
@@ -928,7 +955,7 @@ def undefined(metric: str, z: Floats) -> tuple[str, Mask]:
         return "all columns of a row are equal", (z == z[:, :1]).all(axis=1)
     if metric == "jensenshannon":
         return "a row has a negative value, or is all zero", (z < 0).any(axis=1) | (z == 0).all(axis=1)
-    never = np.zeros(len(z), dtype=bool)
+    no_rows = np.zeros(len(z), dtype=bool)
     if metric == "braycurtis":
-        return "two rows are all zero, or cancel", never
-    return "the formula of the metric is 0/0 there", never
+        return "two rows are all zero, or cancel", no_rows
+    return "the formula of the metric is 0/0 there", no_rows

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from discrim import kernel_density
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.neighbours.kernel_density import KERNELS, KernelSeries, Places, log_means
+from discrim.core.neighbours.kernel_density import KERNELS, ClassPoints, KernelSeries, log_means
 from tests.benchmarks.timing import made
 
 ALL = ("normal", *KERNELS)
@@ -134,7 +134,9 @@ def test_a_long_grid_gives_what_each_of_its_bandwidths_gives(metric, repeated):
 
 
 def test_rows_that_all_leave_have_no_mean():
-    place = Places(np.zeros(1), np.ones(1), Covariance.from_root(np.ones(1)), np.zeros((1, 1)), np.ones(1))
+    place = ClassPoints(
+        np.zeros(1), np.ones(1), Covariance.from_root(np.ones(1)), np.zeros((1, 1)), np.ones(1)
+    )
     assert place.resolution == 0
     for kernel in ALL:
         for radii in (np.ones((1, 2)), np.ones((3, 2))):

@@ -23,7 +23,7 @@ PENGUINS = "species ~ bill_length_mm + bill_depth_mm + flipper_length_mm + body_
 @pytest.mark.parametrize("more", [8, 10**6, 0], ids=["a few more", "all", "none more"])
 @pytest.mark.parametrize("k", [1, 6])
 def test_leaving_a_row_out_is_a_refit_without_it(formula, load, more, k, monkeypatch):
-    monkeypatch.setattr(neighbour_downdate, "SPARE_ROWS", more)
+    monkeypatch.setattr(neighbour_downdate, "N_SPARE_ROWS", more)
     data = load().dropna().reset_index(drop=True)
     left = knn(formula, data, k=k, metric="mahalanobis").leave_one_out()
     for row in range(0, len(data), 11):
