@@ -101,7 +101,7 @@ class Latent:
         columns, responses : (a,) float
             Proportions of the sum of squares of the columns and of the responses.
         """
-        x, y = (self.squares * column_squares(each) for each in (self.loadings, self.y_loadings))
+        x, y = (self.squares * column_squares(loadings) for loadings in (self.loadings, self.y_loadings))
         return x / self.x_total, y / self.y_total
 
     def importance(self) -> Floats:
@@ -116,8 +116,8 @@ class Latent:
             Column a uses components 1 to a.
         """
         explained = self.squares * column_squares(self.y_loadings)
-        parts = (self.weights**2 * explained).cumsum(axis=1) / explained.cumsum()
-        return np.asarray(np.sqrt(len(parts) * parts))
+        weighted_squares = (self.weights**2 * explained).cumsum(axis=1) / explained.cumsum()
+        return np.asarray(np.sqrt(len(weighted_squares) * weighted_squares))
 
     def importances(self) -> tuple[Floats, Floats]:
         """Importance of each column for the predictive and for the orthogonal components.
@@ -133,14 +133,14 @@ class Latent:
         x, y = self.explained()
         weight = x / x.sum() + y / y.sum()
         squares = self.loadings**2 / column_squares(self.loadings) * weight
-        own = self.count - self.orthogonal
-        parts = (squares[:, :own].sum(axis=1), squares[:, own:].sum(axis=1))
-        first, second = (np.sqrt(len(each) * each / each.sum()) for each in parts)
+        n_predictive = self.count - self.orthogonal
+        sums_by_type = (squares[:, :n_predictive].sum(axis=1), squares[:, n_predictive:].sum(axis=1))
+        first, second = (np.sqrt(len(sums) * sums / sums.sum()) for sums in sums_by_type)
         return first, second
 
 
-def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> Latent:
-    """Compute at most `most` components of centred columns and responses.
+def fit_latent(a: Floats, b: Floats, max_components: int, algorithm: Algorithm = "nipals") -> Latent:
+    """Compute at most `max_components` components of centred columns and responses.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> 
         Centred columns.
     b : (r, q) float
         Centred responses.
-    most : int
+    max_components : int
         Maximum number of components.
     algorithm : {"nipals", "simpls"}
 
@@ -163,7 +163,7 @@ def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> 
     >>> found.weights.round(4).tolist(), found.squares.round(4).tolist()
     ([[0.7071, 0.7071], [0.7071, -0.7071]], [7.0, 1.7143])
     """
-    return latent_of(a, b, *_components_of(a, b, min(most, *a.shape), algorithm))
+    return latent_of(a, b, *_compute_components(a, b, min(max_components, *a.shape), algorithm))
 
 
 def latent_of(a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations: Floats) -> Latent:
@@ -188,22 +188,24 @@ def latent_of(a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations
     )
 
 
-def _rounding(a: Floats, b: Floats) -> float:
+def _rounding_norm(a: Floats, b: Floats) -> float:
     """Norm of A'B below which A'B is indistinguishable from zero in floating-point arithmetic."""
     return float(10 * max(a.shape) * EPS * np.linalg.norm(a) * np.linalg.norm(b))
 
 
-def _direction(product: Floats, least: float) -> Floats | None:
-    """First left singular vector (p,) of A'B (p, q), or None if its singular value is at most `least`."""
-    _, lengths, right = svd(product, full_matrices=False)
-    if not lengths[0] > least:
+def _first_direction(product: Floats, min_singular_value: float) -> Floats | None:
+    """First left singular vector (p,) of A'B (p, q), or None if its singular value is too small."""
+    _, singular_values, right_vectors = svd(product, full_matrices=False)
+    if not singular_values[0] > min_singular_value:
         return None
-    w = product @ right[0]
+    w = product @ right_vectors[0]
     w /= np.linalg.norm(w)
     return np.asarray(w * positive_signs(w[:, None])[0])
 
 
-def _components_of(a: Floats, b: Floats, most: int, algorithm: Algorithm) -> tuple[Floats, Floats, Floats]:
+def _compute_components(
+    a: Floats, b: Floats, max_components: int, algorithm: Algorithm
+) -> tuple[Floats, Floats, Floats]:
     """Compute components by NIPALS or SIMPLS.
 
     NIPALS deflates the columns, SIMPLS the product A'B. The weights of SIMPLS equal its rotations.
@@ -214,7 +216,7 @@ def _components_of(a: Floats, b: Floats, most: int, algorithm: Algorithm) -> tup
         Centred columns.
     b : (r, q) float
         Centred responses.
-    most : int
+    max_components : int
         Maximum number of components; fewer if A'B vanishes earlier.
     algorithm : {"nipals", "simpls"}
 
@@ -222,18 +224,18 @@ def _components_of(a: Floats, b: Floats, most: int, algorithm: Algorithm) -> tup
     -------
     weights, loadings, rotations : (p, c) float
     """
-    least = _rounding(a, b)
-    by_columns = algorithm == "nipals"
-    columns = a.copy() if by_columns else a
+    min_singular_value = _rounding_norm(a, b)
+    deflates_columns = algorithm == "nipals"
+    columns = a.copy() if deflates_columns else a
     weights, loadings, basis = (np.zeros((a.shape[1], 0)) for _ in range(3))
-    for number in range(most):
-        if by_columns or not number:
+    for i in range(max_components):
+        if deflates_columns or not i:
             product = columns.T @ b
-        w = _direction(product, least)
+        w = _first_direction(product, min_singular_value)
         if w is None:
             break
         t, p = _score_and_loading(columns, w)
-        if by_columns:
+        if deflates_columns:
             columns -= np.outer(t, p)
         else:
             axis = p.copy()
@@ -244,7 +246,7 @@ def _components_of(a: Floats, b: Floats, most: int, algorithm: Algorithm) -> tup
             product -= np.outer(axis, axis @ product)
         weights = np.column_stack([weights, w])
         loadings = np.column_stack([loadings, p])
-    if not by_columns:
+    if not deflates_columns:
         return weights, loadings, weights
     return weights, loadings, _rotations(weights, loadings)
 
@@ -254,8 +256,8 @@ def _rotations(weights: Floats, loadings: Floats) -> Floats:
     return np.asarray(np.linalg.solve((loadings.T @ weights).T, weights.T).T, dtype=np.float64)
 
 
-def orthogonal_latents(a: Floats, b: Floats, most: int) -> list[Latent]:
-    """Compute predictive components with 0, 1, ..., `most` orthogonal components.
+def fit_orthogonal_latents(a: Floats, b: Floats, max_orthogonal: int) -> list[Latent]:
+    """Compute predictive components with 0, 1, ..., `max_orthogonal` orthogonal components.
 
     The number of predictive components is the rank of A'B. They come before the orthogonal components. The
     sequence ends early if no remaining direction covaries with the predictive scores.
@@ -266,7 +268,7 @@ def orthogonal_latents(a: Floats, b: Floats, most: int) -> list[Latent]:
         Centred columns.
     b : (r, q) float
         Centred responses.
-    most : int
+    max_orthogonal : int
         Maximum number of orthogonal components.
 
     Returns
@@ -281,25 +283,25 @@ def orthogonal_latents(a: Floats, b: Floats, most: int) -> list[Latent]:
     >>> found.weights.round(4).tolist(), (found.y_loadings @ found.rotations.T)[0, 0].round(4)
     ([[0.7071, 0.7071], [0.7071, -0.7071]], np.float64(1.0))
     """
-    left, lengths, _ = svd(a.T @ b, full_matrices=False)
-    w = left[:, lengths > _rounding(a, b)]
+    left_vectors, singular_values, _ = svd(a.T @ b, full_matrices=False)
+    w = left_vectors[:, singular_values > _rounding_norm(a, b)]
     weights, loadings = (np.zeros((a.shape[1], 0)) for _ in range(2))
     columns = a.copy()
-    found = [_parted(a, b, columns, w, weights, loadings)]
-    for _ in range(most if w.shape[1] else 0):
+    latents = [_join_components(a, b, columns, w, weights, loadings)]
+    for _ in range(max_orthogonal if w.shape[1] else 0):
         t = columns @ w
-        shared = columns.T @ t
+        covariation = columns.T @ t
         for _ in range(2):
-            shared -= w @ (w.T @ shared)
-        away = _direction(shared, _rounding(columns, t))
-        if away is None:
+            covariation -= w @ (w.T @ covariation)
+        orthogonal_weights = _first_direction(covariation, _rounding_norm(columns, t))
+        if orthogonal_weights is None:
             break
-        s, p = _score_and_loading(columns, away)
+        s, p = _score_and_loading(columns, orthogonal_weights)
         columns -= np.outer(s, p)
-        weights = np.column_stack([weights, away])
+        weights = np.column_stack([weights, orthogonal_weights])
         loadings = np.column_stack([loadings, p])
-        found.append(_parted(a, b, columns, w, weights, loadings))
-    return found
+        latents.append(_join_components(a, b, columns, w, weights, loadings))
+    return latents
 
 
 def _score_and_loading(columns: Floats, w: Floats) -> tuple[Floats, Floats]:
@@ -308,7 +310,9 @@ def _score_and_loading(columns: Floats, w: Floats) -> tuple[Floats, Floats]:
     return t, columns.T @ t / (t @ t)
 
 
-def _parted(a: Floats, b: Floats, columns: Floats, w: Floats, weights: Floats, loadings: Floats) -> Latent:
+def _join_components(
+    a: Floats, b: Floats, columns: Floats, w: Floats, weights: Floats, loadings: Floats
+) -> Latent:
     """Join predictive components, computed within the span of `w`, with given orthogonal components.
 
     Parameters
@@ -328,21 +332,21 @@ def _parted(a: Floats, b: Floats, columns: Floats, w: Floats, weights: Floats, l
     -------
     Latent
     """
-    within, _, turned = _components_of(columns @ w, b, w.shape[1], "nipals")
-    own = w @ within
-    rotations = w @ turned
-    signs = positive_signs(own)
-    own = own * signs
+    inner_weights, _, inner_rotations = _compute_components(columns @ w, b, w.shape[1], "nipals")
+    predictive_weights = w @ inner_weights
+    rotations = w @ inner_rotations
+    signs = positive_signs(predictive_weights)
+    predictive_weights = predictive_weights * signs
     rotations = rotations * signs
     t = columns @ rotations
     slopes = columns.T @ t / column_squares(t)
-    away = _rotations(weights, loadings)
-    rotations = rotations - away @ (loadings.T @ rotations)
-    parts = ((own, weights), (slopes, loadings), (rotations, away))
-    both = latent_of(a, b, *(np.concatenate(pair, axis=1) for pair in parts))
+    orthogonal_rotations = _rotations(weights, loadings)
+    rotations = rotations - orthogonal_rotations @ (loadings.T @ rotations)
+    pairs = ((predictive_weights, weights), (slopes, loadings), (rotations, orthogonal_rotations))
+    joined = latent_of(a, b, *(np.concatenate(pair, axis=1) for pair in pairs))
     # Slopes of the responses on orthogonal scores are zero up to rounding.
-    both.y_loadings[:, len(signs) :] = 0.0
-    return replace(both, orthogonal=weights.shape[1])
+    joined.y_loadings[:, len(signs) :] = 0.0
+    return replace(joined, orthogonal=weights.shape[1])
 
 
 def sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
@@ -369,11 +373,11 @@ def sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
     >>> sparse_latent(a, np.array([[1.0], [0.0], [-1.0]]), [1]).weights.tolist()
     [[0.0], [1.0]]
     """
-    least = _rounding(a, b)
+    min_singular_value = _rounding_norm(a, b)
     columns = a.copy()
     weights, loadings = (np.zeros((a.shape[1], 0)) for _ in range(2))
     for count in nonzero:
-        w = _sparse_direction(columns.T @ b, count, least)
+        w = _sparse_direction(columns.T @ b, count, min_singular_value)
         if w is None:
             break
         t, p = _score_and_loading(columns, w)
@@ -383,14 +387,14 @@ def sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
     return latent_of(a, b, weights, loadings, _rotations(weights, loadings))
 
 
-TURNS = 10**4
+MAX_UPDATES = 10**4
 """Maximum number of alternating updates of a sparse direction."""
 
 
-def _sparse_direction(product: Floats, count: int, least: float) -> Floats | None:
+def _sparse_direction(product: Floats, count: int, min_singular_value: float) -> Floats | None:
     """Sparse direction (p,) with `count` nonzero entries that maximizes the norm of its product with A'B.
 
-    Iterations stop when no entry changes by more than 1e-13, or after `TURNS` updates.
+    Iterations stop when no entry changes by more than 1e-13, or after `MAX_UPDATES` updates.
 
     Parameters
     ----------
@@ -398,7 +402,7 @@ def _sparse_direction(product: Floats, count: int, least: float) -> Floats | Non
         A'B.
     count : int
         Number of nonzero entries.
-    least : float
+    min_singular_value : float
         Singular value up to which A'B counts as zero.
 
     Returns
@@ -406,31 +410,31 @@ def _sparse_direction(product: Floats, count: int, least: float) -> Floats | Non
     (p,) float or None
         Unit vector; None if A'B counts as zero.
     """
-    _, lengths, right = svd(product, full_matrices=False)
-    if not lengths[0] > least:
+    _, singular_values, right_vectors = svd(product, full_matrices=False)
+    if not singular_values[0] > min_singular_value:
         return None
-    v = right[0]
+    v = right_vectors[0]
     w = np.zeros(len(product))
-    for _ in range(TURNS):
-        before = w
-        w = _largest(product @ v, count)
+    for _ in range(MAX_UPDATES):
+        previous = w
+        w = _soft_threshold_to_count(product @ v, count)
         w /= np.linalg.norm(w)
         v = product.T @ w
         v /= np.linalg.norm(v)
-        if np.abs(w - before).max() <= 1e-13:
+        if np.abs(w - previous).max() <= 1e-13:
             break
     # Adding 0.0 turns -0.0 into 0.0.
     return np.asarray(w * positive_signs(w[:, None])[0] + 0.0)
 
 
-EQUAL = 1e-10
+TIE_TOLERANCE = 1e-10
 """Relative difference up to which two entries count as equal."""
 
 
-def _largest(values: Floats, count: int) -> Floats:
+def _soft_threshold_to_count(values: Floats, count: int) -> Floats:
     """Soft-threshold values (p,) by the largest absolute value below the `count` largest."""
-    sizes = np.abs(values)
+    magnitudes = np.abs(values)
     if count >= len(values):
         return values
-    others = sizes[sizes < (1 - EQUAL) * np.partition(sizes, -count)[-count]]
-    return np.asarray(np.sign(values) * np.maximum(sizes - others.max(initial=0.0), 0.0))
+    smaller = magnitudes[magnitudes < (1 - TIE_TOLERANCE) * np.partition(magnitudes, -count)[-count]]
+    return np.asarray(np.sign(values) * np.maximum(magnitudes - smaller.max(initial=0.0), 0.0))

@@ -65,30 +65,30 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.projections.latent import (
     Algorithm,
     Latent,
-    latent,
+    fit_latent,
+    fit_orthogonal_latents,
     latent_of,
-    orthogonal_latents,
     sparse_latent,
 )
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule, uncentred
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, by_refits
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 
-PIECE = 2**18
+MAX_BLOCK_VALUES = 2**18
 """Maximum number of elements of a row-by-class-by-column array that is in memory at once."""
 
-FEW_SQUARES = 1e-3
+MIN_REMAINING_SQUARES = 1e-3
 """Smallest proportion of a column's sum of squares without a row at which the difference is accurate."""
 
-UNEXPLAINED = 1e-12
+MIN_PRODUCT_SQUARES = 1e-12
 """Proportion of the sum of squares of A'B below which the deflated product counts as zero."""
 
-WIDE = 2.0
+MAX_WIDTH_RATIO = 2.0
 """Ratio of columns to rows of A above which A'A is not formed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Products:
+class _FullProducts:
     """Matrix products of the full data that leave-one-out updates start from.
 
     Attributes
@@ -112,12 +112,12 @@ class _Products:
     indicators: Floats
 
     @classmethod
-    def of(cls, fit: PLSFit) -> _Products:
+    def of(cls, fit: PLSFit) -> _FullProducts:
         """Compute the products of the rows of a fit."""
         columns = tables_of(fit.moments, scale=fit.scale, indicators=fit.indicators).columns
-        wide = columns.shape[1] > WIDE * columns.shape[0]
+        is_wide = columns.shape[1] > MAX_WIDTH_RATIO * columns.shape[0]
         means = (fit.moments.means_from(fit.origin) - fit.centre) / fit.unit
-        products = None if wide else columns.T @ columns
+        products = None if is_wide else columns.T @ columns
         return cls(columns, products, (columns**2).sum(axis=0), means, fit.moments.counts[:, None] * means)
 
     def times(self, v: Floats) -> Floats:
@@ -208,97 +208,124 @@ def left_out_pls_scores(
     (m, K) float
         NaN in rows for which the update is inaccurate and a refit is needed.
     """
-    of_all = _Products.of(fit)
+    full_products = _FullProducts.of(fit)
     scores = np.empty((len(x), len(log_prior)))
-    for some in slices(len(x), max(PIECE // max(of_all.means.size, 1), 1)):
-        z = standard_columns(x[some], fit.origin, fit.moments.scale) - fit.centre[:, None]
-        out = np.ones(z.shape[1]) if weights is None else np.minimum(weights[some], 1.0)
+    for row_slice in slices(len(x), max(MAX_BLOCK_VALUES // max(full_products.means.size, 1), 1)):
+        z = standard_columns(x[row_slice], fit.origin, fit.moments.scale) - fit.centre[:, None]
+        left_out_weights = np.ones(z.shape[1]) if weights is None else np.minimum(weights[row_slice], 1.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            rows = _without(fit, of_all, (z / fit.unit[:, None]).T, codes[some], out)
-            scores[some] = _scores(fit, of_all, rows, log_prior)
-            scores[some][rows.spoilt] = np.nan
+            left_out = _left_out_statistics(
+                fit, full_products, (z / fit.unit[:, None]).T, codes[row_slice], left_out_weights
+            )
+            scores[row_slice] = _left_out_scores(fit, full_products, left_out, log_prior)
+            scores[row_slice][left_out.spoilt] = np.nan
     return scores
 
 
-def _without(fit: PLSFit, of_all: _Products, d: Floats, codes: Codes, out: Floats) -> _LeftOutRows:
+def _left_out_statistics(
+    fit: PLSFit, full_products: _FullProducts, d: Floats, codes: Codes, left_out_weights: Floats
+) -> _LeftOutRows:
     """Statistics of the remaining rows for each left-out row.
 
     Parameters
     ----------
     fit : PLSFit
-    of_all : _Products
+    full_products : _Products
     d : (m, p) float
         The rows minus the overall mean.
     codes : (m,) int
         Class of each row.
-    out : (m,) float
+    left_out_weights : (m,) float
         Weight that is left out.
 
     Returns
     -------
     _LeftOutRows
     """
-    member = np.equal(codes[:, None], np.arange(len(of_all.means)))
-    counts = fit.moments.counts - member * out[:, None]
-    total = fit.moments.total - out
-    lift = out * fit.moments.total / total
-    edge = counts * (out / total)[:, None] - member * out[:, None]
-    factor = np.ones_like(d)
-    spoilt = (counts[member] <= EPS * fit.moments.total) | (total <= counts.shape[1] * (1 + LIGHT))
+    is_member = np.equal(codes[:, None], np.arange(len(full_products.means)))
+    counts = fit.moments.counts - is_member * left_out_weights[:, None]
+    total = fit.moments.total - left_out_weights
+    downdate_factors = left_out_weights * fit.moments.total / total
+    mean_updates = counts * (left_out_weights / total)[:, None] - is_member * left_out_weights[:, None]
+    unit_ratios = np.ones_like(d)
+    is_unreliable = (counts[is_member] <= EPS * fit.moments.total) | (total <= counts.shape[1] * (1 + LIGHT))
     if fit.scale:
-        left = of_all.squares - lift[:, None] * d**2
-        spoilt |= (left <= FEW_SQUARES * of_all.squares).any(axis=1)
-        left[spoilt] = 1.0
-        factor = np.sqrt(np.divide((total - 1)[:, None], left, out=np.zeros_like(d), where=left > 0))
+        remaining_squares = full_products.squares - downdate_factors[:, None] * d**2
+        is_unreliable |= (remaining_squares <= MIN_REMAINING_SQUARES * full_products.squares).any(axis=1)
+        remaining_squares[is_unreliable] = 1.0
+        unit_ratios = np.sqrt(
+            np.divide(
+                (total - 1)[:, None], remaining_squares, out=np.zeros_like(d), where=remaining_squares > 0
+            )
+        )
     sizes = np.ones_like(counts)
     if fit.indicators == "scaled":
         sizes = np.sqrt(counts * (1 - counts / total[:, None]) / (total - 1)[:, None])
-    return _LeftOutRows(d, codes, out, lift, counts, total, edge, factor, sizes, spoilt)
+    return _LeftOutRows(
+        d,
+        codes,
+        left_out_weights,
+        downdate_factors,
+        counts,
+        total,
+        mean_updates,
+        unit_ratios,
+        sizes,
+        is_unreliable,
+    )
 
 
-def _components(fit: PLSFit, of_all: _Products, rows: _LeftOutRows) -> list[_Component]:
+def _left_out_components(
+    fit: PLSFit, full_products: _FullProducts, left_out: _LeftOutRows
+) -> list[_Component]:
     """Compute the components without each row, and mark rows for which they are inaccurate.
 
     Parameters
     ----------
     fit : PLSFit
-    of_all : _Products
-    rows : _LeftOutRows
+    full_products : _Products
+    left_out : _LeftOutRows
         `rows.spoilt` is updated.
 
     Returns
     -------
     list of _Component
     """
-    product = of_all.indicators[None] + rows.edge[:, :, None] * rows.d[:, None, :]
-    product *= rows.factor[:, None, :]
-    product /= rows.sizes[:, :, None]
-    least = UNEXPLAINED * np.einsum("mkp,mkp->m", product, product)
+    product = full_products.indicators[None] + left_out.edge[:, :, None] * left_out.d[:, None, :]
+    product *= left_out.factor[:, None, :]
+    product /= left_out.sizes[:, :, None]
+    min_squares = MIN_PRODUCT_SQUARES * np.einsum("mkp,mkp->m", product, product)
     components: list[_Component] = []
     rotations: list[Floats] = []
     loadings: list[Floats] = []
     for _ in range(fit.components):
-        values, vectors = np.linalg.eigh(_finite(product @ np.swapaxes(product, 1, 2), rows.spoilt))
-        rows.spoilt[values[:, -1] <= least] = True
+        values, vectors = np.linalg.eigh(
+            _replace_nonfinite(product @ np.swapaxes(product, 1, 2), left_out.spoilt)
+        )
+        left_out.spoilt[values[:, -1] <= min_squares] = True
         w = np.einsum("mk,mkp->mp", vectors[:, :, -1], product)
         w /= np.sqrt((w**2).sum(axis=1))[:, None]
         r = w.copy()
         if fit.algorithm == "nipals":
-            for earlier, turned in zip(loadings, rotations, strict=True):
-                r -= (earlier * w).sum(axis=1)[:, None] * turned
-        turn = rows.factor * r
-        gone = (rows.d * turn).sum(axis=1)
-        all_rows = of_all.times(turn)
-        squares = (all_rows * turn).sum(axis=1)
-        left = squares - rows.lift * gone**2
-        rows.spoilt[~(left > SPOILT * squares)] = True
-        p = rows.factor * (all_rows - (rows.lift * gone)[:, None] * rows.d) / left[:, None]
-        along = np.einsum("mkp,mp->mk", product, r)
-        components.append(_Component(turn, along / left[:, None]))
+            for earlier, earlier_rotation in zip(loadings, rotations, strict=True):
+                r -= (earlier * w).sum(axis=1)[:, None] * earlier_rotation
+        rotation = left_out.factor * r
+        own_scores = (left_out.d * rotation).sum(axis=1)
+        full_loadings = full_products.times(rotation)
+        squares = (full_loadings * rotation).sum(axis=1)
+        remaining_squares = squares - left_out.lift * own_scores**2
+        left_out.spoilt[~(remaining_squares > SPOILT * squares)] = True
+        p = (
+            left_out.factor
+            * (full_loadings - (left_out.lift * own_scores)[:, None] * left_out.d)
+            / remaining_squares[:, None]
+        )
+        indicator_products = np.einsum("mkp,mp->mk", product, r)
+        components.append(_Component(rotation, indicator_products / remaining_squares[:, None]))
         rotations.append(r)
         if fit.algorithm == "nipals":
             loadings.append(p)
-            product -= along[:, :, None] * p[:, None, :]
+            product -= indicator_products[:, :, None] * p[:, None, :]
         else:
             axis = p.copy()
             for _ in range(2):
@@ -310,22 +337,24 @@ def _components(fit: PLSFit, of_all: _Products, rows: _LeftOutRows) -> list[_Com
     return components
 
 
-def _finite(products: Floats, spoilt: Mask) -> Floats:
+def _replace_nonfinite(products: Floats, is_unreliable: Mask) -> Floats:
     """Replace symmetric matrices (m, q, q) that are not finite by the identity; mark their rows as spoilt."""
-    wrong = spoilt | ~np.isfinite(products).all(axis=(1, 2))
-    spoilt |= wrong
-    products[wrong] = np.eye(products.shape[1])
+    is_invalid = is_unreliable | ~np.isfinite(products).all(axis=(1, 2))
+    is_unreliable |= is_invalid
+    products[is_invalid] = np.eye(products.shape[1])
     return products
 
 
-def _scores(fit: PLSFit, of_all: _Products, rows: _LeftOutRows, log_prior: Floats) -> Floats:
+def _left_out_scores(
+    fit: PLSFit, full_products: _FullProducts, left_out: _LeftOutRows, log_prior: Floats
+) -> Floats:
     """Compute leave-one-out scores for a chunk of rows.
 
     Parameters
     ----------
     fit : PLSFit
-    of_all : _Products
-    rows : _LeftOutRows
+    full_products : _Products
+    left_out : _LeftOutRows
         `rows.spoilt` is updated.
     log_prior : (K,) float
 
@@ -333,36 +362,45 @@ def _scores(fit: PLSFit, of_all: _Products, rows: _LeftOutRows, log_prior: Float
     -------
     (m, K) float
     """
-    components = _components(fit, of_all, rows)
-    share = fit.moments.total / rows.total
-    along = np.stack([(rows.d * each.turn).sum(axis=1) for each in components], axis=1)
-    t = along * share[:, None]
+    components = _left_out_components(fit, full_products, left_out)
+    total_ratio = fit.moments.total / left_out.total
+    own_scores = np.stack([(left_out.d * component.turn).sum(axis=1) for component in components], axis=1)
+    t = own_scores * total_ratio[:, None]
     if fit.decides == "max":
-        slopes = np.stack([each.y_loadings for each in components], axis=2) * rows.sizes[:, :, None]
-        return np.asarray(rows.counts / rows.total[:, None] + np.einsum("mka,ma->mk", slopes, t))
-    sums = np.stack([each.turn @ of_all.indicators.T for each in components], axis=2)
-    centroids = (sums + rows.edge[:, :, None] * along[:, None, :]) / rows.counts[:, :, None]
-    gaps = t[:, None, :] - centroids
+        slopes = (
+            np.stack([component.y_loadings for component in components], axis=2) * left_out.sizes[:, :, None]
+        )
+        return np.asarray(left_out.counts / left_out.total[:, None] + np.einsum("mka,ma->mk", slopes, t))
+    sums = np.stack([component.turn @ full_products.indicators.T for component in components], axis=2)
+    centroids = (sums + left_out.edge[:, :, None] * own_scores[:, None, :]) / left_out.counts[:, :, None]
+    differences = t[:, None, :] - centroids
     if fit.decides == "centroid":
-        return np.asarray(-0.5 * (gaps**2).sum(axis=2))
-    within = np.stack([of_all.within(each.turn) for each in components], axis=1)
-    spread = _finite(within @ np.swapaxes(within, 1, 2), rows.spoilt)
-    every = np.arange(len(t))
-    lift = rows.out * fit.moments.counts[rows.codes] / rows.counts[every, rows.codes]
-    h = along - np.stack([each.turn @ of_all.means.T for each in components], axis=2)[every, rows.codes]
-    sizes = np.sqrt(np.einsum("maa->ma", spread))
-    unit = spread / sizes[:, :, None] / sizes[:, None, :]
-    rows.spoilt[np.linalg.eigvalsh(_finite(unit, rows.spoilt))[:, 0] <= EPS**0.5] = True
-    unit[rows.spoilt] = np.eye(unit.shape[1])
-    vectors = np.concatenate([gaps, h[:, None, :]], axis=1) / sizes[:, None, :]
+        return np.asarray(-0.5 * (differences**2).sum(axis=2))
+    within = np.stack([full_products.within(component.turn) for component in components], axis=1)
+    within_products = _replace_nonfinite(within @ np.swapaxes(within, 1, 2), left_out.spoilt)
+    row_index = np.arange(len(t))
+    class_factors = (
+        left_out.out * fit.moments.counts[left_out.codes] / left_out.counts[row_index, left_out.codes]
+    )
+    h = (
+        own_scores
+        - np.stack([component.turn @ full_products.means.T for component in components], axis=2)[
+            row_index, left_out.codes
+        ]
+    )
+    sizes = np.sqrt(np.einsum("maa->ma", within_products))
+    unit = within_products / sizes[:, :, None] / sizes[:, None, :]
+    left_out.spoilt[np.linalg.eigvalsh(_replace_nonfinite(unit, left_out.spoilt))[:, 0] <= EPS**0.5] = True
+    unit[left_out.spoilt] = np.eye(unit.shape[1])
+    vectors = np.concatenate([differences, h[:, None, :]], axis=1) / sizes[:, None, :]
     solved = np.linalg.solve(unit, np.swapaxes(vectors, 1, 2))
-    left = 1.0 - lift * (vectors[:, -1] * solved[:, :, -1]).sum(axis=1)
-    rows.spoilt[~(left > SPOILT)] = True
+    one_minus_leverage = 1.0 - class_factors * (vectors[:, -1] * solved[:, :, -1]).sum(axis=1)
+    left_out.spoilt[~(one_minus_leverage > SPOILT)] = True
     d2 = np.einsum("mka,mak->mk", vectors[:, :-1], solved[:, :, :-1])
     cross = np.einsum("ma,mak->mk", vectors[:, -1], solved[:, :, :-1])
-    d2 += (lift / left)[:, None] * cross**2
-    free = rows.total - len(log_prior)
-    return np.asarray(log_prior - 0.5 * free[:, None] * d2)
+    d2 += (class_factors / one_minus_leverage)[:, None] * cross**2
+    df = left_out.total - len(log_prior)
+    return np.asarray(log_prior - 0.5 * df[:, None] * d2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -378,7 +416,7 @@ class EngineComponents:
         return latent_of(a, b, self.weights, self.loadings, self.rotations)
 
 
-class Regressed(NamedTuple):
+class PLSOptions(NamedTuple):
     """Options of the partial least squares regression of the indicators.
 
     Attributes
@@ -406,10 +444,10 @@ class Regressed(NamedTuple):
     def latent(self, a: Floats, b: Floats) -> Latent:
         """Compute at most `components` components of columns a (r, p) and responses b (r, q)."""
         if self.orthogonal:
-            return orthogonal_latents(a, b, self.orthogonal)[-1]
+            return fit_orthogonal_latents(a, b, self.orthogonal)[-1]
         if self.nonzero:
             return sparse_latent(a, b, self.nonzero[: self.components])
-        return latent(a, b, self.components, self.algorithm)
+        return fit_latent(a, b, self.components, self.algorithm)
 
 
 Decides = Literal["lda", "max", "centroid"]
@@ -417,7 +455,7 @@ Indicators = Literal["scaled", "centred"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tables:
+class SmallTables:
     """Small tables A and B with the same sums of products as the full data.
 
     Attributes
@@ -497,17 +535,17 @@ class PLSFit(NoLikelihood):
         return 1.0 if self.scale else float(1.0 / self.moments.scale.min())
 
     @property
-    def regressed(self) -> Regressed:
+    def regressed(self) -> PLSOptions:
         """Options of the regression of the indicators."""
         scaled = self.indicators == "scaled"
-        return Regressed(self.components, self.algorithm, self.scale, scaled, self.orthogonal, self.nonzero)
+        return PLSOptions(self.components, self.algorithm, self.scale, scaled, self.orthogonal, self.nonzero)
 
     @property
     def engine_components(self) -> EngineComponents | None:
         """Components computed by an engine; None for the built-in algorithms."""
-        found = self.latent
+        latent = self.latent
         is_by_engine = self.algorithm == "engine"
-        return EngineComponents(found.weights, found.loadings, found.rotations) if is_by_engine else None
+        return EngineComponents(latent.weights, latent.loadings, latent.rotations) if is_by_engine else None
 
     @property
     def orthogonal(self) -> int:
@@ -545,8 +583,8 @@ class PLSFit(NoLikelihood):
         """
         indicators = self.moments.total * self.shares * (1 - self.shares)
         fitted = (self.latent.y_loadings**2 @ self.latent.squares) * self.sizes**2
-        left = np.maximum(indicators - fitted, 0.0).sum() / len(self.shares)
-        return float(np.sqrt(left / (self.moments.total - 1 - self.components)))
+        residual_squares = np.maximum(indicators - fitted, 0.0).sum() / len(self.shares)
+        return float(np.sqrt(residual_squares / (self.moments.total - 1 - self.components)))
 
     def with_scores(self, component: int, *, pareto: bool) -> tuple[Floats, Floats]:
         """Covariance (p,) of the columns, divisor N - 1, with scores, and correlation (p,).
@@ -573,10 +611,10 @@ class PLSFit(NoLikelihood):
     def spread_components(self) -> int:
         """Number of leading components whose scores vary within classes in addition to the earlier scores."""
         # Rounding error of a product of the table with a rotation.
-        reach = np.sqrt(self.latent.x_total * (self.latent.rotations**2).sum(axis=0))
-        slack = 10 * max(len(self.unit), len(self.within)) * EPS * reach
-        still = np.abs(np.diagonal(self.within)) <= slack
-        return int(np.argmax(still)) if still.any() else len(still)
+        rounding_scale = np.sqrt(self.latent.x_total * (self.latent.rotations**2).sum(axis=0))
+        slack = 10 * max(len(self.unit), len(self.within)) * EPS * rounding_scale
+        is_constant = np.abs(np.diagonal(self.within)) <= slack
+        return int(np.argmax(is_constant)) if is_constant.any() else len(is_constant)
 
     def transform(self, x: Floats) -> Floats:
         """Scores (m, a) of rows (m, p)."""
@@ -622,8 +660,8 @@ class PLSFit(NoLikelihood):
         moments = self.moments
         means = Means(moments.centres, moments.rests, moments.scale, lambda z: axes.T @ z, lambda y: axes @ y)
         constant = log_prior if by_lda else np.zeros(len(self.prior))
-        typical = np.sqrt(moments.squares.sum(axis=0) / moments.total)
-        return uncentred(nearest_mean_rule(means, self.origin, constant), typical)
+        typical_sd = np.sqrt(moments.squares.sum(axis=0) / moments.total)
+        return uncentred(nearest_mean_rule(means, self.origin, constant), typical_sd)
 
     def along(self, x: Floats, log_prior: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Yield the scores of the rule and the fitted indicators with 1, 2, ... components.
@@ -661,40 +699,44 @@ class PLSFit(NoLikelihood):
         fit = self.refit_up_to(moments, self.components)
         return fit if fit is not None and fit.components == self.components else None
 
-    def refit_up_to(self, moments: ClassMoments, most: int) -> PLSFit | None:
-        """Refit to other moments with at most `most` components; None if no component can be computed.
+    def refit_up_to(self, moments: ClassMoments, max_components: int) -> PLSFit | None:
+        """Refit to other moments with at most `max_components` components.
 
-        If the fit is sparse, additional components use as many columns as its last component.
+        Returns None if no component can be computed. If the fit is sparse, additional components use as many columns as its last component.
         """
-        more = self.nonzero[-1:] * (most - len(self.nonzero))
+        extra_nonzero = self.nonzero[-1:] * (max_components - len(self.nonzero))
         fit = fit_pls(
-            moments, self.prior, components=most, algorithm=self.algorithm, scale=self.scale,
+            moments, self.prior, components=max_components, algorithm=self.algorithm, scale=self.scale,
             indicators=self.indicators, decides=self.decides, estimated_prior=self.estimated_prior,
-            orthogonal=self.orthogonal, nonzero=self.nonzero + more,
+            orthogonal=self.orthogonal, nonzero=self.nonzero + extra_nonzero,
         )  # fmt: skip
-        least = fit.components if self.decides != "lda" else fit.spread_components()
-        if self.orthogonal and least < fit.components:
+        n_components = fit.components if self.decides != "lda" else fit.spread_components()
+        if self.orthogonal and n_components < fit.components:
             return None
-        return fit.with_components(least) if least else None
+        return fit.with_components(n_components) if n_components else None
 
-    def with_components(self, count: int) -> PLSFit:
-        """Return the fit with its first `count` components."""
-        if count == self.components:
+    def with_components(self, n_components: int) -> PLSFit:
+        """Return the fit with its first `n_components` components."""
+        if n_components == self.components:
             return self
-        within = self.within[:count, :count]
-        nonzero = self.nonzero[:count]
+        within = self.within[:n_components, :n_components]
+        nonzero = self.nonzero[:n_components]
         return replace(
-            self, components=count, latent=self.latent.first(count), within=within, nonzero=nonzero
+            self,
+            components=n_components,
+            latent=self.latent.first(n_components),
+            within=within,
+            nonzero=nonzero,
         )
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Function that computes the scores of rows under the rule fitted without each of them."""
         if self.orthogonal and len(self.prior) == 2 and self.decides != "centroid":
             # PLS scores without the orthogonal rotation span the same space, and give the same rule.
-            plain = replace(self, latent=replace(self.latent, orthogonal=0))
-            whole = plain.refit_up_to(self.moments, self.components)
-            if whole is not None and whole.components == self.components:
-                return whole.left_out(log_prior)
+            without_rotation = replace(self, latent=replace(self.latent, orthogonal=0))
+            plain_fit = without_rotation.refit_up_to(self.moments, self.components)
+            if plain_fit is not None and plain_fit.components == self.components:
+                return plain_fit.left_out(log_prior)
         if self.orthogonal or self.nonzero:
             return by_refits(int(self.moments.rows.sum()), len(self.prior), "takes a fit a row")
         return lambda x, codes, weights: left_out_pls_scores(self, x, codes, weights, log_prior)
@@ -758,16 +800,16 @@ def fit_pls(
         moments = comparable(moments)
     tables = tables_of(moments, scale=scale, indicators=indicators)
     if engine is None:
-        how = Regressed(components, algorithm, scale, indicators == "scaled", orthogonal, tuple(nonzero))
-        parts = how.latent(tables.columns, tables.indicators)
+        options = PLSOptions(components, algorithm, scale, indicators == "scaled", orthogonal, tuple(nonzero))
+        latent = options.latent(tables.columns, tables.indicators)
     else:
-        parts = engine(tables.columns, tables.indicators)
+        latent = engine(tables.columns, tables.indicators)
     origin, _ = centred(moments, weighted_centre(moments.means, moments.counts))
     centre = weighted_centre(moments.means_from(origin), moments.counts)
     return PLSFit(
-        moments, prior, estimated_prior, parts.count, algorithm, scale, indicators, decides, tables.unit,
-        tables.sizes, parts, _within(tables, parts), origin, centre,
-        tuple(nonzero)[: parts.count],
+        moments, prior, estimated_prior, latent.count, algorithm, scale, indicators, decides, tables.unit,
+        tables.sizes, latent, _within_root(tables, latent), origin, centre,
+        tuple(nonzero)[: latent.count],
     )  # fmt: skip
 
 
@@ -775,7 +817,7 @@ def pls_of_moments(
     moments: ClassMoments,
     prior: Floats,
     *,
-    regressed: Regressed,
+    pls_options: PLSOptions,
     decides: Decides,
     estimated_prior: bool,
     engine_components: EngineComponents | None,
@@ -786,7 +828,7 @@ def pls_of_moments(
     ----------
     moments : ClassMoments
     prior : (K,) float
-    regressed : Regressed
+    pls_options : Regressed
     decides : str
         The rule, see `fit_pls`.
     estimated_prior : bool
@@ -801,58 +843,58 @@ def pls_of_moments(
     InvalidStateError
         If the arguments contradict each other.
     """
-    components, algorithm, scale, is_scaled, orthogonal, nonzero = regressed
-    found = engine_components
-    if (algorithm == "engine") != (found is not None) or not 0 <= orthogonal < components:
+    components, algorithm, scale, is_scaled, orthogonal, nonzero = pls_options
+    engine = engine_components
+    if (algorithm == "engine") != (engine is not None) or not 0 <= orthogonal < components:
         raise InvalidStateError("its components are not those of its algorithm")
     if any(count < 1 for count in nonzero):
         raise InvalidStateError("its numbers of columns are no counts")
-    if found is not None:
-        arrays = found.weights, found.loadings, found.rotations
+    if engine is not None:
+        arrays = engine.weights, engine.loadings, engine.rotations
         if any(a.shape != (moments.n_columns, components) or not a.any(axis=0).all() for a in arrays):
             raise InvalidStateError(f"the {components} components that an engine has found are not there")
     return fit_pls(
         moments, prior, components=components, algorithm=algorithm, scale=scale,
         indicators="scaled" if is_scaled else "centred", decides=decides, estimated_prior=estimated_prior,
-        engine=None if found is None else found.latent, orthogonal=orthogonal, nonzero=nonzero,
+        engine=None if engine is None else engine.latent, orthogonal=orthogonal, nonzero=nonzero,
     )  # fmt: skip
 
 
-def orthogonal_fits(fit: PLSFit, moments: ClassMoments, most: int) -> list[PLSFit]:
-    """Refit to moments with 1, 2, ..., at most `most` orthogonal components.
+def orthogonal_fits(fit: PLSFit, moments: ClassMoments, max_orthogonal: int) -> list[PLSFit]:
+    """Refit to moments with 1, 2, ..., at most `max_orthogonal` orthogonal components.
 
     Parameters
     ----------
     fit : PLSFit
         Provides the prior and the options.
     moments : ClassMoments
-    most : int
+    max_orthogonal : int
         Maximum number of orthogonal components.
 
     Returns
     -------
     list of PLSFit
     """
-    given = moments if fit.scale else comparable(moments)
-    tables = tables_of(given, scale=fit.scale, indicators=fit.indicators)
-    ladder = orthogonal_latents(tables.columns, tables.indicators, most)
-    shared = {name: getattr(fit, name) for name in ("scale", "indicators", "decides", "estimated_prior")}
-    first = fit_pls(moments, fit.prior, components=0, engine=lambda a, b: ladder[0], **shared)
-    first = replace(first, algorithm="nipals")
+    comparable_moments = moments if fit.scale else comparable(moments)
+    tables = tables_of(comparable_moments, scale=fit.scale, indicators=fit.indicators)
+    latents = fit_orthogonal_latents(tables.columns, tables.indicators, max_orthogonal)
+    options = {name: getattr(fit, name) for name in ("scale", "indicators", "decides", "estimated_prior")}
+    predictive_fit = fit_pls(moments, fit.prior, components=0, engine=lambda a, b: latents[0], **options)
+    predictive_fit = replace(predictive_fit, algorithm="nipals")
     return [
-        replace(first, components=parts.count, latent=parts, within=_within(tables, parts))
-        for parts in ladder[1:]
+        replace(predictive_fit, components=latent.count, latent=latent, within=_within_root(tables, latent))
+        for latent in latents[1:]
     ]
 
 
-def _within(tables: Tables, parts: Latent) -> Floats:
+def _within_root(tables: SmallTables, latent: Latent) -> Floats:
     """Triangular root (a, a) of the within-class sums of products of the scores."""
-    triangle = np.linalg.qr(tables.columns[len(tables.sizes) :] @ parts.rotations, mode="r")
+    triangle = np.linalg.qr(tables.columns[len(tables.sizes) :] @ latent.rotations, mode="r")
     # With fewer rows than components, pad with rows of zeros.
-    return np.concatenate([triangle, np.zeros((parts.count - len(triangle), parts.count))])
+    return np.concatenate([triangle, np.zeros((latent.count - len(triangle), latent.count))])
 
 
-def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> Tables:
+def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> SmallTables:
     """Small tables of columns and indicators with the sums of products of the full data.
 
     The first K rows represent the class means, the others the within-class scatter.
@@ -871,27 +913,30 @@ def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> 
     counts = moments.counts
     total = moments.total
     means = moments.means
-    heights = np.sqrt(counts)[:, None]
+    root_counts = np.sqrt(counts)[:, None]
     unit = 1.0 / moments.common_unit
     if scale:
         unit = np.sqrt(total_squares(moments) / (total - 1))
         unit[constant_columns(moments)] = np.inf
-    columns = np.concatenate([heights * (means - weighted_centre(means, counts)), _root(moments)]) / unit
+    columns = (
+        np.concatenate([root_counts * (means - weighted_centre(means, counts)), _scatter_root(moments)])
+        / unit
+    )
     sizes = np.ones(len(counts))
     if indicators == "scaled":
         sizes = np.sqrt(counts * (1 - counts / total) / (total - 1))
         sizes[sizes == 0] = 1.0
     responses = np.zeros((len(columns), len(counts)))
-    responses[: len(counts)] = heights * (np.eye(len(counts)) - counts / total) / sizes
-    return Tables(columns, responses, unit, sizes)
+    responses[: len(counts)] = root_counts * (np.eye(len(counts)) - counts / total) / sizes
+    return SmallTables(columns, responses, unit, sizes)
 
 
-def _root(moments: ClassMoments) -> Floats:
+def _scatter_root(moments: ClassMoments) -> Floats:
     """Root (r, p) of the within-class scatter, which may be zero for some columns."""
-    whole = moments.pooled()
-    if whole.roots is not None:
-        return np.asarray(whole.roots[0])
-    scatter = whole.scatters[0]
+    pooled_moments = moments.pooled()
+    if pooled_moments.roots is not None:
+        return np.asarray(pooled_moments.roots[0])
+    scatter = pooled_moments.scatters[0]
     varies = np.flatnonzero(np.diagonal(scatter) > 0)
     root: Floats = np.zeros(scatter.shape)
     root[np.ix_(varies, varies)] = scaled_cholesky(scatter[np.ix_(varies, varies)])
@@ -916,95 +961,95 @@ class _Fold(NamedTuple):
     tested: Floats
 
 
-def _fold(x: Floats, inside: Mask, how: Regressed) -> _Fold:
+def _prepare_fold(x: Floats, is_training: Mask, options: PLSOptions) -> _Fold:
     """Centre, scale and reduce the rows of a fold.
 
     Parameters
     ----------
     x : (n, p) float
-    inside : (n,) bool
+    is_training : (n,) bool
         The training rows.
-    how : Regressed
+    options : Regressed
 
     Returns
     -------
     _Fold
     """
-    learnt = x[inside]
-    mean = learnt.mean(axis=0)
-    learnt -= mean
-    tested = x[~inside] - mean
-    if how.scale:
-        sd = np.sqrt((learnt**2).sum(axis=0) / (len(learnt) - 1))
+    training = x[is_training]
+    mean = training.mean(axis=0)
+    training -= mean
+    test_columns = x[~is_training] - mean
+    if options.scale:
+        sd = np.sqrt((training**2).sum(axis=0) / (len(training) - 1))
         # A column that is constant up to rounding is ignored.
         sd[sd <= 1e-14 * np.abs(mean)] = np.inf
-        learnt /= sd
-        tested /= sd
-    if how.nonzero and len(learnt) <= learnt.shape[1]:
+        training /= sd
+        test_columns /= sd
+    if options.nonzero and len(training) <= training.shape[1]:
         # Sparse components need the columns themselves, not a rotation of them.
-        return _Fold(None, learnt, tested)
-    if len(learnt) > learnt.shape[1]:
-        basis, columns = np.linalg.qr(learnt)
-        return _Fold(basis, columns, tested)
-    turn, columns = np.linalg.qr(learnt.T)
-    return _Fold(None, columns.T, tested @ turn)
+        return _Fold(None, training, test_columns)
+    if len(training) > training.shape[1]:
+        basis, columns = np.linalg.qr(training)
+        return _Fold(basis, columns, test_columns)
+    rotation, columns = np.linalg.qr(training.T)
+    return _Fold(None, columns.T, test_columns @ rotation)
 
 
-def _sizes(codes: Codes, k: int, how: Regressed) -> Floats:
+def _indicator_sds(codes: Codes, k: int, options: PLSOptions) -> Floats:
     """Divisors (K,) of the indicators; one for a class without rows."""
-    if not how.scaled_indicators:
+    if not options.scaled_indicators:
         return np.ones(k)
     counts = np.bincount(codes, minlength=k).astype(np.float64)
     squares = counts * (1 - counts / len(codes)) / (len(codes) - 1)
     return np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
-def _fitted(part: _Fold, codes: Codes, k: int, how: Regressed) -> Floats:
+def _predict_indicators(fold: _Fold, codes: Codes, k: int, options: PLSOptions) -> Floats:
     """Predict the indicators of the test rows of a fold.
 
     Parameters
     ----------
-    part : _Fold
+    fold : _Fold
     codes : (m,) int
         Classes of the training rows.
     k : int
         Number of classes.
-    how : Regressed
+    options : Regressed
 
     Returns
     -------
     (t, K) float
     """
-    seen = np.equal(codes[:, None], np.arange(k)).astype(np.float64)
-    shares = seen.mean(axis=0)
-    sizes = _sizes(codes, k, how)
-    responses = (seen - shares) / sizes
-    if part.basis is not None:
-        responses = part.basis.T @ responses
-    parts = how.latent(part.columns, responses)
-    return np.asarray(shares + part.tested @ parts.rotations @ parts.y_loadings.T * sizes)
+    indicators = np.equal(codes[:, None], np.arange(k)).astype(np.float64)
+    proportions = indicators.mean(axis=0)
+    sizes = _indicator_sds(codes, k, options)
+    responses = (indicators - proportions) / sizes
+    if fold.basis is not None:
+        responses = fold.basis.T @ responses
+    latent = options.latent(fold.columns, responses)
+    return np.asarray(proportions + fold.tested @ latent.rotations @ latent.y_loadings.T * sizes)
 
 
-def _squares(part: _Fold, codes: Codes, tested: Codes, sizes: Floats, how: Regressed) -> float:
+def _press(fold: _Fold, codes: Codes, test_codes: Codes, sizes: Floats, options: PLSOptions) -> float:
     """Prediction error sum of squares of the scaled indicators of the test rows of a fold.
 
     Parameters
     ----------
-    part : _Fold
+    fold : _Fold
     codes : (m,) int
         Classes of the training rows.
-    tested : (t,) int
+    test_codes : (t,) int
         Classes of the test rows.
     sizes : (K,) float
         Divisors of the indicators.
-    how : Regressed
+    options : Regressed
 
     Returns
     -------
     float
     """
-    residuals = -_fitted(part, codes, len(sizes), how)
-    residuals[np.arange(len(residuals)), tested] += 1.0
+    residuals = -_predict_indicators(fold, codes, len(sizes), options)
+    residuals[np.arange(len(residuals)), test_codes] += 1.0
     return float(((residuals / sizes) ** 2).sum())
 
 
@@ -1012,9 +1057,9 @@ def q2_of_labellings(
     x: Floats,
     labellings: Callable[[int], Codes],
     count: int,
-    dealt: Codes,
+    fold_ids: Codes,
     k: int,
-    how: Regressed,
+    options: PLSOptions,
     progress: Callable[[float], object] = lambda done: None,
 ) -> Floats:
     """Cross-validated Q2 = 1 - PRESS / SS of the indicators under each of P labellings of the rows.
@@ -1026,11 +1071,11 @@ def q2_of_labellings(
         Maps 0, ..., P - 1 to the classes (n,) of the rows. All labellings have the same class counts.
     count : int
         The number P of labellings.
-    dealt : (n,) int
+    fold_ids : (n,) int
         Fold of each row.
     k : int
         Number of classes.
-    how : Regressed
+    options : Regressed
     progress : callable, optional
         Called with 1 after each labelling of a fold.
 
@@ -1039,20 +1084,20 @@ def q2_of_labellings(
     (P,) float
     """
     press = np.zeros(count)
-    sizes = _sizes(labellings(0), k, how)
-    shares = np.bincount(labellings(0), minlength=k) / len(x)
-    for fold in range(int(dealt.max()) + 1):
-        inside = dealt != fold
-        part = _fold(x, inside, how)
+    sizes = _indicator_sds(labellings(0), k, options)
+    proportions = np.bincount(labellings(0), minlength=k) / len(x)
+    for fold_id in range(int(fold_ids.max()) + 1):
+        is_training = fold_ids != fold_id
+        fold_data = _prepare_fold(x, is_training, options)
         for i in range(count):
             codes = labellings(i)
-            press[i] += _squares(part, codes[inside], codes[~inside], sizes, how)
+            press[i] += _press(fold_data, codes[is_training], codes[~is_training], sizes, options)
             progress(1)
-    total = len(x) * (shares * (1 - shares) / sizes**2).sum()
+    total = len(x) * (proportions * (1 - proportions) / sizes**2).sum()
     return np.asarray(1.0 - press / total)
 
 
-def r2_of(x: Floats, labellings: Callable[[int], Codes], count: int, k: int, how: Regressed) -> Floats:
+def r2_of(x: Floats, labellings: Callable[[int], Codes], count: int, k: int, options: PLSOptions) -> Floats:
     """Proportion of the sum of squares of the indicators explained under each of P labellings.
 
     Parameters
@@ -1064,15 +1109,17 @@ def r2_of(x: Floats, labellings: Callable[[int], Codes], count: int, k: int, how
         The number P of labellings.
     k : int
         Number of classes.
-    how : Regressed
+    options : Regressed
 
     Returns
     -------
     (P,) float
     """
-    part = _fold(x, np.ones(len(x), dtype=bool), how)
-    whole = part._replace(tested=part.columns if part.basis is None else part.basis @ part.columns)
-    sizes = _sizes(labellings(0), k, how)
-    shares = np.bincount(labellings(0), minlength=k) / len(x)
-    left = [_squares(whole, labellings(i), labellings(i), sizes, how) for i in range(count)]
-    return np.asarray(1.0 - np.array(left) / (len(x) * (shares * (1 - shares) / sizes**2).sum()))
+    training = _prepare_fold(x, np.ones(len(x), dtype=bool), options)
+    training_as_test = training._replace(
+        tested=training.columns if training.basis is None else training.basis @ training.columns
+    )
+    sizes = _indicator_sds(labellings(0), k, options)
+    proportions = np.bincount(labellings(0), minlength=k) / len(x)
+    press = [_press(training_as_test, labellings(i), labellings(i), sizes, options) for i in range(count)]
+    return np.asarray(1.0 - np.array(press) / (len(x) * (proportions * (1 - proportions) / sizes**2).sum()))

@@ -52,16 +52,16 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 
-ROUNDS = 10_000
+MAX_ACTIVE_SET_CHANGES = 10_000
 """Maximum number of changes of the active set."""
 
-AT_ONCE = 16
+N_EXTRA_ENTERING = 16
 """Number of columns that may enter at once in addition to twice the number of active ones."""
 
 TOLERANCE = 1e-10
 """Relative violation of its optimality condition up to which an inactive column stays inactive."""
 
-DETERMINED = 1e-12
+COLLINEAR_TOLERANCE = 1e-12
 """Squared residual of a unit-norm column on other columns below which it is collinear with them."""
 
 
@@ -81,27 +81,27 @@ class Correlations:
     matrix: Floats | None
     root: Floats | None
 
-    def times(self, at: Codes, values: Floats) -> Floats:
-        """Multiply the correlations by a sparse vector with `values` at positions `at`: (p,)."""
+    def times(self, positions: Codes, values: Floats) -> Floats:
+        """Multiply the correlations by a sparse vector with `values` at positions `positions`: (p,)."""
         if self.matrix is not None:
-            return np.asarray(values @ self.matrix[at])
-        return np.asarray((self._rows[:, at] @ values) @ self._rows)
+            return np.asarray(values @ self.matrix[positions])
+        return np.asarray((self._rows[:, positions] @ values) @ self._rows)
 
-    def among(self, at: Codes, ridge: float) -> Floats:
-        """Correlations (q, q) among the columns `at`, with a ridge added to the diagonal."""
+    def among(self, positions: Codes, ridge: float) -> Floats:
+        """Correlations (q, q) among the columns `positions`, with a ridge added to the diagonal."""
         if self.matrix is not None:
-            matrix = self.matrix[np.ix_(at, at)]
+            matrix = self.matrix[np.ix_(positions, positions)]
         else:
-            some = self._rows[:, at]
-            matrix = np.asarray(some.T @ some)
-        matrix.ravel()[:: len(at) + 1] += ridge
+            selected = self._rows[:, positions]
+            matrix = np.asarray(selected.T @ selected)
+        matrix.ravel()[:: len(positions) + 1] += ridge
         return matrix
 
-    def length(self, at: Codes, values: Floats) -> float:
-        """Quadratic form of the correlations with `values` at the positions `at`."""
+    def length(self, positions: Codes, values: Floats) -> float:
+        """Quadratic form of the correlations with `values` at the positions `positions`."""
         if self.matrix is not None:
-            return float(values @ self.matrix[np.ix_(at, at)] @ values)
-        fitted = self._rows[:, at] @ values
+            return float(values @ self.matrix[np.ix_(positions, positions)] @ values)
+        fitted = self._rows[:, positions] @ values
         return float(fitted @ fitted)
 
     @property
@@ -112,7 +112,7 @@ class Correlations:
         return self.root
 
 
-class Sparse(NamedTuple):
+class SparseVector(NamedTuple):
     """Nonzero coefficients (q,) and their positions in the order of entry."""
 
     at: Codes
@@ -120,12 +120,12 @@ class Sparse(NamedTuple):
 
     def dense(self, p: int) -> Floats:
         """Return all p coefficients."""
-        out = np.zeros(p)
-        out[self.at] = self.values
-        return out
+        dense_values = np.zeros(p)
+        dense_values[self.at] = self.values
+        return dense_values
 
 
-def active_root(correlations: Correlations, at: Codes, ridge: float) -> Floats:
+def active_root(correlations: Correlations, columns: Codes, ridge: float) -> Floats:
     """Upper triangular root of the correlations of some columns plus a ridge.
 
     If the root of the correlations is available, a QR decomposition of it is more accurate than products.
@@ -133,7 +133,7 @@ def active_root(correlations: Correlations, at: Codes, ridge: float) -> Floats:
     Parameters
     ----------
     correlations : Correlations
-    at : (q,) int
+    columns : (q,) int
         Positions of the columns.
     ridge : float
 
@@ -142,14 +142,16 @@ def active_root(correlations: Correlations, at: Codes, ridge: float) -> Floats:
     (q, q) float
     """
     if correlations.root is None:
-        return np.asarray(np.linalg.cholesky(correlations.among(at, ridge)).T)
-    rows = correlations.root[:, at]
+        return np.asarray(np.linalg.cholesky(correlations.among(columns, ridge)).T)
+    rows = correlations.root[:, columns]
     if ridge:
-        rows = np.concatenate([rows, np.sqrt(ridge) * np.eye(len(at))])
+        rows = np.concatenate([rows, np.sqrt(ridge) * np.eye(len(columns))])
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
-def minimum(correlations: Correlations, c: Floats, penalty: float, ridge: float, start: Sparse) -> Sparse:
+def minimize_elastic_net(
+    correlations: Correlations, c: Floats, penalty: float, ridge: float, start: SparseVector
+) -> SparseVector:
     """Minimize the elastic net objective b'Gb/2 - c'b + penalty |b|_1 + ridge |b|^2/2.
 
     Requires more rows than columns, or a positive penalty or ridge.
@@ -168,41 +170,43 @@ def minimum(correlations: Correlations, c: Floats, penalty: float, ridge: float,
     Sparse
     """
     if not penalty:
-        return _dense(correlations, c, ridge)
-    at, values = start
+        return _minimize_unpenalized(correlations, c, ridge)
+    active, values = start
     signs = np.sign(values)
-    seen: set[frozenset[int]] = set()
-    barred = np.zeros(len(c), dtype=bool)
-    entered = at
-    for _ in range(ROUNDS):
-        at, values, signs = _settled(correlations, c, penalty, ridge, at, values, signs)
-        columns = frozenset(at.tolist())
+    visited_sets: set[frozenset[int]] = set()
+    is_barred = np.zeros(len(c), dtype=bool)
+    entered = active
+    for _ in range(MAX_ACTIVE_SET_CHANGES):
+        active, values, signs = _minimize_active(correlations, c, penalty, ridge, active, values, signs)
+        columns = frozenset(active.tolist())
         # The objective decreases from set to set; a set that recurs is due to rounding.
-        stuck = columns in seen
-        seen.add(columns)
-        if stuck and len(entered) == 1:
-            barred[entered] = True
-        slope = c - correlations.times(at, values)
+        is_repeated = columns in visited_sets
+        visited_sets.add(columns)
+        if is_repeated and len(entered) == 1:
+            is_barred[entered] = True
+        slope = c - correlations.times(active, values)
         excess = np.abs(slope)
-        excess[at] = 0.0
-        excess[barred] = 0.0
-        over = np.flatnonzero(excess > penalty * (1 + TOLERANCE))
-        if not len(over):
+        excess[active] = 0.0
+        excess[is_barred] = 0.0
+        candidates = np.flatnonzero(excess > penalty * (1 + TOLERANCE))
+        if not len(candidates):
             break
-        most = 2 * len(at) + AT_ONCE
-        if len(over) > most:
-            over = over[np.argpartition(-excess[over], most)[:most]]
+        max_entering = 2 * len(active) + N_EXTRA_ENTERING
+        if len(candidates) > max_entering:
+            candidates = candidates[np.argpartition(-excess[candidates], max_entering)[:max_entering]]
         # Columns that entered together may all have left although one of them belongs to the active set.
-        if len(over) > 1 and (stuck or not _factor(correlations, np.append(at, over), ridge)[1]):
-            over = np.array([np.argmax(excess)])
-        entered = over
-        at = np.append(at, over)
-        values = np.append(values, np.zeros(len(over)))
-        signs = np.append(signs, np.sign(slope[over]))
-    return Sparse(at, values)
+        if len(candidates) > 1 and (
+            is_repeated or not _cholesky(correlations, np.append(active, candidates), ridge)[1]
+        ):
+            candidates = np.array([np.argmax(excess)])
+        entered = candidates
+        active = np.append(active, candidates)
+        values = np.append(values, np.zeros(len(candidates)))
+        signs = np.append(signs, np.sign(slope[candidates]))
+    return SparseVector(active, values)
 
 
-def _dense(correlations: Correlations, c: Floats, ridge: float) -> Sparse:
+def _minimize_unpenalized(correlations: Correlations, c: Floats, ridge: float) -> SparseVector:
     """Minimize without a penalty.
 
     Parameters
@@ -215,29 +219,31 @@ def _dense(correlations: Correlations, c: Floats, ridge: float) -> Sparse:
     -------
     Sparse
     """
-    every = np.arange(len(c))
+    all_columns = np.arange(len(c))
     if correlations.matrix is None and correlations.root is not None and ridge:
         # A system of the size of the rows: (R'R + r)^-1 c = (c - R'(RR' + r)^-1 R c) / r.
         rows = correlations.root
         inner = rows @ rows.T
         inner.ravel()[:: len(inner) + 1] += ridge
-        return Sparse(every, (c - rows.T @ np.linalg.solve(inner, rows @ c)) / ridge)
-    root = active_root(correlations, every, ridge)
-    return Sparse(every, solve_triangular(root, solve_triangular(root, c, trans=1), check_finite=False))
+        return SparseVector(all_columns, (c - rows.T @ np.linalg.solve(inner, rows @ c)) / ridge)
+    root = active_root(correlations, all_columns, ridge)
+    return SparseVector(
+        all_columns, solve_triangular(root, solve_triangular(root, c, trans=1), check_finite=False)
+    )
 
 
-def _factor(correlations: Correlations, at: Codes, ridge: float) -> tuple[Floats, bool]:
+def _cholesky(correlations: Correlations, columns: Codes, ridge: float) -> tuple[Floats, bool]:
     """Lower root of the correlations of some columns, and whether it is nonsingular."""
-    root, failed = dpotrf(correlations.among(at, ridge), lower=1, clean=1)
-    return root, not failed and bool((np.diagonal(root) ** 2 > DETERMINED).all())
+    root, failed = dpotrf(correlations.among(columns, ridge), lower=1, clean=1)
+    return root, not failed and bool((np.diagonal(root) ** 2 > COLLINEAR_TOLERANCE).all())
 
 
-def _settled(
+def _minimize_active(
     correlations: Correlations,
     c: Floats,
     penalty: float,
     ridge: float,
-    at: Codes,
+    active: Codes,
     values: Floats,
     signs: Floats,
 ) -> tuple[Codes, Floats, Floats]:
@@ -248,78 +254,82 @@ def _settled(
     correlations : Correlations
     c : (p,) float
     penalty, ridge : float
-    at : (q,) int
+    active : (q,) int
         Positions of the active coefficients.
     values, signs : (q,) float
         Their values and signs.
 
     Returns
     -------
-    at, values, signs : (r,) array
+    active, values, signs : (r,) array
         The remaining active coefficients.
     """
-    while len(at):
-        root, regular = _factor(correlations, at, ridge)
-        if regular:
-            end = dpotrs(root, c[at] - penalty * signs, lower=1)[0]
-            wrong = end * signs <= 0
-            if not wrong.any():
-                return at, end, signs
-            step = end - values
+    while len(active):
+        root, is_regular = _cholesky(correlations, active, ridge)
+        if is_regular:
+            end_values = dpotrs(root, c[active] - penalty * signs, lower=1)[0]
+            changes_sign = end_values * signs <= 0
+            if not changes_sign.any():
+                return active, end_values, signs
+            step = end_values - values
         else:
             # Direction in which the fit of collinear columns does not change and the penalty decreases.
-            step = np.linalg.eigh(correlations.among(at, ridge))[1][:, 0]
+            step = np.linalg.eigh(correlations.among(active, ridge))[1][:, 0]
             step = -step if signs @ step > 0 else step
-            wrong = step * signs < 0
+            changes_sign = step * signs < 0
         # Step to the first sign change; the objective decreases along the whole step.
-        reach = np.full(len(at), np.inf)
-        reach[wrong] = np.where(values[wrong] == 0, 0.0, np.abs(values[wrong]) / np.abs(step[wrong]))
-        first = float(reach.min())
-        values = values + first * step
-        kept = reach > first * (1 + 1e-12)
-        at = at[kept]
-        values = values[kept]
-        signs = signs[kept]
-    return at, values, signs
+        sign_change_steps = np.full(len(active), np.inf)
+        sign_change_steps[changes_sign] = np.where(
+            values[changes_sign] == 0, 0.0, np.abs(values[changes_sign]) / np.abs(step[changes_sign])
+        )
+        first_step = float(sign_change_steps.min())
+        values = values + first_step * step
+        is_remaining = sign_change_steps > first_step * (1 + 1e-12)
+        active = active[is_remaining]
+        values = values[is_remaining]
+        signs = signs[is_remaining]
+    return active, values, signs
 
 
-TURNS = 500
+MAX_UPDATES = 500
 """Maximum number of alternating updates of coefficients and scores."""
 
-NO_GAIN = 1e-16
-IDLE = 10
-"""NO_GAIN is the decrease of the objective that counts as zero; the search ends after IDLE such updates in a
-row.
+MIN_DECREASE = 1e-16
+MAX_IDLE_UPDATES = 10
+"""MIN_DECREASE is the decrease of the objective that counts as zero; the search ends after MAX_IDLE_UPDATES
+such updates in a row.
 """
 
-NO_STEP = 1e-13
+MIN_SCORE_CHANGE = 1e-13
 """Change of the unit-norm scores that counts as zero."""
 
-FARTHEST_TURN = 1e3
+MAX_EXTRAPOLATION = 1e3
 """Maximum factor by which the change of the scores is extrapolated."""
 
-UNCORRELATED = 64 * EPS
+MIN_CORRELATION = 64 * EPS
 """Correlation with the classes that counts as zero."""
 
-MET = 1e-6
+MERGED_TOLERANCE = 1e-6
 """Difference of scores below which two paths have merged."""
 
-WAYS = 4
+MAX_PATHS = 4
 """Maximum number of paths."""
 
-STEP = 0.8
-STRIDE = 0.25
-"""Ratios of successive penalties on a path to a number of columns (STEP) and to a penalty (STRIDE)."""
+COLUMN_SEARCH_RATIO = 0.8
+PENALTY_RATIO = 0.25
+"""Ratios of successive penalties on a path to a number of columns (COLUMN_SEARCH_RATIO) and to a penalty
+(PENALTY_RATIO).
+"""
 
-HALVINGS = 60
+MAX_BISECTIONS = 60
 """Maximum number of bisection steps between two penalties."""
 
-FLOOR = 1e-6
+MIN_RELATIVE_PENALTY = 1e-6
 """Smallest penalty, relative to the largest one, in the search for a number of columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class ScoringProblem:
     """Statistics of the rows on which sparse optimal scoring depends.
 
     Attributes
@@ -344,31 +354,35 @@ class Problem:
     ridge: float
 
     @classmethod
-    def of(cls, moments: ClassMoments, ridge: float) -> Problem:
+    def of(cls, moments: ClassMoments, ridge: float) -> ScoringProblem:
         """Build the problem from moments with a pooled scatter or with a root that has few rows."""
-        whole = moments.as_one()
-        constant = constant_columns(moments)
-        sd = np.sqrt(whole.squares[0] / whole.total)
-        sd[constant] = 1.0
-        unit = np.where(np.isin(np.arange(len(sd)), constant), 0.0, 1 / sd)
-        rows = None if whole.roots is None else whole.roots[0] * (unit / np.sqrt(whole.total))
+        total_moments = moments.as_one()
+        constant_positions = constant_columns(moments)
+        sd = np.sqrt(total_moments.squares[0] / total_moments.total)
+        sd[constant_positions] = 1.0
+        unit = np.where(np.isin(np.arange(len(sd)), constant_positions), 0.0, 1 / sd)
+        rows = (
+            None
+            if total_moments.roots is None
+            else total_moments.roots[0] * (unit / np.sqrt(total_moments.total))
+        )
         matrix = None
-        if whole.scatters.ndim == 3:
-            matrix = whole.scatters[0] * unit * (unit[:, None] / whole.total)
-        mean = whole.means_from(moments.origin)[0]
+        if total_moments.scatters.ndim == 3:
+            matrix = total_moments.scatters[0] * unit * (unit[:, None] / total_moments.total)
+        mean = total_moments.means_from(moments.origin)[0]
         roots = np.sqrt(moments.counts / moments.total)
         means = roots[:, None] * (moments.means - mean) * unit
         return cls(Correlations(matrix, rows), means, roots, mean, sd, ridge)
 
-    def top(self, before: Floats) -> float:
+    def top(self, earlier_scores: Floats) -> float:
         """Smallest penalty at which all coefficients of the next direction are zero."""
-        return float(np.sqrt((self.free(self.means, before) ** 2).sum(axis=0)).max())
+        return float(np.sqrt((self.free(self.means, earlier_scores) ** 2).sum(axis=0)).max())
 
-    def free(self, scores: Floats, before: Floats) -> Floats:
-        """Orthogonalize scores (K, m) or (K,) against a constant and the earlier scores `before` (K, h)."""
-        taken = np.column_stack([self.roots, before])
+    def free(self, scores: Floats, earlier_scores: Floats) -> Floats:
+        """Orthogonalize scores (K, m) or (K,) against a constant and earlier scores (K, h)."""
+        fixed_scores = np.column_stack([self.roots, earlier_scores])
         for _ in range(2):
-            scores = scores - taken @ (taken.T @ scores)
+            scores = scores - fixed_scores @ (fixed_scores.T @ scores)
         return scores
 
 
@@ -376,20 +390,20 @@ class Direction(NamedTuple):
     """One direction: unit-norm scores u (K,), coefficients b, the penalty and the objective."""
 
     scores: Floats
-    coef: Sparse
+    coef: SparseVector
     penalty: float
     value: float
 
 
-def _value(problem: Problem, scores: Floats, coef: Sparse, penalty: float) -> float:
+def _objective(problem: ScoringProblem, scores: Floats, coef: SparseVector, penalty: float) -> float:
     """Objective at scores (K,) and coefficients."""
-    at, b = coef
-    c = scores @ problem.means[:, at]
-    curvature = problem.correlations.length(at, b) + problem.ridge * float(b @ b)
+    positions, b = coef
+    c = scores @ problem.means[:, positions]
+    curvature = problem.correlations.length(positions, b) + problem.ridge * float(b @ b)
     return float(0.5 - c @ b + 0.5 * curvature + penalty * np.abs(b).sum())
 
 
-def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -> Direction:
+def _minimize(problem: ScoringProblem, start: Direction, penalty: float, earlier_scores: Floats) -> Direction:
     """Minimize by alternating updates of scores and coefficients, with extrapolation.
 
     Parameters
@@ -397,57 +411,61 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
     problem : Problem
     start : Direction
     penalty : float
-    before : (K, h) float
+    earlier_scores : (K, h) float
         Scores of earlier directions.
 
     Returns
     -------
     Direction
     """
-    best = _at(problem, start.scores, penalty, start.coef)
-    beyond = 0.0
-    tried = frozenset[int]()
-    idle = 0
-    for _ in range(TURNS):
-        moved = problem.free(problem.means[:, best.coef.at] @ best.coef.values, before)
-        length = float(np.sqrt(moved @ moved))
-        if not length > 0:
+    best = _minimize_coef(problem, start.scores, penalty, start.coef)
+    extrapolation = 0.0
+    last_pattern = frozenset[int]()
+    n_idle = 0
+    for _ in range(MAX_UPDATES):
+        new_scores = problem.free(problem.means[:, best.coef.at] @ best.coef.values, earlier_scores)
+        norm = float(np.sqrt(new_scores @ new_scores))
+        if not norm > 0:
             break
-        moved /= length
-        step = moved - best.scores
-        if float(np.abs(step).max()) <= NO_STEP:
+        new_scores /= norm
+        step = new_scores - best.scores
+        if float(np.abs(step).max()) <= MIN_SCORE_CHANGE:
             break
         # Columns and their signs.
         pattern = frozenset(((best.coef.at + 1) * np.sign(best.coef.values).astype(np.intp)).tolist())
-        if pattern != tried:
+        if pattern != last_pattern:
             # Newton's method shows whether this is the active set of the minimum.
-            tried = pattern
-            leapt = _leap(problem, moved, best.coef, penalty, before)
-            if leapt is not None:
-                best = _at(problem, leapt.scores, penalty, leapt.coef)
-                beyond = 0.0
+            last_pattern = pattern
+            newton_direction = _newton_fixed_point(problem, new_scores, best.coef, penalty, earlier_scores)
+            if newton_direction is not None:
+                best = _minimize_coef(problem, newton_direction.scores, penalty, newton_direction.coef)
+                extrapolation = 0.0
                 continue
-        farther = moved + beyond * step
-        turned = _at(problem, farther / np.sqrt(farther @ farther), penalty, best.coef)
-        if beyond and turned.value > best.value:
-            beyond = 0.0
-            turned = _at(problem, moved, penalty, best.coef)
+        extrapolated = new_scores + extrapolation * step
+        new_direction = _minimize_coef(
+            problem, extrapolated / np.sqrt(extrapolated @ extrapolated), penalty, best.coef
+        )
+        if extrapolation and new_direction.value > best.value:
+            extrapolation = 0.0
+            new_direction = _minimize_coef(problem, new_scores, penalty, best.coef)
         else:
-            beyond = min(2 * beyond + 1, FARTHEST_TURN)
-        idle = idle + 1 if best.value - turned.value <= NO_GAIN else 0
-        best = turned
-        if idle == IDLE:
+            extrapolation = min(2 * extrapolation + 1, MAX_EXTRAPOLATION)
+        n_idle = n_idle + 1 if best.value - new_direction.value <= MIN_DECREASE else 0
+        best = new_direction
+        if n_idle == MAX_IDLE_UPDATES:
             break
     return best
 
 
-def _at(problem: Problem, scores: Floats, penalty: float, coef: Sparse) -> Direction:
+def _minimize_coef(problem: ScoringProblem, scores: Floats, penalty: float, coef: SparseVector) -> Direction:
     """Minimize over the coefficients for fixed scores (K,), starting from `coef`."""
-    coef = minimum(problem.correlations, scores @ problem.means, penalty, problem.ridge, coef)
-    return Direction(scores, coef, penalty, _value(problem, scores, coef, penalty))
+    coef = minimize_elastic_net(problem.correlations, scores @ problem.means, penalty, problem.ridge, coef)
+    return Direction(scores, coef, penalty, _objective(problem, scores, coef, penalty))
 
 
-def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before: Floats) -> Direction | None:
+def _newton_fixed_point(
+    problem: ScoringProblem, scores: Floats, coef: SparseVector, penalty: float, earlier_scores: Floats
+) -> Direction | None:
     """Solve for the fixed point of the updates with given active columns and signs by Newton's method.
 
     With b = H (C'x - s penalty), H the inverse of the correlations plus the ridge and x the scores in a basis
@@ -461,7 +479,7 @@ def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before
     coef : Sparse
         Determines the active columns and signs.
     penalty : float
-    before : (K, h) float
+    earlier_scores : (K, h) float
         Scores of earlier directions.
 
     Returns
@@ -469,14 +487,14 @@ def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before
     Direction or None
         None if the iterations fail, the fixed point is not a minimum, or a coefficient changes sign.
     """
-    at = coef.at
+    active = coef.at
     signs = np.sign(coef.values)
-    basis = _basis(problem, before)
-    root = active_root(problem.correlations, at, problem.ridge)
-    whitened = solve_triangular(root, (basis.T @ problem.means[:, at]).T, trans=1, check_finite=False)
-    bent = solve_triangular(root, signs, trans=1, check_finite=False)
+    basis = _free_score_basis(problem, earlier_scores)
+    root = active_root(problem.correlations, active, problem.ridge)
+    whitened = solve_triangular(root, (basis.T @ problem.means[:, active]).T, trans=1, check_finite=False)
+    whitened_signs = solve_triangular(root, signs, trans=1, check_finite=False)
     product = whitened.T @ whitened
-    shift = penalty * (whitened.T @ bent)
+    shift = penalty * (whitened.T @ whitened_signs)
     x = basis.T @ scores
     x /= np.sqrt(x @ x)
     m = float(x @ (product @ x - shift))
@@ -496,50 +514,52 @@ def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before
     if not np.isfinite(x).all() or abs(float(x @ x) - 1) > 1e-9 or not m > 0:
         return None
     x /= np.sqrt(x @ x)
-    across = np.eye(len(x)) - np.outer(x, x)
-    if np.linalg.eigvalsh(across @ (m * np.eye(len(x)) - product) @ across)[0] < -1e-12:
+    projector = np.eye(len(x)) - np.outer(x, x)
+    if np.linalg.eigvalsh(projector @ (m * np.eye(len(x)) - product) @ projector)[0] < -1e-12:
         # The fixed point is a saddle point or maximum.
         return None
-    b = solve_triangular(root, whitened @ x - penalty * bent, check_finite=False)
+    b = solve_triangular(root, whitened @ x - penalty * whitened_signs, check_finite=False)
     if penalty and (b * signs <= 0).any():
         return None
     u = basis @ x
-    moved = Sparse(at, b)
-    value = _value(problem, u, moved, penalty)
-    if value > _value(problem, scores, coef, penalty) + 1e-14:
+    new_coef = SparseVector(active, b)
+    value = _objective(problem, u, new_coef, penalty)
+    if value > _objective(problem, scores, coef, penalty) + 1e-14:
         return None
-    return Direction(u, moved, penalty, value)
+    return Direction(u, new_coef, penalty, value)
 
 
-def _basis(problem: Problem, before: Floats) -> Floats:
+def _free_score_basis(problem: ScoringProblem, earlier_scores: Floats) -> Floats:
     """Orthonormal basis (K, d) of the scores orthogonal to a constant and to earlier scores."""
-    taken = np.column_stack([problem.roots, before])
-    return np.asarray(np.linalg.qr(taken, mode="complete")[0][:, taken.shape[1] :])
+    fixed_scores = np.column_stack([problem.roots, earlier_scores])
+    return np.asarray(np.linalg.qr(fixed_scores, mode="complete")[0][:, fixed_scores.shape[1] :])
 
 
-def _starts(problem: Problem, before: Floats) -> list[Direction]:
+def _starting_directions(problem: ScoringProblem, earlier_scores: Floats) -> list[Direction]:
     """Starting points of the paths: scores of the first column to enter, and principal axes of the means."""
-    free = problem.free(problem.means, before)
-    lengths = np.sqrt((free**2).sum(axis=0))
-    first = int(np.argmax(lengths))
-    scores = [free[:, first] / lengths[first]]
-    dimensions = len(problem.roots) - 1 - before.shape[1]
+    free_means = problem.free(problem.means, earlier_scores)
+    norms = np.sqrt((free_means**2).sum(axis=0))
+    first = int(np.argmax(norms))
+    scores = [free_means[:, first] / norms[first]]
+    dimensions = len(problem.roots) - 1 - earlier_scores.shape[1]
     if dimensions > 1:
-        scores += list(np.linalg.svd(free, full_matrices=False)[0].T[: min(dimensions, WAYS - 1)])
-    none = Sparse(np.zeros(0, dtype=np.intp), np.zeros(0))
-    return [Direction(each, none, np.inf, 0.5) for each in scores]
+        scores += list(np.linalg.svd(free_means, full_matrices=False)[0].T[: min(dimensions, MAX_PATHS - 1)])
+    no_coef = SparseVector(np.zeros(0, dtype=np.intp), np.zeros(0))
+    return [Direction(start_scores, no_coef, np.inf, 0.5) for start_scores in scores]
 
 
-def _on(problem: Problem, ways: list[Direction], penalty: float, before: Floats) -> list[Direction]:
+def _continue_paths(
+    problem: ScoringProblem, paths: list[Direction], penalty: float, earlier_scores: Floats
+) -> list[Direction]:
     """Continue paths to a smaller penalty.
 
     Parameters
     ----------
     problem : Problem
-    ways : list of Direction
+    paths : list of Direction
         Minima at a larger penalty.
     penalty : float
-    before : (K, h) float
+    earlier_scores : (K, h) float
         Scores of earlier directions.
 
     Returns
@@ -547,59 +567,62 @@ def _on(problem: Problem, ways: list[Direction], penalty: float, before: Floats)
     list of Direction
         Minima in increasing order of the objective; paths that merged are kept once.
     """
-    ends: list[Direction] = []
-    for way in ways:
-        scores = problem.free(way.scores, before)
-        length = float(np.sqrt(scores @ scores))
-        if not length > MET:
+    minima: list[Direction] = []
+    for path in paths:
+        scores = problem.free(path.scores, earlier_scores)
+        norm = float(np.sqrt(scores @ scores))
+        if not norm > MERGED_TOLERANCE:
             continue
-        end = _ended(problem, way._replace(scores=scores / length), penalty, before)
+        direction = _minimize(problem, path._replace(scores=scores / norm), penalty, earlier_scores)
         # A path without active columns is kept.
-        if not any(len(other.coef.at) and len(end.coef.at) and _met(other, end) for other in ends):
-            ends.append(end)
-    return sorted(ends, key=lambda end: end.value)
+        if not any(
+            len(other.coef.at) and len(direction.coef.at) and _have_merged(other, direction)
+            for other in minima
+        ):
+            minima.append(direction)
+    return sorted(minima, key=lambda direction: direction.value)
 
 
-def _met(a: Direction, b: Direction) -> bool:
+def _have_merged(a: Direction, b: Direction) -> bool:
     """Return whether two directions have the same scores up to sign."""
-    return bool(min(np.abs(a.scores - b.scores).max(), np.abs(a.scores + b.scores).max()) <= MET)
+    return bool(min(np.abs(a.scores - b.scores).max(), np.abs(a.scores + b.scores).max()) <= MERGED_TOLERANCE)
 
 
-def _unpenalized(problem: Problem, ncomp: int) -> list[Direction]:
+def _unpenalized_directions(problem: ScoringProblem, ncomp: int) -> list[Direction]:
     """Directions without a penalty, from one eigenproblem."""
-    directions = _least_squares(problem, np.zeros((len(problem.roots), 0)))[:ncomp]
+    directions = _least_squares_directions(problem, np.zeros((len(problem.roots), 0)))[:ncomp]
     # Judged by the covariances with the columns. With a large ridge the objective is close to a half, and
     # with nearly collinear columns it is a difference of huge numbers.
-    products = [np.abs(each.scores @ problem.means).max(initial=0.0) for each in directions]
-    return [each for each, size in zip(directions, products, strict=True) if size > UNCORRELATED]
+    products = [np.abs(direction.scores @ problem.means).max(initial=0.0) for direction in directions]
+    return [direction for direction, size in zip(directions, products, strict=True) if size > MIN_CORRELATION]
 
 
-def _least_squares(problem: Problem, before: Floats) -> list[Direction]:
+def _least_squares_directions(problem: ScoringProblem, earlier_scores: Floats) -> list[Direction]:
     """Directions without a penalty in the space of the free scores, in decreasing order of correlation."""
-    every = np.arange(problem.means.shape[1])
-    basis = _basis(problem, before)
-    none = Sparse(every, np.zeros(len(every)))
+    all_columns = np.arange(problem.means.shape[1])
+    basis = _free_score_basis(problem, earlier_scores)
+    zero_coef = SparseVector(all_columns, np.zeros(len(all_columns)))
 
-    def fitted(u: Floats) -> Sparse:
-        return minimum(problem.correlations, u @ problem.means, 0.0, problem.ridge, none)
+    def fit_coef(u: Floats) -> SparseVector:
+        return minimize_elastic_net(problem.correlations, u @ problem.means, 0.0, problem.ridge, zero_coef)
 
     if problem.correlations.matrix is None:
-        fits = np.stack([problem.means @ fitted(u).values for u in basis.T], axis=1)
-        turn = np.linalg.eigh(basis.T @ fits)[1][:, ::-1]
+        fits = np.stack([problem.means @ fit_coef(u).values for u in basis.T], axis=1)
+        rotation = np.linalg.eigh(basis.T @ fits)[1][:, ::-1]
     else:
         # A product would square the condition number.
-        root = active_root(problem.correlations, every, problem.ridge)
+        root = active_root(problem.correlations, all_columns, problem.ridge)
         whitened = solve_triangular(root, problem.means.T @ basis, trans=1, check_finite=False)
-        turn = np.linalg.svd(whitened, full_matrices=True)[2].T
-    out = []
-    for x in turn.T:
+        rotation = np.linalg.svd(whitened, full_matrices=True)[2].T
+    directions = []
+    for x in rotation.T:
         u = basis @ x
-        coef = fitted(u)
-        out.append(Direction(u, coef, 0.0, _value(problem, u, coef, 0.0)))
-    return out
+        coef = fit_coef(u)
+        directions.append(Direction(u, coef, 0.0, _objective(problem, u, coef, 0.0)))
+    return directions
 
 
-def sparse_path(problem: Problem, penalties: Floats, ncomp: int) -> list[list[Direction]]:
+def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int) -> list[list[Direction]]:
     """Compute the directions along a path of decreasing penalties.
 
     Parameters
@@ -615,27 +638,27 @@ def sparse_path(problem: Problem, penalties: Floats, ncomp: int) -> list[list[Di
     list of list of Direction
         The directions at each penalty; an empty list if all coefficients are zero.
     """
-    ways: list[list[Direction]] = []
-    out = []
+    paths: list[list[Direction]] = []
+    directions_by_penalty = []
     for penalty in penalties.tolist():
         if not penalty:
-            out.append(_unpenalized(problem, ncomp))
+            directions_by_penalty.append(_unpenalized_directions(problem, ncomp))
             continue
 
-        def next_one(level: int, before: Floats, penalty: float = penalty) -> Direction | None:
-            if penalty >= problem.top(before):
+        def next_direction(level: int, earlier_scores: Floats, penalty: float = penalty) -> Direction | None:
+            if penalty >= problem.top(earlier_scores):
                 return None
-            if level == len(ways):
-                ways.append(_starts(problem, before))
-            ways[level] = _on(problem, ways[level], penalty, before)
-            return ways[level][0]
+            if level == len(paths):
+                paths.append(_starting_directions(problem, earlier_scores))
+            paths[level] = _continue_paths(problem, paths[level], penalty, earlier_scores)
+            return paths[level][0]
 
-        out.append(_after_another(problem, ncomp, next_one))
-    return out
+        directions_by_penalty.append(_successive_directions(problem, ncomp, next_direction))
+    return directions_by_penalty
 
 
-def _after_another(
-    problem: Problem, ncomp: int, next_one: Callable[[int, Floats], Direction | None]
+def _successive_directions(
+    problem: ScoringProblem, ncomp: int, next_direction: Callable[[int, Floats], Direction | None]
 ) -> list[Direction]:
     """Compute successive directions until one is missing or has no nonzero coefficients.
 
@@ -644,7 +667,7 @@ def _after_another(
     problem : Problem
     ncomp : int
         Maximum number of directions.
-    next_one : callable
+    next_direction : callable
         Returns the next direction, or None, for its index and the scores (K, h) of the earlier ones.
 
     Returns
@@ -652,24 +675,26 @@ def _after_another(
     list of Direction
     """
     directions: list[Direction] = []
-    before = np.zeros((len(problem.roots), 0))
+    earlier_scores = np.zeros((len(problem.roots), 0))
     for level in range(ncomp):
-        end = next_one(level, before)
-        if end is None or not len(end.coef.at):
+        direction = next_direction(level, earlier_scores)
+        if direction is None or not len(direction.coef.at):
             break
-        directions.append(end)
-        before = np.column_stack([before, end.scores])
+        directions.append(direction)
+        earlier_scores = np.column_stack([earlier_scores, direction.scores])
     return directions
 
 
-def _direction_at(problem: Problem, penalty: float, before: Floats) -> Direction | None:
+def _direction_at_penalty(
+    problem: ScoringProblem, penalty: float, earlier_scores: Floats
+) -> Direction | None:
     """Compute the next direction at a penalty.
 
     Parameters
     ----------
     problem : Problem
     penalty : float
-    before : (K, h) float
+    earlier_scores : (K, h) float
         Scores of earlier directions.
 
     Returns
@@ -677,22 +702,22 @@ def _direction_at(problem: Problem, penalty: float, before: Floats) -> Direction
     Direction or None
         None if all coefficients are zero.
     """
-    top = problem.top(before)
-    if penalty >= top or not top > UNCORRELATED:
+    max_penalty = problem.top(earlier_scores)
+    if penalty >= max_penalty or not max_penalty > MIN_CORRELATION:
         return None
-    ways = _starts(problem, before)
+    paths = _starting_directions(problem, earlier_scores)
     if not penalty:
         # No column is left out: start from the least-squares scores.
-        ways = _least_squares(problem, before)
-    at = STRIDE * top
+        paths = _least_squares_directions(problem, earlier_scores)
+    current_penalty = PENALTY_RATIO * max_penalty
     # With a single score the minimum is unique and no path is needed.
-    while len(ways) > 1 and at > penalty > 0:
-        ways = _on(problem, ways, at, before)
-        at *= STRIDE
-    return _on(problem, ways, penalty, before)[0]
+    while len(paths) > 1 and current_penalty > penalty > 0:
+        paths = _continue_paths(problem, paths, current_penalty, earlier_scores)
+        current_penalty *= PENALTY_RATIO
+    return _continue_paths(problem, paths, penalty, earlier_scores)[0]
 
 
-def direction_with(problem: Problem, nonzero: int, before: Floats) -> Direction | None:
+def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores: Floats) -> Direction | None:
     """Compute the next direction with at most `nonzero` columns, at the smallest such penalty.
 
     The penalty decreases until more columns enter for the first time. The result is the direction just before
@@ -703,7 +728,7 @@ def direction_with(problem: Problem, nonzero: int, before: Floats) -> Direction 
     problem : Problem
     nonzero : int
         Maximum number of columns.
-    before : (K, h) float
+    earlier_scores : (K, h) float
         Scores of earlier directions.
 
     Returns
@@ -711,38 +736,38 @@ def direction_with(problem: Problem, nonzero: int, before: Floats) -> Direction 
     Direction or None
         None if no column is correlated with the classes.
     """
-    top = problem.top(before)
-    if not top > UNCORRELATED:
+    max_penalty = problem.top(earlier_scores)
+    if not max_penalty > MIN_CORRELATION:
         return None
     if nonzero >= problem.means.shape[1]:
-        return _direction_at(problem, 0.0, before)
-    high = top
-    ways = _starts(problem, before)
+        return _direction_at_penalty(problem, 0.0, earlier_scores)
+    high = max_penalty
+    paths = _starting_directions(problem, earlier_scores)
     while True:
-        low = STEP * high
-        ends = _on(problem, ways, low, before)
-        if len(ends[0].coef.at) > nonzero:
+        low = COLUMN_SEARCH_RATIO * high
+        continued = _continue_paths(problem, paths, low, earlier_scores)
+        if len(continued[0].coef.at) > nonzero:
             break
         high = low
-        ways = ends
-        if high < FLOOR * top:
-            return ends[0]
-    for _ in range(HALVINGS):
-        middle = (high + low) / 2
-        if not low < middle < high:
+        paths = continued
+        if high < MIN_RELATIVE_PENALTY * max_penalty:
+            return continued[0]
+    for _ in range(MAX_BISECTIONS):
+        midpoint = (high + low) / 2
+        if not low < midpoint < high:
             break
-        ends = _on(problem, ways, middle, before)
-        if len(ends[0].coef.at) > nonzero:
-            low = middle
+        continued = _continue_paths(problem, paths, midpoint, earlier_scores)
+        if len(continued[0].coef.at) > nonzero:
+            low = midpoint
         else:
-            high = middle
-            ways = ends
-    return ways[0]
+            high = midpoint
+            paths = continued
+    return paths[0]
 
 
 By = Literal["penalty", "nonzero"]
 
-NO_SPREAD = 64 * EPS
+MIN_RELATIVE_SD = 64 * EPS
 """Relative within-class standard deviation of a direction, also given the other directions, that counts as
 zero.
 """
@@ -797,7 +822,7 @@ class SparseFit(NoLikelihood):
     @property
     def most(self) -> int:
         """Maximum number of directions."""
-        return _most(self.moments, self.ncomp)
+        return _max_directions(self.moments, self.ncomp)
 
     def selected(self) -> Mask:
         """Mask (p, r) of the nonzero coefficients."""
@@ -810,13 +835,15 @@ class SparseFit(NoLikelihood):
     def root(self) -> Floats:
         """Upper triangular root (r, r) of the within-class covariance of the scores."""
         used = np.flatnonzero(self.coef.any(axis=1))
-        some = self.directions()[used]
+        used_directions = self.directions()[used]
         if self.moments.roots is not None:
-            rows = self.moments.roots[0][:, used] @ some
+            rows = self.moments.roots[0][:, used] @ used_directions
             return np.asarray(np.linalg.qr(rows / np.sqrt(self.divisor), mode="r"))
-        spread = some.T @ self.moments.scatters[0][np.ix_(used, used)] @ some / self.divisor
-        sd = np.sqrt(np.diagonal(spread))
-        return np.asarray(np.linalg.cholesky(spread / sd / sd[:, None]).T * sd)
+        covariance = (
+            used_directions.T @ self.moments.scatters[0][np.ix_(used, used)] @ used_directions / self.divisor
+        )
+        sd = np.sqrt(np.diagonal(covariance))
+        return np.asarray(np.linalg.cholesky(covariance / sd / sd[:, None]).T * sd)
 
     def is_singular(self) -> bool:
         """Return whether the within-class covariance of the scores is singular."""
@@ -828,10 +855,12 @@ class SparseFit(NoLikelihood):
             return True
         if len(root) < self.coef.shape[1] or not np.isfinite(root).all():
             return True
-        shares = self.moments.counts / self.moments.total
-        between = np.abs(self.class_scores.T @ (shares[:, None] * (self.moments.means @ self.directions())))
+        proportions = self.moments.counts / self.moments.total
+        between = np.abs(
+            self.class_scores.T @ (proportions[:, None] * (self.moments.means @ self.directions()))
+        )
         sizes = np.maximum(np.sqrt((root**2).sum(axis=0)), np.diagonal(between))
-        return bool((np.abs(np.diagonal(root)) <= NO_SPREAD * sizes).any())
+        return bool((np.abs(np.diagonal(root)) <= MIN_RELATIVE_SD * sizes).any())
 
     def scaling(self) -> Floats:
         """Directions (p, r) scaled to unit variance within classes, as coefficients of z."""
@@ -884,14 +913,14 @@ class SparseFit(NoLikelihood):
     def validate(self) -> None:
         """Raise InvalidStateError if parts of a file contradict each other."""
         tuning = np.array(self.tuning)
-        most = _most(self.moments, self.ncomp)
+        max_directions = _max_directions(self.moments, self.ncomp)
         if not 0 <= self.ridge < np.inf:
             raise InvalidStateError("its ridge is negative")
-        valid = are_whole(tuning, 1.0) if self.by == "nonzero" else bool((tuning >= 0).all())
-        if not valid or len(tuning) != most:
+        is_valid = are_whole(tuning, 1.0) if self.by == "nonzero" else bool((tuning >= 0).all())
+        if not is_valid or len(tuning) != max_directions:
             raise InvalidStateError("its penalties, or numbers of columns, are none")
         counts = {len(self.penalties), self.class_scores.shape[1], self.coef.shape[1]}
-        if len(counts) != 1 or len(self.penalties) > most or not (self.penalties >= 0).all():
+        if len(counts) != 1 or len(self.penalties) > max_directions or not (self.penalties >= 0).all():
             raise InvalidStateError("its directions are not as many as their penalties and scores")
         if not self.coef.any(axis=0).all():
             raise InvalidStateError("its directions are not all of some column")
@@ -901,10 +930,10 @@ class SparseFit(NoLikelihood):
             raise InvalidStateError("its directions do not all vary within classes")
 
 
-def _most(moments: ClassMoments, ncomp: int | None) -> int:
+def _max_directions(moments: ClassMoments, ncomp: int | None) -> int:
     """Maximum number of directions, min(K - 1, p, ncomp)."""
-    most = min(moments.n_classes - 1, moments.n_columns)
-    return most if ncomp is None else min(most, ncomp)
+    max_directions = min(moments.n_classes - 1, moments.n_columns)
+    return max_directions if ncomp is None else min(max_directions, ncomp)
 
 
 def fit_sparse(
@@ -943,25 +972,25 @@ def fit_sparse(
     numpy.linalg.LinAlgError
         If a direction has neither penalty nor ridge and the columns are not linearly independent.
     """
-    problem = Problem.of(moments, ridge)
-    most = _most(moments, ncomp)
+    problem = ScoringProblem.of(moments, ridge)
+    max_directions = _max_directions(moments, ncomp)
     penalized = by == "penalty"
 
-    def next_one(k: int, before: Floats) -> Direction | None:
+    def next_direction(k: int, earlier_scores: Floats) -> Direction | None:
         if penalized:
-            return _direction_at(problem, float(tuning[k]), before)
-        return direction_with(problem, int(tuning[k]), before)
+            return _direction_at_penalty(problem, float(tuning[k]), earlier_scores)
+        return direction_with_columns(problem, int(tuning[k]), earlier_scores)
 
-    if not any(tuning) if penalized else all(each >= moments.n_columns for each in tuning):
-        directions = _unpenalized(problem, most)
+    if not any(tuning) if penalized else all(value >= moments.n_columns for value in tuning):
+        directions = _unpenalized_directions(problem, max_directions)
     else:
-        directions = _after_another(problem, most, next_one)
-    options = by, tuple(float(each) for each in tuning), ridge, ncomp
-    return SparseFit(moments, prior, estimated_prior, *options, *_standardized(moments, problem, directions))
+        directions = _successive_directions(problem, max_directions, next_direction)
+    options = by, tuple(float(value) for value in tuning), ridge, ncomp
+    return SparseFit(moments, prior, estimated_prior, *options, *_fit_arrays(moments, problem, directions))
 
 
-def _standardized(
-    moments: ClassMoments, problem: Problem, directions: list[Direction]
+def _fit_arrays(
+    moments: ClassMoments, problem: ScoringProblem, directions: list[Direction]
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Arrays of a fit for its directions.
 
@@ -983,15 +1012,15 @@ def _standardized(
     coef = np.zeros((p, len(directions)))
     scores = np.zeros((k, len(directions)))
     # The memory layout is the layout of a loaded fit, for identical rounding of products.
-    for j, each in enumerate(directions):
-        coef[:, j] = each.coef.dense(p)
-        scores[:, j] = each.scores
+    for j, direction in enumerate(directions):
+        coef[:, j] = direction.coef.dense(p)
+        scores[:, j] = direction.scores
     within = np.sqrt(moments.squares.sum(axis=0) / moments.total) / problem.sd
     signs = positive_signs(coef * within[:, None])
     scores = scores * signs / problem.roots[:, None]
     # Avoid negative zeros.
     coef = np.where(coef == 0, 0.0, coef * signs)
-    return problem.sd, scores, coef, np.array([each.penalty for each in directions])
+    return problem.sd, scores, coef, np.array([direction.penalty for direction in directions])
 
 
 def along(
@@ -1021,13 +1050,13 @@ def along(
     -------
     list of SparseFit
     """
-    problem = Problem.of(moments, ridge)
-    most = _most(moments, ncomp)
-    path = zip(penalties.tolist(), sparse_path(problem, penalties, most), strict=True)
+    problem = ScoringProblem.of(moments, ridge)
+    max_directions = _max_directions(moments, ncomp)
+    path = zip(penalties.tolist(), directions_along_path(problem, penalties, max_directions), strict=True)
     return [
         SparseFit(
-            moments, prior, estimated_prior, "penalty", (penalty,) * most, ridge, ncomp,
-            *_standardized(moments, problem, directions),
+            moments, prior, estimated_prior, "penalty", (penalty,) * max_directions, ridge, ncomp,
+            *_fit_arrays(moments, problem, directions),
         )
         for penalty, directions in path
     ]  # fmt: skip
@@ -1036,10 +1065,10 @@ def along(
 def top_penalty(moments: ClassMoments) -> float:
     """Smallest penalty at which no column is selected: the largest correlation ratio of a column."""
     means = moments.means
-    shares = moments.counts / moments.total
+    proportions = moments.counts / moments.total
     anchor = means[int(np.argmax(moments.counts))]
-    mean = anchor + shares @ (means - anchor)
-    sd = np.sqrt(moments.squares.sum(axis=0) / moments.total + shares @ (means - mean) ** 2)
+    mean = anchor + proportions @ (means - anchor)
+    sd = np.sqrt(moments.squares.sum(axis=0) / moments.total + proportions @ (means - mean) ** 2)
     sd[constant_columns(moments)] = 1.0
-    gaps = np.sqrt(shares)[:, None] * (means - mean) / sd
-    return float(np.sqrt((gaps**2).sum(axis=0)).max())
+    weighted_deviations = np.sqrt(proportions)[:, None] * (means - mean) / sd
+    return float(np.sqrt((weighted_deviations**2).sum(axis=0)).max())

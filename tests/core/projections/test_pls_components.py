@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.projections.latent import latent
+from discrim.core.projections.latent import fit_latent
 from discrim.core.projections.pls import fit_pls, tables_of
 
 
@@ -20,7 +20,7 @@ def tables(seed, n=12, p=5, q=3):
 @given(st.integers(0, 10**6), st.sampled_from(["nipals", "simpls"]))
 def test_identities(seed, algorithm):
     a, b = tables(seed)
-    found = latent(a, b, 4, algorithm)
+    found = fit_latent(a, b, 4, algorithm)
     t = a @ found.rotations
     np.testing.assert_allclose(t.T @ t, np.diag(found.squares), atol=1e-8 * found.squares.max())
     np.testing.assert_allclose((found.weights**2).sum(axis=0), 1.0, rtol=1e-12)
@@ -37,17 +37,17 @@ def test_identities(seed, algorithm):
 def test_all_components_are_least_squares_and_there_are_no_more():
     a, b = tables(3)
     for algorithm in ("nipals", "simpls"):
-        found = latent(a, b, 9, algorithm)
+        found = fit_latent(a, b, 9, algorithm)
         assert found.count == 5
         slopes = found.rotations @ found.y_loadings.T
         np.testing.assert_allclose(slopes, np.linalg.lstsq(a, b)[0], atol=1e-9)
-        doubled = latent(np.c_[a, a[:, :2]], b, 9, algorithm)
+        doubled = fit_latent(np.c_[a, a[:, :2]], b, 9, algorithm)
         assert doubled.count == 5
 
 
 def test_of_one_response_the_algorithms_are_one():
     a, b = tables(4, q=1)
-    one, other = latent(a, b, 4), latent(a, b, 4, "simpls")
+    one, other = fit_latent(a, b, 4), fit_latent(a, b, 4, "simpls")
     np.testing.assert_allclose(
         one.rotations @ one.y_loadings.T, other.rotations @ other.y_loadings.T, atol=1e-10
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discrim.core.projections.pls import Regressed, q2_of_labellings, r2_of
+from discrim.core.projections.pls import PLSOptions, q2_of_labellings, r2_of
 
 RNG = np.random.default_rng(2)
 
@@ -15,7 +15,7 @@ def test_q2_and_r2_are_those_of_plain_fits(shape, scaled):
     x = RNG.normal(size=shape) * RNG.uniform(1, 9, shape[1])
     drawn = [RNG.permutation(np.arange(24) % 3) for _ in range(3)]
     dealt = RNG.permutation(24) % 4
-    how = Regressed(2, "nipals", scaled, scaled)
+    how = PLSOptions(2, "nipals", scaled, scaled)
     found = q2_of_labellings(x, lambda i: drawn[i], 3, dealt, 3, how)
     explained = r2_of(x, lambda i: drawn[i], 3, 3, how)
     for i, codes in enumerate(drawn):
