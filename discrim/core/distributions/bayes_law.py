@@ -31,10 +31,10 @@ from discrim.core.distributions.densities import (
     Normal,
     RowDensity,
     ScipyDensity,
-    distance_of,
+    covariance_rank,
     integrate,
-    on_smallest,
-    rank_of,
+    keep_smallest_rank,
+    mahalanobis_distance,
 )
 from discrim.core.errors import CoreNotSupportedError
 from discrim.core.numerics.arrays import Codes, Floats, slices
@@ -43,13 +43,13 @@ from discrim.core.rules import rules
 REPLICATES = 16
 """Number of independent randomizations of a quasi-random sequence; their variation estimates the error."""
 
-AT_ONCE = 2**14
+MAX_BLOCK_POINTS = 2**14
 """Number of points at which the function is evaluated at once."""
 
 CONFIDENCE = 0.99
 """Level of the interval whose half-width is the error bound of a mean over random points."""
 
-FEW_POINTS = 30
+MIN_EFFECTIVE_POINTS = 30
 """Effective number of points below which the variation of a mean does not estimate its error reliably."""
 
 
@@ -65,8 +65,8 @@ class Amount(NamedTuple):
 def mean_over_points(
     densities: Sequence[Density],
     prior: Floats,
-    of: Callable[[Floats], Floats],
-    most: float,
+    function: Callable[[Floats], Floats],
+    max_value: float,
     draws: int,
     seed: int | None,
     progress: Callable[[int], None] = lambda more: None,
@@ -75,16 +75,16 @@ def mean_over_points(
 
     If few points dominate the mean, its variation is not reliable. An event of probability q is missed by n
     points with probability (1 - q)^n, which is at least 1 - 0.99 for q up to ln(100)/n; the bound is then at
-    least `most` times this q.
+    least `max_value` times this q.
 
     Parameters
     ----------
     densities : sequence of Density
         Densities of the K classes.
     prior : (K,) float
-    of : callable
-        Maps x (m, p) to values (m,) between 0 and `most`.
-    most : float
+    function : callable
+        Maps x (m, p) to values (m,) between 0 and `max_value`.
+    max_value : float
         Maximum of the function.
     draws : int
         Number of points of each class.
@@ -99,36 +99,43 @@ def mean_over_points(
     from scipy.special import stdtrit
 
     rng = np.random.default_rng(seed)
-    size = max(draws // REPLICATES, 2)
+    n_points = max(draws // REPLICATES, 2)
     means = np.zeros(REPLICATES)
-    first = second = 0.0
-    quasi = all(quasi_normal(density) for density in densities)
-    runs = [(replicate, k) for replicate in range(REPLICATES) for k in np.flatnonzero(prior > 0).tolist()]
-    for at_once in slices(len(runs), max(AT_ONCE // size, 1)):
-        part = runs[at_once]
-        drawn = [
-            _quasi_points(densities[k], size, rng) if quasi else densities[k].draw(size, rng) for _, k in part
+    value_sum = square_sum = 0.0
+    is_quasi = all(allows_quasi_sampling(density) for density in densities)
+    replicate_classes = [
+        (replicate, k) for replicate in range(REPLICATES) for k in np.flatnonzero(prior > 0).tolist()
+    ]
+    for chunk_slice in slices(len(replicate_classes), max(MAX_BLOCK_POINTS // n_points, 1)):
+        chunk = replicate_classes[chunk_slice]
+        samples = [
+            _quasi_points(densities[k], n_points, rng) if is_quasi else densities[k].draw(n_points, rng)
+            for _, k in chunk
         ]
-        x = np.concatenate(drawn)
-        classes = np.repeat([k for _, k in part], [len(points) for points in drawn])
-        share = prior[classes] * of(x)
-        if not np.isfinite(share).all():
-            at = int(np.argmax(~np.isfinite(share)))
-            raise CoreNotSupportedError("no_posterior", class_positions=(classes[at],), x=x[at].tolist())
-        for (replicate, _), values in zip(part, np.split(share, len(part)), strict=True):
+        x = np.concatenate(samples)
+        classes = np.repeat([k for _, k in chunk], [len(points) for points in samples])
+        weighted_values = prior[classes] * function(x)
+        if not np.isfinite(weighted_values).all():
+            bad_row = int(np.argmax(~np.isfinite(weighted_values)))
+            raise CoreNotSupportedError(
+                "no_posterior", class_positions=(classes[bad_row],), x=x[bad_row].tolist()
+            )
+        for (replicate, _), values in zip(chunk, np.split(weighted_values, len(chunk)), strict=True):
             means[replicate] += values.mean()
             progress(1)
-        first = first + float(share.sum())
-        second = second + float(share @ share)
+        value_sum = value_sum + float(weighted_values.sum())
+        square_sum = square_sum + float(weighted_values @ weighted_values)
     error = float(means.std(ddof=1)) / np.sqrt(REPLICATES)
-    half = float(stdtrit(REPLICATES - 1, 0.5 + CONFIDENCE / 2)) * error
+    half_width = float(stdtrit(REPLICATES - 1, 0.5 + CONFIDENCE / 2)) * error
     # Compare with the effective number of points, (sum)^2 / sum of squares.
-    if not first**2 > FEW_POINTS * second:
-        half = max(half, most * float(-np.log1p(-CONFIDENCE)) / (REPLICATES * size))
-    return Amount(float(means.mean()), half, "quasi-Monte Carlo" if quasi else "Monte Carlo", is_sampled=True)
+    if not value_sum**2 > MIN_EFFECTIVE_POINTS * square_sum:
+        half_width = max(half_width, max_value * float(-np.log1p(-CONFIDENCE)) / (REPLICATES * n_points))
+    return Amount(
+        float(means.mean()), half_width, "quasi-Monte Carlo" if is_quasi else "Monte Carlo", is_sampled=True
+    )
 
 
-def quasi_normal(density: Density) -> bool:
+def allows_quasi_sampling(density: Density) -> bool:
     """Return whether quasi-random points can be transformed to a sample of the density."""
     return density.normal is not None or (isinstance(density, RowDensity) and density.student is not None)
 
@@ -171,25 +178,25 @@ def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floa
 
 Decide = Callable[[Floats], Codes]
 
-CLOSE = 1e-11
-LOOSE = 1e-9
-"""Tolerance of a panel relative to the integral, for the integrand of interest (CLOSE) and the densities
-(LOOSE).
+INTEGRAND_TOLERANCE = 1e-11
+DENSITY_TOLERANCE = 1e-9
+"""Tolerance of a panel relative to the integral, for the integrand of interest (INTEGRAND_TOLERANCE) and the
+densities (DENSITY_TOLERANCE).
 """
 
-MOST_VALUES = 1_000_000
+MAX_LISTED_VALUES = 1_000_000
 """Maximum number of values of a discrete variable that are summed."""
 
-BEYOND = np.array([-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+LOG2_TAIL_STEPS = np.array([-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 """Base-2 logarithms of steps into the tails, in units of the distance between the outer quantiles."""
 
-CELLS = 2**19
+MAX_BLOCK_VALUES = 2**19
 """Maximum number of elements of a point-by-class array in memory."""
 
-RULE_POINTS = 2**16
+MIN_RULE_POINTS = 2**16
 """Minimum number of points of a line at which a rule is evaluated."""
 
-MOST_UNLISTED = 1e-5
+MAX_UNLISTED_MASS = 1e-5
 """Maximum probability that a sum may leave out; above it random points are more accurate."""
 
 
@@ -246,35 +253,35 @@ class DensityLaw:
     @property
     def on_line(self) -> bool:
         """Whether x is univariate and continuous, and quadrature applies."""
-        return not self.discrete and not any(isinstance(each, RowDensity) for each in self.densities)
+        return not self.discrete and not any(isinstance(density, RowDensity) for density in self.densities)
 
     def log_densities(self, x: Floats) -> Floats:
         """Log densities (m, K) of rows x (m, p)."""
         logs = np.empty((len(x), self.n_classes), order="F")
         for column, density in zip(logs.T, self.densities, strict=True):
             column[:] = density.log_density(x)
-        return on_smallest(logs, np.array([density.rank for density in self.densities]))
+        return keep_smallest_rank(logs, np.array([density.rank for density in self.densities]))
 
     def normals(self) -> list[Normal] | None:
         """Parameters of the classes; None unless all are normal."""
-        known = [density.normal for density in self.densities if density.normal is not None]
-        return known if len(known) == self.n_classes else None
+        normals = [density.normal for density in self.densities if density.normal is not None]
+        return normals if len(normals) == self.n_classes else None
 
     def enumerated(self) -> MassLaw | None:
         """Table of probabilities if x is univariate and discrete with few enough values; otherwise None."""
         densities = [each for each in self.densities if isinstance(each, ScipyDensity)]
         if not self.discrete or len(densities) < self.n_classes:
             return None
-        lattices = [density.lattice(MOST_VALUES // self.n_classes) for density in densities]
+        lattices = [density.lattice(MAX_LISTED_VALUES // self.n_classes) for density in densities]
         points = np.unique(np.concatenate(lattices))[:, None]
         if not len(points):
             return None
         mass = np.exp(self.log_densities(points)).T
         unlisted = np.array([density.outside(points[0, 0], points[-1, 0]) for density in densities])
         # Probability of values between lattice points, or inaccurate probabilities.
-        lack = np.abs(1 - mass.sum(axis=1))
-        unlisted = np.where(lack > unlisted + LOOSE, lack, unlisted)
-        return None if unlisted.max() > MOST_UNLISTED else MassLaw(mass, points, unlisted)
+        missing_mass = np.abs(1 - mass.sum(axis=1))
+        unlisted = np.where(missing_mass > unlisted + DENSITY_TOLERANCE, missing_mass, unlisted)
+        return None if unlisted.max() > MAX_UNLISTED_MASS else MassLaw(mass, points, unlisted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,7 +307,7 @@ class DecisionIntervals:
 
 
 def least_risk(
-    law: MassLaw | DensityLaw,
+    distribution: MassLaw | DensityLaw,
     prior: Floats,
     costs: Floats,
     draws: int,
@@ -313,7 +320,7 @@ def least_risk(
 
     Parameters
     ----------
-    law : MassLaw or DensityLaw
+    distribution : MassLaw or DensityLaw
     prior : (K,) float
     costs : (K, K) float
         Cost of assigning a class (row) to a class (column).
@@ -326,38 +333,48 @@ def least_risk(
     -------
     Amount
     """
-    if isinstance(law, MassLaw):
-        losses = (law.mass * prior[:, None]).T @ costs
-        missed = float((prior * law.unlisted) @ costs.max(axis=1))
-        return Amount(float(losses.min(axis=1).sum()), missed, "exact" if not missed else "sum")
-    used = np.flatnonzero(prior > 0)
-    if len(used) == 1:
-        return Amount(float(costs[used[0]].min()), 0.0, "exact")
-    if len(used) < law.n_classes and rules.counts_errors(costs):
-        possible = DensityLaw(tuple(law.densities[k] for k in used.tolist()))
-        return least_risk(possible, prior[used], costs[np.ix_(used, used)], draws, seed, progress)
-    listed = law.enumerated()
-    if listed is not None:
-        return least_risk(listed, prior, costs, draws, seed, progress)
-    closed = _two_normals(law, prior, costs)
-    if closed is not None:
-        return Amount(closed, 0.0, "exact")
-    if law.on_line:
+    if isinstance(distribution, MassLaw):
+        losses = (distribution.mass * prior[:, None]).T @ costs
+        missed_risk = float((prior * distribution.unlisted) @ costs.max(axis=1))
+        return Amount(float(losses.min(axis=1).sum()), missed_risk, "exact" if not missed_risk else "sum")
+    positive = np.flatnonzero(prior > 0)
+    if len(positive) == 1:
+        return Amount(float(costs[positive[0]].min()), 0.0, "exact")
+    if len(positive) < distribution.n_classes and rules.counts_errors(costs):
+        restricted = DensityLaw(tuple(distribution.densities[k] for k in positive.tolist()))
+        return least_risk(
+            restricted, prior[positive], costs[np.ix_(positive, positive)], draws, seed, progress
+        )
+    mass_distribution = distribution.enumerated()
+    if mass_distribution is not None:
+        return least_risk(mass_distribution, prior, costs, draws, seed, progress)
+    closed_form = _two_normals(distribution, prior, costs)
+    if closed_form is not None:
+        return Amount(closed_form, 0.0, "exact")
+    if distribution.on_line:
 
-        def least(x: Floats, joint: Floats) -> Floats:
+        def smallest_losses(x: Floats, joint: Floats) -> Floats:
             return rules.least_losses(joint, costs)[:, None]
 
-        breaks = [line_breaks(law), _best_regions(law, prior, costs).edges]
-        return _on_line(law, prior, least, breaks, lambda lack: float((lack @ costs).min()))
+        breaks = [line_breaks(distribution), _bayes_regions(distribution, prior, costs).edges]
+        return _integrate_on_line(
+            distribution,
+            prior,
+            smallest_losses,
+            breaks,
+            lambda missing_mass: float((missing_mass @ costs).min()),
+        )
 
-    def least_at(x: Floats) -> Floats:
-        return rules.least_losses(_posteriors(law, x, prior), costs)
+    def smallest_losses_at(x: Floats) -> Floats:
+        return rules.least_losses(_posteriors(distribution, x, prior), costs)
 
-    most = float(costs.max(axis=0).min())
-    return mean_over_points(law.densities, prior, least_at, most, draws, seed, progress)
+    max_loss = float(costs.max(axis=0).min())
+    return mean_over_points(
+        distribution.densities, prior, smallest_losses_at, max_loss, draws, seed, progress
+    )
 
 
-def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
+def _two_normals(distribution: DensityLaw, prior: Floats, costs: Floats) -> float | None:
     """Bayes risk of two normal classes with equal covariance; None for any other distribution.
 
     With a_k the prior times the cost of an error on class k and D the Mahalanobis distance of the means, it
@@ -365,7 +382,7 @@ def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
 
     Parameters
     ----------
-    law : DensityLaw
+    distribution : DensityLaw
     prior : (2,) float
     costs : (2, 2) float
 
@@ -373,37 +390,37 @@ def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
     -------
     float or None
     """
-    normals = law.normals()
+    normals = distribution.normals()
     if normals is None or len(normals) != 2 or not np.array_equal(normals[0].cov, normals[1].cov):
         return None
-    right = prior * np.diag(costs)
-    errors = prior * np.array([costs[0, 1], costs[1, 0]]) - right
+    correct_costs = prior * np.diag(costs)
+    errors = prior * np.array([costs[0, 1], costs[1, 0]]) - correct_costs
     if not (errors > 0).all():
         return None
     from scipy.special import ndtr
 
-    distance = distance_of(normals[0].cov, normals[0].mean, normals[1].mean)
+    distance = mahalanobis_distance(normals[0].cov, normals[0].mean, normals[1].mean)
     if distance == 0:
-        return float(right.sum() + errors.min())
+        return float(correct_costs.sum() + errors.min())
     shift = np.log(errors[1] / errors[0]) / distance
-    wrong = ndtr(np.array([shift, -shift]) - 0.5 * distance)
-    return float(right.sum() + errors @ wrong)
+    error_rates = ndtr(np.array([shift, -shift]) - 0.5 * distance)
+    return float(correct_costs.sum() + errors @ error_rates)
 
 
-def _posteriors(law: DensityLaw, x: Floats, prior: Floats) -> Floats:
+def _posteriors(distribution: DensityLaw, x: Floats, prior: Floats) -> Floats:
     """Posterior probabilities (m, K) of rows x (m, p)."""
-    return np.exp(rules.log_posteriors(rules.joint_scores(law.log_densities(x), prior)))
+    return np.exp(rules.log_posteriors(rules.joint_scores(distribution.log_densities(x), prior)))
 
 
 # ---- on a line
 
 
-def _on_line(
-    law: DensityLaw,
+def _integrate_on_line(
+    distribution: DensityLaw,
     prior: Floats,
-    of: Callable[[Floats, Floats], Floats],
+    function: Callable[[Floats, Floats], Floats],
     breaks: list[Floats],
-    most: Callable[[Floats], float],
+    max_integral: Callable[[Floats], float],
 ) -> Amount:
     """Integrate a function over a line, with a bound that includes missed probability mass.
 
@@ -412,48 +429,52 @@ def _on_line(
 
     Parameters
     ----------
-    law : DensityLaw
+    distribution : DensityLaw
     prior : (K,) float
-    of : callable
+    function : callable
         Maps x (m,) and prior times density (m, K) to values (m, q). The integral of the first column is
         returned; integrals of the others are added to the bound.
     breaks : list of (b,) float
         Points between which the integrand is smooth.
-    most : callable
+    max_integral : callable
         Maps class probabilities (K,) of a set to the maximum of the function's integral over the set.
 
     Returns
     -------
     Amount
     """
-    used = np.flatnonzero(prior > 0)
+    positive = np.flatnonzero(prior > 0)
 
     def values(x: Floats) -> Floats:
-        joint = np.exp(rules.joint_scores(law.log_densities(x[:, None]), prior))
+        joint = np.exp(rules.joint_scores(distribution.log_densities(x[:, None]), prior))
         # A pole is a single point without mass, and points above 1e308 cannot be represented.
         joint[~(np.isfinite(joint) & np.isfinite(x)[:, None])] = 0.0
-        return np.column_stack([joint[:, used], of(x, joint)])
+        return np.column_stack([joint[:, positive], function(x, joint)])
 
-    k = len(used)
-    extra = of(np.zeros(1), np.zeros((1, law.n_classes))).shape[1]
-    rtol = np.concatenate([np.full(k, LOOSE), np.full(extra, CLOSE)])
+    k = len(positive)
+    n_functions = function(np.zeros(1), np.zeros((1, distribution.n_classes))).shape[1]
+    rtol = np.concatenate([np.full(k, DENSITY_TOLERANCE), np.full(n_functions, INTEGRAND_TOLERANCE)])
     value, bound = integrate(values, np.unique(np.concatenate(breaks)), rtol)
-    lack = np.zeros(law.n_classes)
-    lack[used] = np.abs(prior[used] - value[:k])
-    seen = np.zeros(law.n_classes)
-    seen[used] = bound[:k] + LOOSE * prior[used]
-    missed = most(np.maximum(lack, seen)) if (lack > seen).any() else 0.0
-    rounding = value[k] * (lack[used] / prior[used]).max()
-    error = bound[k] + missed + rounding + (value[k + 1 :] + bound[k + 1 :]).sum()
+    missing_mass = np.zeros(distribution.n_classes)
+    missing_mass[positive] = np.abs(prior[positive] - value[:k])
+    quadrature_error = np.zeros(distribution.n_classes)
+    quadrature_error[positive] = bound[:k] + DENSITY_TOLERANCE * prior[positive]
+    missed_integral = (
+        max_integral(np.maximum(missing_mass, quadrature_error))
+        if (missing_mass > quadrature_error).any()
+        else 0.0
+    )
+    rounding = value[k] * (missing_mass[positive] / prior[positive]).max()
+    error = bound[k] + missed_integral + rounding + (value[k + 1 :] + bound[k + 1 :]).sum()
     return Amount(float(value[k]), float(error), "quadrature")
 
 
-def line_regions(law: DensityLaw, decide: Decide) -> DecisionIntervals:
+def line_regions(distribution: DensityLaw, decide: Decide) -> DecisionIntervals:
     """Find the intervals of constant decision on a line by a grid and bisection.
 
     Parameters
     ----------
-    law : DensityLaw
+    distribution : DensityLaw
         The grid has 32 points between each two of its quantiles.
     decide : callable
         Maps points (m,) to codes (m,).
@@ -462,41 +483,49 @@ def line_regions(law: DensityLaw, decide: Decide) -> DecisionIntervals:
     -------
     DecisionIntervals
     """
-    step = max(CELLS // law.n_classes, 1)
-    grid = _grid(law, 0)
+    chunk_size = max(MAX_BLOCK_VALUES // distribution.n_classes, 1)
+    grid = _line_grid(distribution, 0)
 
-    def in_parts(x: Floats) -> Codes:
-        return np.concatenate([decide(x[part]) for part in slices(max(len(x), 1), step)])
+    def decide_in_chunks(x: Floats) -> Codes:
+        return np.concatenate([decide(x[chunk]) for chunk in slices(max(len(x), 1), chunk_size)])
 
-    return _regions(_ends(law), grid, in_parts(grid), in_parts)
+    return _locate_regions(_support_ends(distribution), grid, decide_in_chunks(grid), decide_in_chunks)
 
 
-def _grid(law: DensityLaw, points: int) -> Floats:
-    """Grid of at least `points` points, dense between quantiles and geometric in the tails."""
-    low, high = _ends(law)
-    outer = np.concatenate([density.landmarks[[0, -1]] for density in _line(law)])
-    marks = np.unique(np.concatenate([_marks(density) for density in _line(law)]))
-    marks = marks[(marks > low) & (marks < high) & (marks >= outer.min()) & (marks <= outer.max())]
-    width = float(marks[-1] - marks[0]) or 1.0
-    steps = np.linspace(0.0, 1.0, max(33, points // len(marks)))[:-1]
-    inner = (marks[:-1, None] + np.diff(marks)[:, None] * steps).ravel()
+def _line_grid(distribution: DensityLaw, n_points: int) -> Floats:
+    """Grid of at least `n_points` points, dense between quantiles and geometric in the tails."""
+    low, high = _support_ends(distribution)
+    outer = np.concatenate([density.landmarks[[0, -1]] for density in _line_densities(distribution)])
+    landmarks = np.unique(
+        np.concatenate([_landmarks_with_tails(density) for density in _line_densities(distribution)])
+    )
+    landmarks = landmarks[
+        (landmarks > low) & (landmarks < high) & (landmarks >= outer.min()) & (landmarks <= outer.max())
+    ]
+    width = float(landmarks[-1] - landmarks[0]) or 1.0
+    steps = np.linspace(0.0, 1.0, max(33, n_points // len(landmarks)))[:-1]
+    inner = (landmarks[:-1, None] + np.diff(landmarks)[:, None] * steps).ravel()
     # Densities may cross far out in the tails, on different scales.
-    far = width * 2.0 ** np.arange(-4, 40)
-    grid = np.concatenate([marks[0] - far[::-1], inner, marks[-1:], marks[-1] + far])
+    tail_steps = width * 2.0 ** np.arange(-4, 40)
+    grid = np.concatenate(
+        [landmarks[0] - tail_steps[::-1], inner, landmarks[-1:], landmarks[-1] + tail_steps]
+    )
     return np.unique(grid[(grid > low) & (grid < high)])
 
 
-def _marks(density: ScipyDensity | FunctionDensity) -> Floats:
+def _landmarks_with_tails(density: ScipyDensity | FunctionDensity) -> Floats:
     """Quantiles of a density and points in its tails.
 
     The remaining mass of a narrow class may lie near its last quantile, between quantiles of a wide class.
     """
-    marks = density.landmarks
-    far = (marks[-1] - marks[0]) * 2.0**BEYOND
-    return np.concatenate([marks[0] - far[::-1], marks, marks[-1] + far])
+    landmarks = density.landmarks
+    tail_steps = (landmarks[-1] - landmarks[0]) * 2.0**LOG2_TAIL_STEPS
+    return np.concatenate([landmarks[0] - tail_steps[::-1], landmarks, landmarks[-1] + tail_steps])
 
 
-def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide) -> DecisionIntervals:
+def _locate_regions(
+    ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide
+) -> DecisionIntervals:
     """Intervals of constant decision from decisions on a grid; bisection locates the changes.
 
     Parameters
@@ -512,51 +541,56 @@ def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Deci
     -------
     DecisionIntervals
     """
-    change = np.flatnonzero(codes[1:] != codes[:-1])
-    left = grid[change]
-    right = grid[change + 1]
-    before = codes[change]
+    changes = np.flatnonzero(codes[1:] != codes[:-1])
+    lower = grid[changes]
+    upper = grid[changes + 1]
+    codes_before = codes[changes]
     for _ in range(200):
-        middle = left + 0.5 * (right - left)
-        if not len(left) or ((middle == left) | (middle == right)).all():
+        midpoint = lower + 0.5 * (upper - lower)
+        if not len(lower) or ((midpoint == lower) | (midpoint == upper)).all():
             break
-        same = decide(middle) == before
-        left, right = np.where(same, middle, left), np.where(same, right, middle)
-    edges = np.concatenate([ends[:1], right, ends[1:]])
-    return DecisionIntervals(edges, codes[np.concatenate([change, [len(grid) - 1]])])
+        is_same = decide(midpoint) == codes_before
+        lower, upper = np.where(is_same, midpoint, lower), np.where(is_same, upper, midpoint)
+    edges = np.concatenate([ends[:1], upper, ends[1:]])
+    return DecisionIntervals(edges, codes[np.concatenate([changes, [len(grid) - 1]])])
 
 
-def _line(law: DensityLaw) -> list[ScipyDensity | FunctionDensity]:
+def _line_densities(distribution: DensityLaw) -> list[ScipyDensity | FunctionDensity]:
     """Univariate densities of the classes."""
-    return [density for density in law.densities if not isinstance(density, RowDensity)]
+    return [density for density in distribution.densities if not isinstance(density, RowDensity)]
 
 
-def _ends(law: DensityLaw) -> tuple[float, float]:
+def _support_ends(distribution: DensityLaw) -> tuple[float, float]:
     """Smallest and largest point of the supports."""
-    supports = [density.support for density in _line(law)]
+    supports = [density.support for density in _line_densities(distribution)]
     return min(low for low, _ in supports), max(high for _, high in supports)
 
 
-def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> DecisionIntervals:
+def _bayes_regions(distribution: DensityLaw, prior: Floats, costs: Floats) -> DecisionIntervals:
     """Decision intervals of the Bayes rule."""
 
     def best(x: Floats) -> Codes:
-        return rules.least_cost_codes(rules.joint_scores(law.log_densities(x[:, None]), prior), costs)
+        return rules.least_cost_codes(
+            rules.joint_scores(distribution.log_densities(x[:, None]), prior), costs
+        )
 
-    return line_regions(law, best)
+    return line_regions(distribution, best)
 
 
-def line_breaks(law: DensityLaw) -> Floats:
+def line_breaks(distribution: DensityLaw) -> Floats:
     """Quantiles, ends of supports, and points at which densities become zero within their supports."""
-    low, high = _ends(law)
-    inner = [np.array([end for end in density.support if np.isfinite(end)]) for density in _line(law)]
-    parts = [_marks(density) for density in _line(law)]
+    low, high = _support_ends(distribution)
+    finite_ends = [
+        np.array([end for end in density.support if np.isfinite(end)])
+        for density in _line_densities(distribution)
+    ]
+    landmarks = [_landmarks_with_tails(density) for density in _line_densities(distribution)]
 
-    def how_many(x: Floats) -> Codes:
-        return np.asarray((law.log_densities(x[:, None]) > -np.inf).sum(axis=1))
+    def count_positive(x: Floats) -> Codes:
+        return np.asarray((distribution.log_densities(x[:, None]) > -np.inf).sum(axis=1))
 
-    edges = line_regions(law, how_many).edges
-    breaks = np.unique(np.concatenate([np.array([low, high]), *inner, *parts, edges]))
+    edges = line_regions(distribution, count_positive).edges
+    breaks = np.unique(np.concatenate([np.array([low, high]), *finite_ends, *landmarks, edges]))
     return breaks[(breaks >= low) & (breaks <= high)]
 
 
@@ -564,7 +598,7 @@ def line_breaks(law: DensityLaw) -> Floats:
 
 
 def excess(
-    law: MassLaw | DensityLaw,
+    distribution: MassLaw | DensityLaw,
     prior: Floats,
     costs: Floats,
     decide: Decide,
@@ -576,7 +610,7 @@ def excess(
 
     Parameters
     ----------
-    law : MassLaw or DensityLaw
+    distribution : MassLaw or DensityLaw
     prior : (K,) float
     costs : (K, K) float
         Cost of assigning a class (row) to a class (column).
@@ -591,31 +625,31 @@ def excess(
     -------
     Amount
     """
-    if isinstance(law, MassLaw):
-        seen = (law.mass > 0).any(axis=0)
-        losses = (law.mass[:, seen] * prior[:, None]).T @ costs
-        beyond = _beyond_least(losses, decide(law.points[seen]))
-        missed = float((prior * law.unlisted) @ costs.max(axis=1))
-        return Amount(float(beyond.sum()), missed, "exact" if not missed else "sum")
-    listed = law.enumerated()
-    if listed is not None:
-        return excess(listed, prior, costs, decide, draws, seed, progress)
-    if law.on_line:
-        return _excess_on_line(law, prior, costs, decide)
+    if isinstance(distribution, MassLaw):
+        is_possible = (distribution.mass > 0).any(axis=0)
+        losses = (distribution.mass[:, is_possible] * prior[:, None]).T @ costs
+        excess_losses = _excess_losses(losses, decide(distribution.points[is_possible]))
+        missed_risk = float((prior * distribution.unlisted) @ costs.max(axis=1))
+        return Amount(float(excess_losses.sum()), missed_risk, "exact" if not missed_risk else "sum")
+    mass_distribution = distribution.enumerated()
+    if mass_distribution is not None:
+        return excess(mass_distribution, prior, costs, decide, draws, seed, progress)
+    if distribution.on_line:
+        return _excess_on_line(distribution, prior, costs, decide)
 
-    def beyond_at(x: Floats) -> Floats:
-        return _beyond_least(_posteriors(law, x, prior) @ costs, decide(x))
+    def excess_at(x: Floats) -> Floats:
+        return _excess_losses(_posteriors(distribution, x, prior) @ costs, decide(x))
 
-    most = float((costs.max(axis=1) - costs.min(axis=1)).max())
-    return mean_over_points(law.densities, prior, beyond_at, most, draws, seed, progress)
+    max_excess = float((costs.max(axis=1) - costs.min(axis=1)).max())
+    return mean_over_points(distribution.densities, prior, excess_at, max_excess, draws, seed, progress)
 
 
-def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decide) -> Amount:
+def _excess_on_line(distribution: DensityLaw, prior: Floats, costs: Floats, decide: Decide) -> Amount:
     """Excess risk of a rule for univariate continuous x, by quadrature.
 
     Parameters
     ----------
-    law : DensityLaw
+    distribution : DensityLaw
     prior : (K,) float
     costs : (K, K) float
     decide : callable
@@ -626,33 +660,40 @@ def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decid
     Amount
     """
 
-    def where_seen(x: Floats) -> Codes:
+    def decide_where_positive(x: Floats) -> Codes:
         # Do not evaluate the rule at points of zero density, at which its formula may overflow.
-        joint = np.exp(rules.joint_scores(law.log_densities(x[:, None]), prior))
+        joint = np.exp(rules.joint_scores(distribution.log_densities(x[:, None]), prior))
         codes = np.full(len(x), -1)
-        seen = (joint > 0).any(axis=1)
-        codes[seen] = decide(x[seen, None])
+        is_positive = (joint > 0).any(axis=1)
+        codes[is_positive] = decide(x[is_positive, None])
         return codes
 
     # Decisions may change between grid points. A grid with half the points shows by how much.
-    ends = _ends(law)
-    grid = _grid(law, RULE_POINTS)
-    codes = where_seen(grid)
-    fine = _regions(ends, grid, codes, where_seen)
-    half = _regions(ends, grid[::2], codes[::2], where_seen)
+    ends = _support_ends(distribution)
+    grid = _line_grid(distribution, MIN_RULE_POINTS)
+    codes = decide_where_positive(grid)
+    fine_regions = _locate_regions(ends, grid, codes, decide_where_positive)
+    half_regions = _locate_regions(ends, grid[::2], codes[::2], decide_where_positive)
 
-    def beyond_at(x: Floats, joint: Floats) -> Floats:
+    def excess_at(x: Floats, joint: Floats) -> Floats:
         losses = joint @ costs
-        called = [where_seen(x), fine.at(x), half.at(x)]
-        rule, by_fine, by_half = (_beyond_least(losses, code) for code in called)
-        return np.column_stack([rule, np.abs(by_fine - by_half)])
+        decisions = [decide_where_positive(x), fine_regions.at(x), half_regions.at(x)]
+        rule_excess, fine_excess, half_excess = (_excess_losses(losses, code) for code in decisions)
+        return np.column_stack([rule_excess, np.abs(fine_excess - half_excess)])
 
-    breaks = [line_breaks(law), _best_regions(law, prior, costs).edges, fine.edges, half.edges]
-    spread = costs.max(axis=1) - costs.min(axis=1)
-    return _on_line(law, prior, beyond_at, breaks, lambda lack: float(lack @ spread))
+    breaks = [
+        line_breaks(distribution),
+        _bayes_regions(distribution, prior, costs).edges,
+        fine_regions.edges,
+        half_regions.edges,
+    ]
+    max_excess_by_class = costs.max(axis=1) - costs.min(axis=1)
+    return _integrate_on_line(
+        distribution, prior, excess_at, breaks, lambda missing_mass: float(missing_mass @ max_excess_by_class)
+    )
 
 
-def _beyond_least(losses: Floats, codes: Codes) -> Floats:
+def _excess_losses(losses: Floats, codes: Codes) -> Floats:
     """Excess of the losses (m, K) at codes (m,) over their minimum."""
     return np.asarray(losses[np.arange(len(losses)), codes] - losses.min(axis=1))
 
@@ -682,7 +723,7 @@ class PairBound(NamedTuple):
     distance: float
 
 
-def pair_bound(affinity: Affinity, first: float, second: float, log_least: float | None = None) -> PairBound:
+def pair_bound(affinity: Affinity, first: float, second: float, log_lower: float | None = None) -> PairBound:
     """Compute the bounds for two classes.
 
     Parameters
@@ -691,7 +732,7 @@ def pair_bound(affinity: Affinity, first: float, second: float, log_least: float
         Maps s to the logarithm of the integral of f_0^s f_1^(1-s), a convex function.
     first, second : float
         Prior probabilities.
-    log_least : float, optional
+    log_lower : float, optional
         Lower bound of the log affinity at s = 1/2 that allows for the error of the integral.
 
     Returns
@@ -709,14 +750,14 @@ def pair_bound(affinity: Affinity, first: float, second: float, log_least: float
     def log_bound(s: float) -> float:
         return float(s * logs[0] + (1 - s) * logs[1] + affinity(s))
 
-    least = minimize_scalar(log_bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9})
-    bounds = {float(least.x): float(least.fun)} | {s: log_bound(s) for s in (0.0, 0.5, 1.0)}
+    minimum = minimize_scalar(log_bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9})
+    bounds = {float(minimum.x): float(minimum.fun)} | {s: log_bound(s) for s in (0.0, 0.5, 1.0)}
     best = min(bounds, key=lambda s: bounds[s])
-    both = first + second
+    total = first + second
     # A difference of square roots would be inaccurate for a small affinity.
-    least_rho = rho if log_least is None else float(np.exp(log_least))
+    least_rho = rho if log_lower is None else float(np.exp(log_lower))
     product = 4 * first * second * least_rho**2
-    lower = 0.5 * product / (both + np.sqrt(max(both**2 - product, 0.0)))
+    lower = 0.5 * product / (total + np.sqrt(max(total**2 - product, 0.0)))
     upper = float(np.sqrt(first * second)) * rho
     return PairBound(best, float(np.exp(bounds[best])), upper, float(lower), -log_rho)
 
@@ -740,13 +781,13 @@ def normal_affinity(first: Normal, second: Normal) -> Affinity:
 
 
 def log_affinity(
-    law: MassLaw | DensityLaw, i: int, j: int, draws: int, seed: int | None
+    distribution: MassLaw | DensityLaw, i: int, j: int, draws: int, seed: int | None
 ) -> tuple[Affinity, float | None]:
     """Log affinity of two classes as a function of s.
 
     Parameters
     ----------
-    law : MassLaw or DensityLaw
+    distribution : MassLaw or DensityLaw
     i, j : int
         Positions of the classes.
     draws : int
@@ -759,41 +800,41 @@ def log_affinity(
     log_least : float or None
         Lower bound at s = 1/2 that allows for the quadrature error; None if there is no quadrature.
     """
-    if isinstance(law, MassLaw):
+    if isinstance(distribution, MassLaw):
         with np.errstate(divide="ignore"):
-            logs = np.log(law.mass[[i, j]])
-        return lambda s: _log(_powers(logs[0], logs[1], s).sum()), None
-    pair = DensityLaw((law.densities[i], law.densities[j]))
+            logs = np.log(distribution.mass[[i, j]])
+        return lambda s: _safe_log(_density_powers(logs[0], logs[1], s).sum()), None
+    pair = DensityLaw((distribution.densities[i], distribution.densities[j]))
     normals = pair.normals()
     if normals is not None and all(is_of_full_rank(normal.cov) for normal in normals):
         return normal_affinity(*normals), None
-    listed = law.enumerated()
-    if listed is not None:
-        return log_affinity(listed, i, j, draws, seed)
-    if law.on_line:
+    mass_distribution = distribution.enumerated()
+    if mass_distribution is not None:
+        return log_affinity(mass_distribution, i, j, draws, seed)
+    if distribution.on_line:
         return _line_affinity(pair)
     # Sample from the mixture h with equal weights, for which f_0^s f_1^(1-s)/h is bounded.
     rng = np.random.default_rng(seed)
     x = np.concatenate([density.draw(draws, rng) for density in pair.densities])
-    shares = rules.log_posteriors(pair.log_densities(x)) + np.log(2.0)
-    return lambda s: _log(_powers(shares[:, 0], shares[:, 1], s).mean()), None
+    log_ratios = rules.log_posteriors(pair.log_densities(x)) + np.log(2.0)
+    return lambda s: _safe_log(_density_powers(log_ratios[:, 0], log_ratios[:, 1], s).mean()), None
 
 
 def is_of_full_rank(cov: Floats) -> bool:
     """Return whether a covariance (p, p) has full rank, which a density requires."""
-    return rank_of(cov) == len(cov)
+    return covariance_rank(cov) == len(cov)
 
 
-def _powers(first: Floats, second: Floats, s: float) -> Floats:
+def _density_powers(first: Floats, second: Floats, s: float) -> Floats:
     """f_0^s f_1^(1-s) from log densities; zero if either is zero or infinite."""
     finite = np.isfinite(first) & np.isfinite(second)
-    out = np.zeros(np.shape(first))
+    products = np.zeros(np.shape(first))
     with np.errstate(over="ignore"):
-        out[finite] = np.exp(s * first[finite] + (1 - s) * second[finite])
-    return np.where(np.isfinite(out), out, 0.0)
+        products[finite] = np.exp(s * first[finite] + (1 - s) * second[finite])
+    return np.where(np.isfinite(products), products, 0.0)
 
 
-def _log(value: float) -> float:
+def _safe_log(value: float) -> float:
     """Logarithm; minus infinity for zero."""
     return float(np.log(value)) if value > 0 else -np.inf
 
@@ -812,25 +853,27 @@ def _line_affinity(pair: DensityLaw) -> tuple[Affinity, float]:
     """
     breaks = line_breaks(pair)
 
-    def integral(of: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-        def at(x: Floats) -> Floats:
+    def integral(function: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        def values_at(x: Floats) -> Floats:
             logs = pair.log_densities(x[:, None])
             logs[~np.isfinite(x)] = -np.inf
-            return of(logs)
+            return function(logs)
 
-        return integrate(at, breaks, rtol=1e-10)
+        return integrate(values_at, breaks, rtol=1e-10)
 
-    whole, bound = integral(
-        lambda logs: np.column_stack([_powers(logs[:, k], logs[:, k], 1.0) for k in (0, 1)])
+    masses, bound = integral(
+        lambda logs: np.column_stack([_density_powers(logs[:, k], logs[:, k], 1.0) for k in (0, 1)])
     )
-    lack = np.abs(1 - whole)
-    seen = bound + LOOSE
-    lack = np.maximum(lack, seen) if (lack > seen).any() else np.zeros(2)
+    missing_mass = np.abs(1 - masses)
+    quadrature_error = bound + DENSITY_TOLERANCE
+    missing_mass = (
+        np.maximum(missing_mass, quadrature_error) if (missing_mass > quadrature_error).any() else np.zeros(2)
+    )
 
     def affinity(s: float) -> tuple[float, float]:
-        value, error = integral(lambda logs: _powers(logs[:, 0], logs[:, 1], s)[:, None])
-        missed = lack[0] ** s * lack[1] ** (1 - s) if lack.any() else 0.0
-        return float(value[0]), float(error[0] + missed)
+        value, error = integral(lambda logs: _density_powers(logs[:, 0], logs[:, 1], s)[:, None])
+        missed_integral = missing_mass[0] ** s * missing_mass[1] ** (1 - s) if missing_mass.any() else 0.0
+        return float(value[0]), float(error[0] + missed_integral)
 
     value, error = affinity(0.5)
-    return lambda s: _log(sum(affinity(s))), _log(value - error)
+    return lambda s: _safe_log(sum(affinity(s))), _safe_log(value - error)

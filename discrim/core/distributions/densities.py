@@ -31,13 +31,18 @@ from discrim.errors import DiscrimError
 
 def refuse_negative(values: Floats, x: Floats) -> None:
     """Raise an error that names the first point (m,) at which a density (m,) is negative or NaN."""
-    bad = ~(values >= 0) & np.isfinite(x)
-    if bad.any():
-        raise CoreDataError("negative_density", value=values[bad][0], x=x[bad][0])
+    is_bad = ~(values >= 0) & np.isfinite(x)
+    if is_bad.any():
+        raise CoreDataError("negative_density", value=values[is_bad][0], x=x[is_bad][0])
 
 
-def values_of(
-    whose: Any, function: Callable[..., Any], *arguments: Any, points: int, dim: int = 0, **options: Any
+def call_density(
+    distribution: Any,
+    function: Callable[..., Any],
+    *arguments: Any,
+    points: int,
+    dim: int = 0,
+    **options: Any,
 ) -> Floats:
     """Call a function of the user and return its values as float64.
 
@@ -45,7 +50,7 @@ def values_of(
 
     Parameters
     ----------
-    whose : object
+    distribution : object
         The distribution, for messages.
     function : callable
     *arguments
@@ -67,51 +72,54 @@ def values_of(
         If the function raises an error or returns something else.
     """
     try:
-        given = function(*arguments, **options)
+        result = function(*arguments, **options)
     except DiscrimError:
         raise
     except Exception as error:
         raise CoreDataError(
             "density_raised",
-            distribution=short(whose),
+            distribution=short_repr(distribution),
             error_type=type(error).__name__,
             n_points=points,
             error=str(error),
         ) from error
     shape = (points, dim) if dim else (points,)
     try:
-        raw = np.asarray(given)
-        if raw.dtype.kind not in "biufO":
+        array = np.asarray(result)
+        if array.dtype.kind not in "biufO":
             raise TypeError
-        values = np.asarray(raw, dtype=np.float64)
+        values = np.asarray(array, dtype=np.float64)
         if values.size == np.prod(shape):
             return values.reshape(shape)
         return np.broadcast_to(values, shape).copy()
     except (TypeError, ValueError):
         raise CoreDataError(
-            "not_a_number_for_each", distribution=short(whose), value=short(given), n_points=points
+            "not_a_number_for_each",
+            distribution=short_repr(distribution),
+            value=short_repr(result),
+            n_points=points,
         ) from None
 
 
-def short(given: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return the repr of an object, shortened for a message."""
-    text = repr(given)
+    text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 EPS = float(np.finfo(np.float64).eps)
 
-EMPTY = 1e6 * EPS
+MIN_VARIANCE_RATIO = 1e6 * EPS
 """Variance along an axis, relative to the largest one, that counts as zero (as in scipy)."""
 
-BESIDE = 1e-7
+PLANE_TOLERANCE = 1e-7
 """Distance from a plane, relative to the largest standard deviation in it, above which a row is not on the
 plane. Random rows are off by the root of a rounding error.
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NormalPlace:
+class NormalSubspace:
     """Subspace on which a possibly singular normal distribution has its density, in scaled columns.
 
     Attributes
@@ -134,64 +142,67 @@ class NormalPlace:
     across: Floats
     log_volume: float
 
-    def holds(self, gaps: Floats, size: Floats) -> Mask:
+    def holds(self, deviations: Floats, magnitudes: Floats) -> Mask:
         """Return whether rows lie on the plane.
 
         Parameters
         ----------
-        gaps : (m, p) float
+        deviations : (m, p) float
             Rows minus the mean.
-        size : (p,) float
+        magnitudes : (p,) float
             Magnitude of the columns, which determines the rounding error.
 
         Returns
         -------
         (m,) bool
         """
-        away = np.sqrt(((gaps / self.unit @ self.across) ** 2).sum(axis=-1))
-        return np.asarray(away <= BESIDE * self.sd.max(initial=0.0) + 64 * EPS * (size / self.unit).max())
+        distances = np.sqrt(((deviations / self.unit @ self.across) ** 2).sum(axis=-1))
+        return np.asarray(
+            distances
+            <= PLANE_TOLERANCE * self.sd.max(initial=0.0) + 64 * EPS * (magnitudes / self.unit).max()
+        )
 
-    def distances(self, gaps: Floats) -> Floats:
+    def distances(self, deviations: Floats) -> Floats:
         """Mahalanobis distances (m,) within the plane of rows minus the mean (m, p)."""
-        return np.asarray(np.sqrt(((gaps / self.unit @ self.axes / self.sd) ** 2).sum(axis=-1)))
+        return np.asarray(np.sqrt(((deviations / self.unit @ self.axes / self.sd) ** 2).sum(axis=-1)))
 
     def log_density(self, x: Floats, mean: Floats) -> Floats:
         """Log density (m,) on the plane of rows x (m, p); minus infinity outside the plane."""
-        gaps = x - mean
-        logs = -0.5 * (self.distances(gaps) ** 2 + len(self.sd) * np.log(2 * np.pi)) - self.log_volume
-        return np.where(self.holds(gaps, np.abs(mean)), logs, -np.inf)
+        deviations = x - mean
+        logs = -0.5 * (self.distances(deviations) ** 2 + len(self.sd) * np.log(2 * np.pi)) - self.log_volume
+        return np.where(self.holds(deviations, np.abs(mean)), logs, -np.inf)
 
 
-def plane_of(cov: Floats) -> NormalPlace:
+def subspace_of(cov: Floats) -> NormalSubspace:
     """Return the subspace of a covariance (p, p), the whole space if it has full rank."""
     sd = np.sqrt(np.diagonal(cov))
     unit = np.where(sd > 0, sd, 1.0)
     values, vectors = np.linalg.eigh(cov / unit / unit[:, None])
-    spread = values > EMPTY * values[-1]
-    axes = vectors[:, spread]
-    lengths = np.sqrt(values[spread])
-    root = np.linalg.qr(unit[:, None] * axes * lengths, mode="r")
+    is_positive = values > MIN_VARIANCE_RATIO * values[-1]
+    axes = vectors[:, is_positive]
+    axis_sds = np.sqrt(values[is_positive])
+    root = np.linalg.qr(unit[:, None] * axes * axis_sds, mode="r")
     volume = float(np.log(np.abs(np.diagonal(root))).sum())
-    return NormalPlace(unit, axes, lengths, vectors[:, ~spread], volume)
+    return NormalSubspace(unit, axes, axis_sds, vectors[:, ~is_positive], volume)
 
 
-def rank_of(cov: Floats) -> int:
+def covariance_rank(cov: Floats) -> int:
     """Rank of a covariance (p, p)."""
-    return len(plane_of(cov).sd)
+    return len(subspace_of(cov).sd)
 
 
-def distance_of(cov: Floats, first: Floats, second: Floats) -> float:
+def mahalanobis_distance(cov: Floats, first: Floats, second: Floats) -> float:
     """Mahalanobis distance of two means (p,); infinite if the difference is outside the subspace."""
-    gap = second - first
-    plane = plane_of(cov)
+    mean_difference = second - first
+    plane = subspace_of(cov)
     if len(plane.sd) == len(cov):
-        return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(cov), gap)))
-    if not plane.holds(gap, np.abs(first) + np.abs(second)):
+        return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(cov), mean_difference)))
+    if not plane.holds(mean_difference, np.abs(first) + np.abs(second)):
         return np.inf
-    return float(plane.distances(gap))
+    return float(plane.distances(mean_difference))
 
 
-def on_smallest(logs: Floats, ranks: Codes) -> Floats:
+def keep_smallest_rank(logs: Floats, ranks: Codes) -> Floats:
     """Set log densities to minus infinity at points on the subspace of a class of smaller rank.
 
     Parameters
@@ -207,28 +218,28 @@ def on_smallest(logs: Floats, ranks: Codes) -> Floats:
     """
     if (ranks == ranks[0]).all():
         return logs
-    here = np.where(np.isneginf(logs), ranks.max() + 1, ranks)
-    return np.where(here > here.min(axis=1, keepdims=True), -np.inf, logs)
+    ranks_at_points = np.where(np.isneginf(logs), ranks.max() + 1, ranks)
+    return np.where(ranks_at_points > ranks_at_points.min(axis=1, keepdims=True), -np.inf, logs)
 
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 
-PANELS = 256
+PANELS_PER_CHUNK = 256
 """Number of panels that are evaluated together."""
 
-MOST_LEVELS = 200
+MAX_LEVELS = 200
 """Maximum number of bisections: enough to enclose a jump to the last bit, or a pole at zero to 60 decimals.
 """
 
-SLOWEST = 0.98
+MAX_CHANGE_RATIO = 0.98
 """Upper limit of the ratio of successive changes of a panel that is used for extrapolation."""
 
-DOUBT = 0.25
+MIN_ERROR_FRACTION = 0.25
 """Minimum error of a panel as a fraction of its previous change."""
 
 Panel = Callable[[Codes, Floats, Floats], Floats]
 
-MOST_PANELS = 20_000
+MAX_PANELS = 20_000
 """Maximum number of panels of one level. More are not refined, and the error bound includes them."""
 
 
@@ -259,38 +270,40 @@ def integrate(
     """
     finite = breaks[np.isfinite(breaks)]
     scale = float(finite[-1] - finite[0]) or 1.0
-    kind = np.zeros(len(breaks) - 1, dtype=np.intp)
+    panel_types = np.zeros(len(breaks) - 1, dtype=np.intp)
     low, high = breaks[:-1].copy(), breaks[1:].copy()
     # Map [0, 1) to a tail by anchor +- scale t/(1-t).
     for end, sign in ((0, -1), (-1, 1)):
         if np.isinf(breaks[end]):
-            kind[end] = sign
+            panel_types[end] = sign
             low[end] = 0.0
             high[end] = 1.0
 
-    def panel(kind: Codes, low: Floats, high: Floats) -> Floats:
+    def panel(panel_types: Codes, low: Floats, high: Floats) -> Floats:
         # In chunks, because the values of many functions on many panels need much memory.
-        parts = slices(len(kind), PANELS)
-        return np.concatenate([some(kind[part], low[part], high[part]) for part in parts])
+        chunks = slices(len(panel_types), PANELS_PER_CHUNK)
+        return np.concatenate(
+            [integrate_chunk(panel_types[chunk], low[chunk], high[chunk]) for chunk in chunks]
+        )
 
-    def some(kind: Codes, low: Floats, high: Floats) -> Floats:
+    def integrate_chunk(panel_types: Codes, low: Floats, high: Floats) -> Floats:
         half = 0.5 * (high - low)
         t = low[:, None] + half[:, None] * (1 + NODES)
-        tail = (kind != 0)[:, None]
-        anchor = np.where(kind < 0, finite[0], finite[-1])[:, None]
+        tail = (panel_types != 0)[:, None]
+        anchor = np.where(panel_types < 0, finite[0], finite[-1])[:, None]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            x = np.where(tail, anchor + kind[:, None] * scale * t / (1 - t), t)
+            x = np.where(tail, anchor + panel_types[:, None] * scale * t / (1 - t), t)
             slope = half[:, None] * np.where(tail, scale / (1 - t) ** 2, 1.0)
             values = f(x.ravel()).reshape(*x.shape, -1)
         # Points above 1e308 cannot be represented.
         values = np.where(np.isfinite(x)[..., None], values, 0.0)
         return np.asarray(np.einsum("ijq,ij,j->iq", values, slope, WEIGHTS))
 
-    return _refined(panel, kind, low, high, rtol)
+    return _refine(panel, panel_types, low, high, rtol)
 
 
-def _refined(
-    panel: Panel, kind: Codes, low: Floats, high: Floats, rtol: float | Floats
+def _refine(
+    panel: Panel, panel_types: Codes, low: Floats, high: Floats, rtol: float | Floats
 ) -> tuple[Floats, Floats]:
     """Bisect panels until the error is below the tolerance.
 
@@ -298,7 +311,7 @@ def _refined(
     ----------
     panel : callable
         Integrals (n, q) of panels.
-    kind : (n,) int
+    panel_types : (n,) int
         0 for a panel between finite ends, -1 and 1 for the lower and upper tail.
     low, high : (n,) float
         Ends of the panels.
@@ -308,41 +321,46 @@ def _refined(
     -------
     value, bound : (q,) float
     """
-    coarse = panel(kind, low, high)
-    before = np.full(coarse.shape, np.inf)
+    coarse = panel(panel_types, low, high)
+    previous_change = np.full(coarse.shape, np.inf)
     value = np.zeros(coarse.shape[1])
     bound = np.zeros(coarse.shape[1])
-    for level in range(MOST_LEVELS):
-        middle = 0.5 * (low + high)
-        left, right = panel(kind, low, middle), panel(kind, middle, high)
-        change = np.abs(left + right - coarse)
+    for level in range(MAX_LEVELS):
+        midpoints = 0.5 * (low + high)
+        left_halves, right_halves = panel(panel_types, low, midpoints), panel(panel_types, midpoints, high)
+        change = np.abs(left_halves + right_halves - coarse)
         # The first panels have no previous change.
-        doubt = DOUBT * before if level else change
+        min_error = MIN_ERROR_FRACTION * previous_change if level else change
         # At a pole, changes decrease by a constant ratio r; the next ones add up to r/(1 - r) times the last.
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = np.where(change > 0, np.minimum(change / before, SLOWEST), 0.0)
+            ratio = np.where(change > 0, np.minimum(change / previous_change, MAX_CHANGE_RATIO), 0.0)
         remaining = change * np.maximum(1.1 * ratio / (1 - ratio), 1.0)
-        error = np.maximum(remaining, doubt)
+        error = np.maximum(remaining, min_error)
         # The integrand cannot be evaluated between adjacent floating-point numbers.
-        point = (middle == low) | (middle == high)
-        error[point] = np.maximum(error[point], np.abs(left + right)[point])
-        total = np.abs(value + (left + right).sum(axis=0))
-        last = level == MOST_LEVELS - 1 or 2 * len(low) > MOST_PANELS
-        done = ((error <= rtol * total) & (level > 0) | last).all(axis=1) | point
-        value += (left + right)[done].sum(axis=0)
-        bound += error[done].sum(axis=0)
-        cut = ~done
-        if not cut.any():
+        is_point = (midpoints == low) | (midpoints == high)
+        error[is_point] = np.maximum(error[is_point], np.abs(left_halves + right_halves)[is_point])
+        total = np.abs(value + (left_halves + right_halves).sum(axis=0))
+        is_last = level == MAX_LEVELS - 1 or 2 * len(low) > MAX_PANELS
+        is_done = ((error <= rtol * total) & (level > 0) | is_last).all(axis=1) | is_point
+        value += (left_halves + right_halves)[is_done].sum(axis=0)
+        bound += error[is_done].sum(axis=0)
+        is_split = ~is_done
+        if not is_split.any():
             break
-        coarse = np.concatenate([left[cut], right[cut]])
-        before = np.tile(change[cut], (2, 1))
-        kind = np.tile(kind[cut], 2)
-        low, high = np.concatenate([low[cut], middle[cut]]), np.concatenate([middle[cut], high[cut]])
+        coarse = np.concatenate([left_halves[is_split], right_halves[is_split]])
+        previous_change = np.tile(change[is_split], (2, 1))
+        panel_types = np.tile(panel_types[is_split], 2)
+        low, high = (
+            np.concatenate([low[is_split], midpoints[is_split]]),
+            np.concatenate([midpoints[is_split], high[is_split]]),
+        )
     # Rounding error of sums of positive numbers.
     return value, bound + 64 * np.finfo(float).eps * np.abs(value)
 
 
-def masses(f: Callable[[Floats], Floats], breaks: Floats, most: float) -> tuple[Floats, Floats]:
+def cumulative_integral(
+    f: Callable[[Floats], Floats], breaks: Floats, max_mass: float
+) -> tuple[Floats, Floats]:
     """Cumulative integral of a function at points of a line.
 
     Parameters
@@ -351,7 +369,7 @@ def masses(f: Callable[[Floats], Floats], breaks: Floats, most: float) -> tuple[
         Maps points (m,) to values (m,).
     breaks : (b,) float
         Finite and ascending. Panels between them are bisected.
-    most : float
+    max_mass : float
         Maximum integral of a panel.
 
     Returns
@@ -360,44 +378,47 @@ def masses(f: Callable[[Floats], Floats], breaks: Floats, most: float) -> tuple[
         The integrals start at zero.
     """
     low, high = breaks[:-1], breaks[1:]
-    done: list[tuple[Floats, Floats]] = []
-    for level in range(MOST_LEVELS):
-        half = 0.5 * (high - low)
-        values = f((low[:, None] + half[:, None] * (1 + NODES)).ravel()).reshape(len(low), -1)
-        mass = half * (values @ WEIGHTS)
-        middle = low + half
-        cut = (mass > most) & (middle > low) & (middle < high) & (level < MOST_LEVELS - 1)
-        done.append((low[~cut], mass[~cut]))
-        if not cut.any():
+    finished: list[tuple[Floats, Floats]] = []
+    for level in range(MAX_LEVELS):
+        half_widths = 0.5 * (high - low)
+        values = f((low[:, None] + half_widths[:, None] * (1 + NODES)).ravel()).reshape(len(low), -1)
+        mass = half_widths * (values @ WEIGHTS)
+        midpoints = low + half_widths
+        is_split = (mass > max_mass) & (midpoints > low) & (midpoints < high) & (level < MAX_LEVELS - 1)
+        finished.append((low[~is_split], mass[~is_split]))
+        if not is_split.any():
             break
-        low, high = np.concatenate([low[cut], middle[cut]]), np.concatenate([middle[cut], high[cut]])
-    starts, mass = (np.concatenate(parts) for parts in zip(*done, strict=True))
+        low, high = (
+            np.concatenate([low[is_split], midpoints[is_split]]),
+            np.concatenate([midpoints[is_split], high[is_split]]),
+        )
+    starts, mass = (np.concatenate(columns) for columns in zip(*finished, strict=True))
     order = np.argsort(starts)
-    at = np.append(starts[order], breaks[-1])
-    return at, np.concatenate([[0.0], np.cumsum(mass[order])])
+    points = np.append(starts[order], breaks[-1])
+    return points, np.concatenate([[0.0], np.cumsum(mass[order])])
 
 
-SLACK = 1e-6
+INTEGRAL_TOLERANCE = 1e-6
 """Tolerated difference between the integral of a density and one, in addition to the quadrature error."""
 
-LEVELS = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5])
+TAIL_PROBABILITIES = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5])
 """Tail probabilities of the quantiles that locate the mass."""
 
-TINY = float(np.finfo(float).tiny)
+MIN_POSITIVE = float(np.finfo(float).tiny)
 
-UNLISTED = 1e-30
+NEGLIGIBLE_PROBABILITY = 1e-30
 """Probability of values of a discrete variable that may be left out."""
 
-VAGUE = 0.01
+MAX_INTEGRAL_ERROR = 0.01
 """Relative error of a density's integral above which the integral counts as infinite."""
 
-SIMPLEX = 1e-9
+SIMPLEX_TOLERANCE = 1e-9
 """Tolerance for the sum of the proportions of a row, as in scipy."""
 
-POWERS = np.concatenate([-np.geomspace(1e8, 1e-8, 321), [0.0], np.geomspace(1e-8, 1e8, 321)])
+EVALUATION_GRID = np.concatenate([-np.geomspace(1e8, 1e-8, 321), [0.0], np.geomspace(1e-8, 1e8, 321)])
 """Grid on which a density function is evaluated, with ten points between adjacent values."""
 
-SMALL_SHARE = 1 / 4096
+MAX_TABULATED_MASS = 1 / 4096
 """Maximum mass between two points of a tabulated distribution function."""
 
 
@@ -408,7 +429,7 @@ class Normal(NamedTuple):
     cov: Floats
 
 
-class Bell(NamedTuple):
+class StudentTParameters(NamedTuple):
     """Location-scale t distribution, normal if `df` is infinite, with its log density at the centre."""
 
     centre: float
@@ -446,23 +467,23 @@ class ScipyDensity:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self._bell is not None:
                 return self._bell.log_density(x[:, 0])
-            logs = values_of(self.frozen, log, x[:, 0], points=len(x))
+            logs = call_density(self.frozen, log, x[:, 0], points=len(x))
         return np.where(np.abs(x[:, 0]) <= np.pi, logs, -np.inf) if self._circular else logs
 
     @cached_property
-    def _bell(self) -> Bell | None:
+    def _bell(self) -> StudentTParameters | None:
         """Parameters of a normal or t distribution of scipy; None for other distributions."""
         # The overhead of a scipy call is many times the cost of the density itself.
         dist = getattr(self.frozen, "dist", None)
         name = getattr(dist, "name", None)
-        if name not in ("norm", "t") or not is_scipys(self.frozen):
+        if name not in ("norm", "t") or not is_defined_by_scipy(self.frozen):
             return None
         names = ["df", "loc", "scale"][name == "norm" :]
-        given = {"df": np.inf, "loc": 0.0, "scale": 1.0} | dict(zip(names, self.frozen.args, strict=False))
-        df, loc, scale = (float((given | self.frozen.kwds)[name]) for name in ("df", "loc", "scale"))
+        defaults = {"df": np.inf, "loc": 0.0, "scale": 1.0} | dict(zip(names, self.frozen.args, strict=False))
+        df, loc, scale = (float((defaults | self.frozen.kwds)[name]) for name in ("df", "loc", "scale"))
         if not (np.isfinite(loc) and 0 < scale < np.inf and (name == "norm" or df < np.inf)):
             return None
-        return Bell(loc, scale, df, float(self.frozen.logpdf(loc)))
+        return StudentTParameters(loc, scale, df, float(self.frozen.logpdf(loc)))
 
     @property
     def _circular(self) -> bool:
@@ -488,30 +509,35 @@ class ScipyDensity:
         """Ascending finite quantiles and ends of the support, between which the mass lies."""
         names = ("ppf", "isf") if hasattr(self.frozen, "ppf") else ("icdf", "iccdf")
         with np.errstate(all="ignore"):
-            tails = [np.asarray(getattr(self.frozen, name)(LEVELS), dtype=np.float64) for name in names]
+            tails = [
+                np.asarray(getattr(self.frozen, name)(TAIL_PROBABILITIES), dtype=np.float64) for name in names
+            ]
         low, high = self.support
         points = np.unique(np.concatenate([*tails, np.array([low, high])]))
         return np.asarray(points[np.isfinite(points) & (points >= low) & (points <= high)])
 
-    def lattice(self, most: int) -> Floats:
-        """Values of a discrete distribution around its median, at most about `most`.
+    def lattice(self, max_values: int) -> Floats:
+        """Values of a discrete distribution around its median, at most about `max_values`.
 
         The range is extended until the remaining probability is negligible. Empty if there is no median or
         whole numbers near it are not distinct in float64.
         """
-        listed = getattr(getattr(self.frozen, "dist", None), "xk", None)
-        if listed is not None:
-            values = np.asarray(listed, dtype=np.float64).ravel()
+        listed_values = getattr(getattr(self.frozen, "dist", None), "xk", None)
+        if listed_values is not None:
+            values = np.asarray(listed_values, dtype=np.float64).ravel()
             return np.asarray(values - values.min() + self.support[0])
         median = self.frozen.ppf if hasattr(self.frozen, "ppf") else self.frozen.icdf
         centre = float(median(0.5))
-        reach = 64.0
+        half_range = 64.0
         if not abs(centre) < 2.0**52:
             return np.zeros(0)
         # scipy searches extreme quantiles step by step, which is too slow for a heavy tail.
-        while 4 * reach < most and self.outside(centre - reach, centre + reach) > UNLISTED:
-            reach *= 2
-        low, high = max(centre - reach, self.support[0]), min(centre + reach, self.support[1])
+        while (
+            4 * half_range < max_values
+            and self.outside(centre - half_range, centre + half_range) > NEGLIGIBLE_PROBABILITY
+        ):
+            half_range *= 2
+        low, high = max(centre - half_range, self.support[0]), min(centre + half_range, self.support[1])
         return np.asarray(low + np.arange(round(high - low) + 1.0))
 
     def outside(self, low: float, high: float) -> float:
@@ -523,14 +549,14 @@ class ScipyDensity:
     def normal(self) -> Normal | None:
         """Parameters if the distribution is normal; otherwise None."""
         name = getattr(getattr(self.frozen, "dist", None), "name", type(self.frozen).__name__)
-        if name not in ("norm", "Normal") or not is_scipys(self.frozen):
+        if name not in ("norm", "Normal") or not is_defined_by_scipy(self.frozen):
             return None
         with np.errstate(over="ignore"):
             mean = _moment(self.frozen.mean)
             sd = _moment(getattr(self.frozen, "std", None), self.frozen)
             # A variance may underflow or overflow where the standard deviation does not.
             variance = np.array([[sd**2]])
-        return Normal(np.array([mean]), variance) if TINY < variance[0, 0] < np.inf else None
+        return Normal(np.array([mean]), variance) if MIN_POSITIVE < variance[0, 0] < np.inf else None
 
 
 def _moment(method: Any, frozen: Any = None) -> float:
@@ -560,27 +586,29 @@ class RowDensity:
         if self._plane is not None and self.normal is not None:
             return self._plane.log_density(x, self.normal.mean)
         if self.discrete:
-            possible = (x == np.floor(x)).all(axis=1)
+            is_possible = (x == np.floor(x)).all(axis=1)
             log = self.frozen.logpmf
-            rows = x[possible].astype(np.int64)
+            rows = x[is_possible].astype(np.int64)
         elif type(self.frozen).__name__ == "dirichlet_frozen":
             # scipy raises an error for rows outside the simplex, at which the density is zero.
-            possible = (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) < SIMPLEX)
+            is_possible = (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) < SIMPLEX_TOLERANCE)
             log = self.frozen.logpdf
-            rows = x[possible].T
+            rows = x[is_possible].T
         else:
-            possible = np.ones(len(x), dtype=bool)
+            is_possible = np.ones(len(x), dtype=bool)
             log = self.frozen.logpdf
             rows = x
-        out = np.full(len(x), -np.inf)
-        if possible.any():
+        log_densities = np.full(len(x), -np.inf)
+        if is_possible.any():
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                out[possible] = values_of(self.frozen, log, rows, points=int(possible.sum()))
-        return out
+                log_densities[is_possible] = call_density(
+                    self.frozen, log, rows, points=int(is_possible.sum())
+                )
+        return log_densities
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw a sample (n, p)."""
-        return values_of(self.frozen, self.frozen.rvs, size=n, random_state=rng, points=n, dim=self.dim)
+        return call_density(self.frozen, self.frozen.rvs, size=n, random_state=rng, points=n, dim=self.dim)
 
     @property
     def normal(self) -> Normal | None:
@@ -590,19 +618,19 @@ class RowDensity:
         return Normal(np.atleast_1d(self.frozen.mean), np.atleast_2d(self.frozen.cov))
 
     @cached_property
-    def _plane(self) -> NormalPlace | None:
+    def _plane(self) -> NormalSubspace | None:
         """Subspace of a normal distribution with a singular covariance; otherwise None."""
         if (normal := self.normal) is None:
             return None
         # The criterion of scipy for columns with very different units.
         values = np.linalg.eigvalsh(normal.cov)
-        return plane_of(normal.cov) if values[0] <= EMPTY * values[-1] else None
+        return subspace_of(normal.cov) if values[0] <= MIN_VARIANCE_RATIO * values[-1] else None
 
     @cached_property
     def rank(self) -> int:
         """Rank of the covariance; the number of columns for other distributions."""
-        law = self.normal if self.student is None else self.student[0]
-        return self.dim if law is None else rank_of(law.cov)
+        parameters = self.normal if self.student is None else self.student[0]
+        return self.dim if parameters is None else covariance_rank(parameters.cov)
 
     @property
     def student(self) -> tuple[Normal, float] | None:
@@ -625,7 +653,7 @@ class FunctionDensity:
 
     def values(self, x: Floats) -> Floats:
         """Densities (m,) at points (m,); validated."""
-        values = values_of(self.function, self.function, x, points=len(x))
+        values = call_density(self.function, self.function, x, points=len(x))
         refuse_negative(values, x)
         return values
 
@@ -637,28 +665,32 @@ class FunctionDensity:
     @cached_property
     def _cumulative(self) -> tuple[Floats, Floats]:
         """Tabulated distribution function: points and cumulative probabilities."""
-        at, shares = masses(self.values, POWERS, SMALL_SHARE)
-        return at, shares / shares[-1]
+        points, integrals = cumulative_integral(self.values, EVALUATION_GRID, MAX_TABULATED_MASS)
+        return points, integrals / integrals[-1]
 
     @property
     def landmarks(self) -> Floats:
         """Ascending finite quantiles between which the mass lies."""
-        at, shares = self._cumulative
-        inside = (shares > LEVELS[0]) & (shares < 1 - LEVELS[0])
-        levels = np.concatenate([LEVELS, 1 - LEVELS])
-        heavy = np.flatnonzero(np.diff(shares) > 2 * SMALL_SHARE / 5)[::8]
-        return np.unique(np.concatenate([np.interp(levels, shares[inside], at[inside]), at[heavy]]))
+        points, probabilities = self._cumulative
+        is_inside = (probabilities > TAIL_PROBABILITIES[0]) & (probabilities < 1 - TAIL_PROBABILITIES[0])
+        levels = np.concatenate([TAIL_PROBABILITIES, 1 - TAIL_PROBABILITIES])
+        heavy_intervals = np.flatnonzero(np.diff(probabilities) > 2 * MAX_TABULATED_MASS / 5)[::8]
+        return np.unique(
+            np.concatenate(
+                [np.interp(levels, probabilities[is_inside], points[is_inside]), points[heavy_intervals]]
+            )
+        )
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw a sample (n, 1) by inverting the tabulated distribution function."""
-        at, shares = self._cumulative
-        return np.interp(rng.random(n), shares, at)[:, None]
+        points, probabilities = self._cumulative
+        return np.interp(rng.random(n), probabilities, points)[:, None]
 
 
 Density = ScipyDensity | RowDensity | FunctionDensity
 
 
-def density_of(given: Any) -> Density:
+def density_of(distribution: Any) -> Density:
     """Convert a distribution or a density function of the user to a `Density`.
 
     Raises
@@ -668,67 +700,72 @@ def density_of(given: Any) -> Density:
     CoreNotSupportedError
         If the distribution is not frozen, or its values are matrices or rows on a surface.
     """
-    if hasattr(given, "logpdf") or hasattr(given, "logpmf"):
-        return _of_scipy(given)
-    if not callable(given):
-        raise CoreDataError("not_a_distribution", distribution=short(given))
-    density = FunctionDensity(given)
+    if hasattr(distribution, "logpdf") or hasattr(distribution, "logpmf"):
+        return _density_from_scipy(distribution)
+    if not callable(distribution):
+        raise CoreDataError("not_a_distribution", distribution=short_repr(distribution))
+    density = FunctionDensity(distribution)
     _check_integral(density)
     return density
 
 
-def is_scipys(frozen: Any) -> bool:
+def is_defined_by_scipy(frozen: Any) -> bool:
     """Return whether a distribution is defined by scipy; its density needs no check of its integral."""
     return type(getattr(frozen, "dist", frozen)).__module__.startswith("scipy.")
 
 
-def _of_scipy(given: Any) -> Density:
+def _density_from_scipy(distribution: Any) -> Density:
     """Convert a distribution of scipy.stats, and check its parameters."""
-    kinds = {kind.__name__ for kind in type(given).__mro__}
-    old = {"rv_frozen", "rv_continuous", "rv_discrete"} & kinds
-    new = {"UnivariateDistribution", "_ProbabilityDistribution"} & kinds
-    if old or new:
-        inner = {kind.__name__ for kind in type(getattr(given, "dist", given)).__mro__}
-        density = ScipyDensity(given, discrete=bool({"rv_discrete", "DiscreteDistribution"} & inner))
+    class_names = {base.__name__ for base in type(distribution).__mro__}
+    is_old_interface = {"rv_frozen", "rv_continuous", "rv_discrete"} & class_names
+    is_new_interface = {"UnivariateDistribution", "_ProbabilityDistribution"} & class_names
+    if is_old_interface or is_new_interface:
+        inner_names = {base.__name__ for base in type(getattr(distribution, "dist", distribution)).__mro__}
+        density = ScipyDensity(
+            distribution, discrete=bool({"rv_discrete", "DiscreteDistribution"} & inner_names)
+        )
         try:
-            support = [np.asarray(end) for end in given.support()]
+            support = [np.asarray(end) for end in distribution.support()]
         except TypeError:
-            raise CoreDataError("missing_parameters", distribution=short(given)) from None
+            raise CoreDataError("missing_parameters", distribution=short_repr(distribution)) from None
         if any(end.ndim for end in support):
-            raise CoreDataError("array_parameters", distribution=short(given))
+            raise CoreDataError("array_parameters", distribution=short_repr(distribution))
         if any(np.isnan(end) for end in support):
-            raise CoreDataError("parameters_out_of_range", distribution=short(given))
-        if not density.discrete and not is_scipys(given):
+            raise CoreDataError("parameters_out_of_range", distribution=short_repr(distribution))
+        if not density.discrete and not is_defined_by_scipy(distribution):
             _check_integral(density)
         return density
-    if not hasattr(given, "rvs"):
-        raise CoreNotSupportedError("not_frozen", distribution=short(given))
-    drawn = np.asarray(given.rvs(size=2, random_state=np.random.default_rng(0)))
-    discrete = not hasattr(given, "logpdf")
-    rows = RowDensity(given, drawn.shape[-1] if drawn.ndim > 1 else 1, discrete)
-    normal = rows.normal
-    if normal is not None and rows.dim == 1:
+    if not hasattr(distribution, "rvs"):
+        raise CoreNotSupportedError("not_frozen", distribution=short_repr(distribution))
+    sample = np.asarray(distribution.rvs(size=2, random_state=np.random.default_rng(0)))
+    discrete = not hasattr(distribution, "logpdf")
+    row_density = RowDensity(distribution, sample.shape[-1] if sample.ndim > 1 else 1, discrete)
+    normal = row_density.normal
+    if normal is not None and row_density.dim == 1:
         if not normal.cov[0, 0] > 0:
-            raise CoreDataError("zero_variance", distribution=short(given))
+            raise CoreDataError("zero_variance", distribution=short_repr(distribution))
         from scipy.stats import norm
 
         return ScipyDensity(norm(normal.mean[0], np.sqrt(normal.cov[0, 0])), discrete=False)
-    readable = drawn.ndim <= 2
-    why = "they are matrices"
+    is_readable = sample.ndim <= 2
+    cause = "they are matrices"
     try:
-        readable = readable and len(rows.log_density(drawn.reshape(2, rows.dim).astype(float))) == 2
+        is_readable = (
+            is_readable
+            and len(row_density.log_density(sample.reshape(2, row_density.dim).astype(float))) == 2
+        )
     except ValueError as error:
-        readable = False
-        why = str(error)
-    if not readable:
-        raise CoreNotSupportedError("not_multivariate", distribution=short(given), cause=why)
-    return rows
+        is_readable = False
+        cause = str(error)
+    if not is_readable:
+        raise CoreNotSupportedError("not_multivariate", distribution=short_repr(distribution), cause=cause)
+    return row_density
 
 
 def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
     """Raise an error if a univariate density is negative or does not integrate to one."""
     low, high = density.support
-    breaks = np.concatenate([[low], POWERS, [high]])
+    breaks = np.concatenate([[low], EVALUATION_GRID, [high]])
     breaks = np.unique(breaks[(breaks >= low) & (breaks <= high)])
     if len(breaks) == 2 and np.isfinite(breaks).all():
         breaks = np.linspace(low, high, 33)
@@ -736,13 +773,13 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
     def values(x: Floats) -> Floats:
         if isinstance(density, FunctionDensity):
             return density.values(x)[:, None]
-        values = values_of(density.frozen, density.frozen.pdf, x, points=len(x))
+        values = call_density(density.frozen, density.frozen.pdf, x, points=len(x))
         refuse_negative(values, x)
         return values[:, None]
 
     with np.errstate(over="ignore", invalid="ignore"):
         value, bound = integrate(values, breaks, rtol=1e-9)
-    if not bound[0] <= VAGUE * max(1.0, value[0]):
+    if not bound[0] <= MAX_INTEGRAL_ERROR * max(1.0, value[0]):
         raise CoreDataError("infinite_integral")
-    if not abs(value[0] - 1) <= SLACK + bound[0]:
+    if not abs(value[0] - 1) <= INTEGRAL_TOLERANCE + bound[0]:
         raise CoreDataError("integral_not_one", integral=value[0])
