@@ -37,10 +37,10 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import refresh_progress
 from discrim.core.rules.rules import LinearRule
 
-NO_DESCENT = 64 * EPS
+MIN_DESCENT = 64 * EPS
 """Decrease, relative to the points, that counts as zero."""
 
-MOST_ROUNDS = 100_000
+MAX_ADDED_POINTS = 100_000
 """Maximum number of points that are added."""
 
 
@@ -94,24 +94,26 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
     """
     key, point = lowest(start)
     corral = _Corral([key], point[:, None], np.ones(1))
-    w = point
-    seen = {frozenset(corral.keys)}
-    for _ in range(MOST_ROUNDS):
+    nearest = point
+    visited_sets = {frozenset(corral.keys)}
+    for _ in range(MAX_ADDED_POINTS):
         refresh_progress()
-        key, point = lowest(w)
-        reach = float(np.sqrt(max((corral.points**2).sum(axis=0).max(), point @ point)))
-        square = float(w @ w)
+        key, point = lowest(nearest)
+        max_norm = float(np.sqrt(max((corral.points**2).sum(axis=0).max(), point @ point)))
+        squared_norm = float(nearest @ nearest)
         # If no point is lower than w by more than rounding, w is the nearest point; a tiny w counts as zero.
-        length = float(np.sqrt(square))
-        ended = length <= NO_DESCENT * reach or square - w @ point <= NO_DESCENT * reach * length
-        if ended or key in corral.keys:
-            return NearestPoint(w, corral.keys, corral.weights)
-        corral, w = _enlarged(corral, key, point)
+        norm = float(np.sqrt(squared_norm))
+        has_ended = (
+            norm <= MIN_DESCENT * max_norm or squared_norm - nearest @ point <= MIN_DESCENT * max_norm * norm
+        )
+        if has_ended or key in corral.keys:
+            return NearestPoint(nearest, corral.keys, corral.weights)
+        corral, nearest = _enlarge(corral, key, point)
         # |w| decreases up to rounding. If a corral recurs, no other point is nearer by more than rounding.
-        if frozenset(corral.keys) in seen:
-            return NearestPoint(w, corral.keys, corral.weights)
-        seen.add(frozenset(corral.keys))
-    raise CoreNotSupportedError("no_nearest_point", n_rounds=MOST_ROUNDS)
+        if frozenset(corral.keys) in visited_sets:
+            return NearestPoint(nearest, corral.keys, corral.weights)
+        visited_sets.add(frozenset(corral.keys))
+    raise CoreNotSupportedError("no_nearest_point", n_rounds=MAX_ADDED_POINTS)
 
 
 class _Corral(NamedTuple):
@@ -122,7 +124,7 @@ class _Corral(NamedTuple):
     weights: Floats
 
 
-def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, Floats]:
+def _enlarge(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, Floats]:
     """Add a point to the corral, and remove points whose weight becomes zero.
 
     Parameters
@@ -141,24 +143,26 @@ def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, F
     points = np.column_stack([corral.points, point])
     weights = np.append(corral.weights, 0.0)
     while True:
-        goal, nearest = _affine_nearest(points)
-        if (goal > 0).all():
-            return _Corral(keys, points, goal), nearest
+        affine_weights, nearest = _affine_nearest(points)
+        if (affine_weights > 0).all():
+            return _Corral(keys, points, affine_weights), nearest
         # A weight that is zero and stays zero does not decrease.
-        falling = (goal <= 0) & (weights > goal)
-        ratios = np.divide(weights, weights - goal, out=np.full(len(goal), np.inf), where=falling)
-        share = float(ratios.min())
-        kept = np.zeros(len(goal), dtype=bool)
-        if share < np.inf:
-            weights = (1 - share) * weights + share * goal
-            kept = weights > 0
-            kept[int(np.argmin(ratios))] = False
-        if not kept.any():
+        decreases = (affine_weights <= 0) & (weights > affine_weights)
+        ratios = np.divide(
+            weights, weights - affine_weights, out=np.full(len(affine_weights), np.inf), where=decreases
+        )
+        step_fraction = float(ratios.min())
+        is_kept = np.zeros(len(affine_weights), dtype=bool)
+        if step_fraction < np.inf:
+            weights = (1 - step_fraction) * weights + step_fraction * affine_weights
+            is_kept = weights > 0
+            is_kept[int(np.argmin(ratios))] = False
+        if not is_kept.any():
             # All weights became zero up to rounding: the new point does not reduce the distance.
             return corral, np.asarray(corral.points @ corral.weights)
-        keys = [key for key, keep in zip(keys, kept, strict=True) if keep]
-        points = points[:, kept]
-        weights = weights[kept] / weights[kept].sum()
+        keys = [key for key, keep in zip(keys, is_kept, strict=True) if keep]
+        points = points[:, is_kept]
+        weights = weights[is_kept] / weights[is_kept].sum()
 
 
 def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
@@ -183,13 +187,13 @@ def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
     q, r, order = qr(edges, mode="economic", pivoting=True, check_finite=False)
     size = np.abs(np.diagonal(r))
     rank = int((size > len(size) * EPS * size[0]).sum())
-    q, along = q[:, :rank], q[:, :rank].T @ start
-    nearest = start - q @ along
+    q, start_coordinates = q[:, :rank], q[:, :rank].T @ start
+    nearest = start - q @ start_coordinates
     # Project twice: the remaining component is then a rounding error of the nearest point, not of the start.
     nearest = nearest - q @ (q.T @ nearest)
-    inner = np.zeros(len(order))
-    inner[order[:rank]] = solve_triangular(r[:rank, :rank], -along, check_finite=False)
-    return np.insert(inner, base, 1 - inner.sum()), nearest
+    edge_weights = np.zeros(len(order))
+    edge_weights[order[:rank]] = solve_triangular(r[:rank, :rank], -start_coordinates, check_finite=False)
+    return np.insert(edge_weights, base, 1 - edge_weights.sum()), nearest
 
 
 def positive_rows(codes: Codes, n_classes: int) -> list[Mask]:
@@ -217,7 +221,7 @@ def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
     return LinearRule(origin, np.ones(len(origin)), coef, intercept)
 
 
-TOUCHING = 1e-13
+TOUCHING_TOLERANCE = 1e-13
 """Distance of the hulls, relative to the size of the rows, below which they count as touching."""
 
 
@@ -344,7 +348,7 @@ def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     unit = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
     # With more columns than rows, use orthonormal axes that span the rows, which preserve distances.
     axes = None if x.shape[1] <= len(x) else qr(x.T, mode="economic", check_finite=False)[0]
-    plane = _optimal(x / unit if axes is None else (x / unit) @ axes, positive)
+    plane = _optimal_plane(x / unit if axes is None else (x / unit) @ axes, positive)
     if isinstance(plane, CommonPoint):
         return plane
     coef = plane.coef if axes is None else axes @ plane.coef
@@ -354,10 +358,10 @@ def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     return replace(plane, coef=coef / unit, multipliers=multipliers)
 
 
-def _optimal(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
+def _optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     """Compute the optimal plane for rows of size about one with at most as many columns as rows."""
     rows = (np.flatnonzero(positive), np.flatnonzero(~positive))
-    upper, lower = (np.ascontiguousarray(x[at]) for at in rows)
+    upper, lower = (np.ascontiguousarray(x[row_index]) for row_index in rows)
 
     def lowest(w: Floats) -> tuple[tuple[int, int], Floats]:
         i = int(np.argmin(upper @ w))
@@ -365,20 +369,20 @@ def _optimal(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
         return (i, j), upper[i] - lower[j]
 
     nearest = nearest_point(lowest, upper.mean(axis=0) - lower.mean(axis=0))
-    square = float(nearest.point @ nearest.point)
-    coef = 2 * nearest.point / square if square > 0 else np.zeros_like(nearest.point)
+    squared_norm = float(nearest.point @ nearest.point)
+    coef = 2 * nearest.point / squared_norm if squared_norm > 0 else np.zeros_like(nearest.point)
     low, high = float((upper @ coef).min()), float((lower @ coef).max())
-    spread = float(np.sqrt((x**2).sum(axis=1).max()))
-    support, weights = _by_row(nearest, rows)
-    if np.sqrt(square) <= TOUCHING * spread or low <= high:
+    max_norm = float(np.sqrt((x**2).sum(axis=1).max()))
+    support, weights = _weights_by_row(nearest, rows)
+    if np.sqrt(squared_norm) <= TOUCHING_TOLERANCE * max_norm or low <= high:
         return CommonPoint(support, weights)
     y = np.where(positive, 1.0, -1.0)
-    plane = _checked(x, y, coef, -(low + high) / 2, support, weights * 2 / square)
-    polished = _polished(x, y, support)
+    plane = _plane_with_residual(x, y, coef, -(low + high) / 2, support, weights * 2 / squared_norm)
+    polished = _polish_on_support(x, y, support)
     return plane if polished is None or polished.residual > plane.residual else polished
 
 
-def _polished(x: Floats, y: Floats, support: Codes) -> OptimalPlane | None:
+def _polish_on_support(x: Floats, y: Floats, support: Codes) -> OptimalPlane | None:
     """Solve for the shortest b with y (x'b + b_0) = 1 on the support.
 
     Parameters
@@ -396,14 +400,14 @@ def _polished(x: Floats, y: Floats, support: Codes) -> OptimalPlane | None:
     base = support[0]
     edges = x[support[1:]] - x[base]
     coef = np.linalg.lstsq(edges, y[support[1:]] - y[base], rcond=None)[0]
-    signed = np.linalg.lstsq(edges.T, coef, rcond=None)[0]
-    multipliers = y[support] * np.append(-signed.sum(), signed)
+    signed_multipliers = np.linalg.lstsq(edges.T, coef, rcond=None)[0]
+    multipliers = y[support] * np.append(-signed_multipliers.sum(), signed_multipliers)
     if not (multipliers > 0).all():
         return None
-    return _checked(x, y, coef, float(y[base] - x[base] @ coef), support, multipliers)
+    return _plane_with_residual(x, y, coef, float(y[base] - x[base] @ coef), support, multipliers)
 
 
-def _checked(
+def _plane_with_residual(
     x: Floats, y: Floats, coef: Floats, intercept: float, support: Codes, multipliers: Floats
 ) -> OptimalPlane:
     """Return the plane with its largest violation of the optimality conditions.
@@ -433,7 +437,7 @@ def _checked(
     return OptimalPlane(coef, intercept, support, multipliers, float(max(violations)))
 
 
-def _by_row(nearest: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[Codes, Floats]:
+def _weights_by_row(nearest: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[Codes, Floats]:
     """Rows of the corral's pairs, ascending, and their total weights."""
     pairs: Any = nearest.keys
     total: dict[int, float] = {}
@@ -466,5 +470,5 @@ def largest_margin(signed: Floats) -> float:
         return i, signed[i]
 
     w = nearest_point(lowest, signed.mean(axis=0)).point
-    length = float(np.linalg.norm(w))
-    return max(float((signed @ w).min()) / length, 0.0) if length > 0 else 0.0
+    norm = float(np.linalg.norm(w))
+    return max(float((signed @ w).min()) / norm, 0.0) if norm > 0 else 0.0

@@ -41,12 +41,12 @@ from discrim.core.rules.rules import LinearRule
 
 def left_out_planes(
     signed: Floats,
-    begin: Floats,
+    start: Floats,
     *,
     passes: int,
     seed: int | None,
-    every: bool,
-    seen: Callable[[], object] = lambda: None,
+    counts_all_errors: bool,
+    progress: Callable[[], object] = lambda: None,
 ) -> Floats:
     """Coefficients of the plane without each row, from the last pass or from the pocket.
 
@@ -54,15 +54,15 @@ def left_out_planes(
     ----------
     signed : (n, p + 1) float
         Rows y (1, x), scaled to prevent overflow of products.
-    begin : (p + 1,) float
+    start : (p + 1,) float
         Coefficients at the start of every run.
     passes : int
         Maximum number of passes.
     seed : int or None
         Seed of the order of the rows in each pass; None for the order of the table.
-    every : bool
+    counts_all_errors : bool
         Whether the pocket counts the errors of all coefficients; otherwise it uses the ratchet.
-    seen : callable, optional
+    progress : callable, optional
         Called after each pass.
 
     Returns
@@ -76,21 +76,21 @@ def left_out_planes(
     [[-4.0, 2.0], [-1.0, 3.0], [-3.0, 2.0], [-4.0, 2.0]]
     """
     rng = None if seed is None else np.random.default_rng(seed)
-    runs = _Runs(signed, begin, every)
+    runs = _LeftOutRuns(signed, start, counts_all_errors)
     coef = np.zeros(signed.shape)
     for _ in range(passes):
         order = np.arange(len(signed) - 1) if rng is None else rng.permutation(len(signed) - 1)
-        at_rest = runs.visit(order)
-        coef[runs.without[at_rest]] = runs.coef[at_rest]
-        runs.keep_only(~at_rest)
-        seen()
+        had_no_update = runs.visit(order)
+        coef[runs.without[had_no_update]] = runs.coef[had_no_update]
+        runs.keep_only(~had_no_update)
+        progress()
         if not len(runs.without):
             return coef
     coef[runs.without] = runs.pocket
     return coef
 
 
-class _Runs:
+class _LeftOutRuns:
     """State of m runs that each leave out one row.
 
     Parameters
@@ -103,18 +103,18 @@ class _Runs:
         Whether the pocket counts the errors of all coefficients.
     """
 
-    def __init__(self, signed: Floats, begin: Floats, every: bool) -> None:
+    def __init__(self, signed: Floats, start: Floats, counts_all_errors: bool) -> None:
         """Start one run for each row; see the class for the parameters."""
         n = len(signed)
         self.signed = signed
         self.step = 0
-        self.every = every
+        self.every = counts_all_errors
         self.without = np.arange(n)
         # A row on the plane is assigned to the first class, which is an error for the other class only.
         order = np.argsort(signed[:, 0] < 0, kind="stable")
         self.sorted, self.second = signed[order], int((signed[:, 0] > 0).sum())
         self.place = np.argsort(order)
-        self.coef, self.pocket = np.tile(begin, (n, 1)), np.zeros(signed.shape)
+        self.coef, self.pocket = np.tile(start, (n, 1)), np.zeros(signed.shape)
         self.fewest, self.longest = np.full(n, n - 1), np.zeros(n, dtype=np.intp)
         self.since = np.zeros(n, dtype=np.intp)
         """The step after the last move."""
@@ -122,63 +122,70 @@ class _Runs:
     def visit(self, order: Codes) -> Mask:
         """Visit the rows in an order; return which runs (m,) had no update."""
         signed = self.signed
-        at_rest = np.ones(len(self.coef), dtype=bool)
+        had_no_update = np.ones(len(self.coef), dtype=bool)
         values = np.empty(len(self.coef))
         splits = np.searchsorted(self.without, order, side="right")
         for q, split in zip(order.tolist(), splits.tolist(), strict=True):
             np.dot(self.coef[:split], signed[q + 1], out=values[:split])
             np.dot(self.coef[split:], signed[q], out=values[split:])
-            wrong = np.flatnonzero(values <= 0)
-            if wrong.size:
-                self._move(wrong, q, int(np.searchsorted(wrong, split)))
-                at_rest[wrong] = False
+            misclassified = np.flatnonzero(values <= 0)
+            if misclassified.size:
+                self._move(misclassified, q, int(np.searchsorted(misclassified, split)))
+                had_no_update[misclassified] = False
             self.step += 1
         self._keep(np.arange(len(self.coef)))
-        return at_rest
+        return had_no_update
 
     def keep_only(self, which: Mask) -> None:
         """Continue with a subset of the runs (m,)."""
         for name in ("without", "coef", "pocket", "fewest", "longest", "since"):
             setattr(self, name, getattr(self, name)[which])
 
-    def _move(self, wrong: Codes, q: int, split: int) -> None:
-        """Update the runs `wrong`: those before `split` by row q + 1, the others by row q."""
-        right = self.step - self.since[wrong]
+    def _move(self, misclassified: Codes, q: int, split: int) -> None:
+        """Update the runs `misclassified`: those before `split` by row q + 1, the others by row q."""
+        correct_runs = self.step - self.since[misclassified]
         # If the pocket is empty, any coefficients enter, even after a run of length zero.
-        record = (right > self.longest[wrong]) | (self.fewest[wrong] == len(self.signed) - 1) | self.every
-        if record.any():
-            self._keep(wrong[record])
-        self.coef[wrong[:split]] += self.signed[q + 1]
-        self.coef[wrong[split:]] += self.signed[q]
-        self.since[wrong] = self.step + 1
+        is_longest = (
+            (correct_runs > self.longest[misclassified])
+            | (self.fewest[misclassified] == len(self.signed) - 1)
+            | self.every
+        )
+        if is_longest.any():
+            self._keep(misclassified[is_longest])
+        self.coef[misclassified[:split]] += self.signed[q + 1]
+        self.coef[misclassified[split:]] += self.signed[q]
+        self.since[misclassified] = self.step + 1
 
-    def _keep(self, at: Codes) -> None:
+    def _keep(self, run_index: Codes) -> None:
         """Store the coefficients of runs in their pockets if they have fewer errors."""
-        coef = self.coef[at]
+        coef = self.coef[run_index]
         values = coef @ self.sorted.T
-        rows = np.arange(len(at))
-        left_out = self.place[self.without[at]]
+        rows = np.arange(len(run_index))
+        left_out = self.place[self.without[run_index]]
         errors = np.count_nonzero(values[:, : self.second] <= 0, axis=1)
         errors += np.count_nonzero(values[:, self.second :] < 0, axis=1)
-        value = values[rows, left_out]
-        errors -= np.where(left_out < self.second, value <= 0, value < 0)
-        better = (errors < self.fewest[at]) & coef.any(axis=1)
-        self.pocket[at[better]], self.fewest[at[better]] = coef[better], errors[better]
-        self.longest[at[better]] = self.step - self.since[at[better]]
+        own_values = values[rows, left_out]
+        errors -= np.where(left_out < self.second, own_values <= 0, own_values < 0)
+        is_better = (errors < self.fewest[run_index]) & coef.any(axis=1)
+        self.pocket[run_index[is_better]], self.fewest[run_index[is_better]] = (
+            coef[is_better],
+            errors[is_better],
+        )
+        self.longest[run_index[is_better]] = self.step - self.since[run_index[is_better]]
 
 
-PASSES = {True: 1000, False: 100}
+DEFAULT_MAX_PASSES = {True: 1000, False: 100}
 """Default maximum number of passes for separable and for non-separable classes."""
 
 COUNTED = 500
 """Number of rows up to which the errors of all coefficients are counted."""
 
-PIECES = (32, 8192)
+CHUNK_ROW_LIMITS = (32, 8192)
 """Numbers of rows that are processed at once: few after an update, then increasingly more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Perceptron:
+class PerceptronResult:
     """Result of the perceptron rule for one plane.
 
     Attributes
@@ -215,8 +222,8 @@ def perceptron(
     passes: int,
     seed: int | None,
     start: Floats | None = None,
-    seen: Callable[[], object] = lambda: None,
-) -> Perceptron:
+    progress: Callable[[], object] = lambda: None,
+) -> PerceptronResult:
     """Run the perceptron rule until a pass has no update.
 
     Parameters
@@ -232,7 +239,7 @@ def perceptron(
         Seed of the order of the rows in each pass; None for the order of the table.
     start : (p + 1,) float, optional
         Starting coefficients, intercept first; by default zeros.
-    seen : callable, optional
+    progress : callable, optional
         Called after each pass.
 
     Returns
@@ -247,29 +254,29 @@ def perceptron(
     >>> found.converged, found.coef.tolist(), int(found.history[:, 0].sum())
     (True, [-4.0, 2.0], 8)
     """
-    signed, unit = _signed(x, positive)
+    signed, unit = _signed_rows(x, positive)
     rng = None if seed is None else np.random.default_rng(seed)
-    run = _Run(signed, _begin(start, step, unit, signed.shape[1]))
+    run = _PerceptronRun(signed, _scaled_start(start, step, unit, signed.shape[1]))
     history = []
     losses = []
-    for number in range(1, passes + 1):
-        run.number = number
-        moves = run.visit(signed if rng is None else signed[rng.permutation(len(signed))])
-        history.append((moves, run.keep()))
+    for pass_number in range(1, passes + 1):
+        run.number = pass_number
+        n_updates = run.visit(signed if rng is None else signed[rng.permutation(len(signed))])
+        history.append((n_updates, run.keep()))
         losses.append(run.loss())
-        seen()
-        if not moves:
+        progress()
+        if not n_updates:
             break
     converged = not history[-1][0]
     coef, errors = (run.coef, 0) if converged else (run.pocket, run.fewest)
-    length = float(np.linalg.norm(coef[1:]))
-    margin = unit * float((signed @ coef).min()) / length if length > 0 else 0.0
+    norm = float(np.linalg.norm(coef[1:]))
+    margin = unit * float((signed @ coef).min()) / norm if norm > 0 else 0.0
     # The last pass of a converged rule has no update; its plane was found in the previous pass.
-    kept = max(len(history) - 1, 1) if converged else run.kept
+    best_pass = max(len(history) - 1, 1) if converged else run.kept
     with np.errstate(over="ignore"):
         loss = step * unit * (unit * np.array(losses))
-    return Perceptron(
-        step * (unit * coef), converged, np.array(history, dtype=np.int64), loss, errors, margin, kept
+    return PerceptronResult(
+        step * (unit * coef), converged, np.array(history, dtype=np.int64), loss, errors, margin, best_pass
     )
 
 
@@ -310,35 +317,35 @@ def first_moves(
     >>> rows[:3].tolist(), coef[-1].tolist()
     ([0, 2, 0], [-4.0, 2.0])
     """
-    signed, unit = _signed(x, positive)
+    signed, unit = _signed_rows(x, positive)
     rng = None if seed is None else np.random.default_rng(seed)
-    coef = _begin(start, step, unit, signed.shape[1])
-    moved: list[int] = []
-    after: list[Floats] = []
-    at = 0
+    coef = _scaled_start(start, step, unit, signed.shape[1])
+    updated_rows: list[int] = []
+    coefs: list[Floats] = []
+    position = 0
     order = np.arange(0)
-    quiet = False
-    while len(moved) < most:
-        if at == len(order):
-            if quiet:
+    had_no_update = False
+    while len(updated_rows) < most:
+        if position == len(order):
+            if had_no_update:
                 break
             order = np.arange(len(signed)) if rng is None else rng.permutation(len(signed))
-            at = 0
-            quiet = True
-        wrong = signed[order[at:]] @ coef <= 0
-        if not wrong.any():
-            at = len(order)
+            position = 0
+            had_no_update = True
+        is_misclassified = signed[order[position:]] @ coef <= 0
+        if not is_misclassified.any():
+            position = len(order)
             continue
-        row = int(order[at + int(np.argmax(wrong))])
-        at = at + int(np.argmax(wrong)) + 1
-        quiet = False
+        row = int(order[position + int(np.argmax(is_misclassified))])
+        position = position + int(np.argmax(is_misclassified)) + 1
+        had_no_update = False
         coef = coef + signed[row]
-        moved.append(row)
-        after.append(step * (unit * coef))
-    return np.array(moved, dtype=np.intp), np.array(after).reshape(-1, signed.shape[1])
+        updated_rows.append(row)
+        coefs.append(step * (unit * coef))
+    return np.array(updated_rows, dtype=np.intp), np.array(coefs).reshape(-1, signed.shape[1])
 
 
-def _signed(x: Floats, positive: Mask) -> tuple[Floats, float]:
+def _signed_rows(x: Floats, positive: Mask) -> tuple[Floats, float]:
     """Rows y (1, x) divided by a power of two, and this unit.
 
     Coefficients are counted in steps and in this unit: updates do not depend on the rounding of the step, and
@@ -361,12 +368,12 @@ def _signed(x: Floats, positive: Mask) -> tuple[Floats, float]:
     return signed, unit
 
 
-def _begin(start: Floats | None, step: float, unit: float, size: int) -> Floats:
+def _scaled_start(start: Floats | None, step: float, unit: float, size: int) -> Floats:
     """Starting coefficients (size,), in steps and in the unit of the rows."""
     return np.zeros(size) if start is None else start / step / unit
 
 
-class _Run:
+class _PerceptronRun:
     """State of a run, and the best coefficients so far.
 
     Parameters
@@ -377,9 +384,9 @@ class _Run:
         Coefficients at the start.
     """
 
-    def __init__(self, signed: Floats, begin: Floats) -> None:
+    def __init__(self, signed: Floats, start: Floats) -> None:
         self.signed = signed
-        self.coef = begin
+        self.coef = start
         self.pocket, self.fewest = self.coef, len(signed)
         self.right = 0
         self.longest = 0
@@ -387,29 +394,29 @@ class _Run:
 
     def visit(self, rows: Floats) -> int:
         """Visit rows in their order; return the number of updates."""
-        at = 0
-        moves = 0
-        piece = PIECES[0]
+        position = 0
+        n_updates = 0
+        chunk_rows = CHUNK_ROW_LIMITS[0]
         coef = self.coef
         n = len(rows)
-        while at < n:
-            wrong = rows[at : at + piece].dot(coef) <= 0.0
-            first = int(wrong.argmax())
-            if not wrong[first]:
-                self.right += len(wrong)
-                at = at + piece
-                piece = min(2 * piece, PIECES[1])
+        while position < n:
+            is_misclassified = rows[position : position + chunk_rows].dot(coef) <= 0.0
+            first = int(is_misclassified.argmax())
+            if not is_misclassified[first]:
+                self.right += len(is_misclassified)
+                position = position + chunk_rows
+                chunk_rows = min(2 * chunk_rows, CHUNK_ROW_LIMITS[1])
                 continue
             self.right += first
             # If the pocket is empty, any coefficients enter, even after a run of length zero.
             if n <= COUNTED or self.right > self.longest or self.fewest == n:
                 self.keep()
-            self.coef = coef = coef + rows[at + first]
-            at = at + first + 1
-            moves = moves + 1
-            piece = PIECES[0]
+            self.coef = coef = coef + rows[position + first]
+            position = position + first + 1
+            n_updates = n_updates + 1
+            chunk_rows = CHUNK_ROW_LIMITS[0]
             self.right = 0
-        return moves
+        return n_updates
 
     def keep(self) -> int:
         """Count the errors of the coefficients, and store them in the pocket if there are fewer."""
@@ -498,10 +505,10 @@ class PerceptronFit:
 
     def refit(self, x: Floats, codes: Codes) -> PerceptronFit:
         """Run the rule on other rows, without checking separability."""
-        runs = _runs(x, codes, self.moments.n_classes, self.step, self.passes, self.seed, self.start)
+        runs = _run_planes(x, codes, self.moments.n_classes, self.step, self.passes, self.seed, self.start)
         return replace(self, coef=np.column_stack([run.coef for run in runs]))
 
-    def left_out(self, x: Floats, codes: Codes, seen: Callable[[], object] = lambda: None) -> Floats:
+    def left_out(self, x: Floats, codes: Codes, progress: Callable[[], object] = lambda: None) -> Floats:
         """Scores (n, K) of the rows of the fit, each from the rule without the row.
 
         Parameters
@@ -509,7 +516,7 @@ class PerceptronFit:
         x : (n, p) float
         codes : (n,) int
             Class of each row.
-        seen : callable, optional
+        progress : callable, optional
             Called after each pass.
 
         Returns
@@ -517,13 +524,22 @@ class PerceptronFit:
         (n, K) float
         """
         scores = np.zeros((len(x), self.moments.n_classes))
-        starts = _starts(self.start, len(self.passes))
+        starts = _plane_starts(self.start, len(self.passes))
         planes = zip(positive_rows(codes, self.moments.n_classes), self.passes, starts, strict=True)
-        for column, (positive, most, start) in enumerate(planes, self.moments.n_classes - len(self.passes)):
-            signed, unit = _signed(x, positive)
-            begin = _begin(start, self.step, unit, signed.shape[1])
-            every = len(x) - 1 <= COUNTED
-            coef = left_out_planes(signed, begin, passes=most, seed=self.seed, every=every, seen=seen)
+        for column, (positive, max_passes, start) in enumerate(
+            planes, self.moments.n_classes - len(self.passes)
+        ):
+            signed, unit = _signed_rows(x, positive)
+            scaled_start = _scaled_start(start, self.step, unit, signed.shape[1])
+            counts_all_errors = len(x) - 1 <= COUNTED
+            coef = left_out_planes(
+                signed,
+                scaled_start,
+                passes=max_passes,
+                seed=self.seed,
+                counts_all_errors=counts_all_errors,
+                progress=progress,
+            )
             coef *= self.step * unit
             scores[:, column] = coef[:, 0] + np.einsum("ij,ij->i", coef[:, 1:], x)
         return scores
@@ -553,7 +569,7 @@ def fit_perceptron(
     step : float
         Factor of the updates.
     passes : int or None
-        Maximum number of passes; None for `PASSES`.
+        Maximum number of passes; None for `DEFAULT_MAX_PASSES`.
     seed : int or None
         Seed of the order of the rows; None for the order of the table.
     start : (p + 1, P) float, optional
@@ -573,25 +589,39 @@ def fit_perceptron(
                 separation(columns, positive.astype(np.intp), 2, progress=refresh_progress).kind == "complete"
             )
             progress(1)
-    stop = tuple(passes or PASSES[yes] for yes in separable)
-    runs = _runs(x, codes, k, step, stop, seed, start)
+    max_passes = tuple(passes or DEFAULT_MAX_PASSES[is_separable] for is_separable in separable)
+    runs = _run_planes(x, codes, k, step, max_passes, seed, start)
     table = []
     history = []
-    every = zip(runs, separable, planes, _starts(start, len(planes)), strict=True)
-    for number, (run, yes, positive, begin) in enumerate(every):
-        moves = run.history[:, 0]
-        ease = _ease(x, positive, None if begin is None else begin / step) if yes else 0.0
-        table.append([yes, run.converged, len(moves), moves.sum(), run.errors, run.margin, ease])
-        counted = np.arange(1, len(moves) + 1)
-        history.append(np.column_stack([np.full(len(moves), number), counted, run.history]))
+    plane_runs = zip(runs, separable, planes, _plane_starts(start, len(planes)), strict=True)
+    for plane, (run, is_separable, positive, plane_start) in enumerate(plane_runs):
+        n_updates = run.history[:, 0]
+        update_bound = (
+            _inverse_root_update_bound(x, positive, None if plane_start is None else plane_start / step)
+            if is_separable
+            else 0.0
+        )
+        table.append(
+            [
+                is_separable,
+                run.converged,
+                len(n_updates),
+                n_updates.sum(),
+                run.errors,
+                run.margin,
+                update_bound,
+            ]
+        )
+        pass_numbers = np.arange(1, len(n_updates) + 1)
+        history.append(np.column_stack([np.full(len(n_updates), plane), pass_numbers, run.history]))
     coef = np.column_stack([run.coef for run in runs])
     tables = np.array(table, dtype=np.float64), np.concatenate(history).astype(np.float64)
-    kept = tuple(run.kept for run in runs)
+    best_passes = tuple(run.kept for run in runs)
     losses = np.concatenate([run.losses for run in runs])
-    return PerceptronFit(moments, prior, step, stop, seed, coef, *tables, losses, start, kept)
+    return PerceptronFit(moments, prior, step, max_passes, seed, coef, *tables, losses, start, best_passes)
 
 
-def _runs(
+def _run_planes(
     x: Floats,
     codes: Codes,
     n_classes: int,
@@ -599,7 +629,7 @@ def _runs(
     passes: tuple[int, ...],
     seed: int | None,
     start: Floats | None,
-) -> list[Perceptron]:
+) -> list[PerceptronResult]:
     """Run the rule for each plane.
 
     Parameters
@@ -618,30 +648,36 @@ def _runs(
     list of Perceptron
     """
     runs = []
-    planes = zip(positive_rows(codes, n_classes), passes, _starts(start, len(passes)), strict=True)
+    planes = zip(positive_rows(codes, n_classes), passes, _plane_starts(start, len(passes)), strict=True)
     with Progress(sum(passes), "passes over the rows, at most") as progress:
-        for positive, most, begin in planes:
+        for positive, max_passes, plane_start in planes:
             run = perceptron(
-                x, positive, step=step, passes=most, seed=seed, start=begin, seen=lambda: progress(1)
+                x,
+                positive,
+                step=step,
+                passes=max_passes,
+                seed=seed,
+                start=plane_start,
+                progress=lambda: progress(1),
             )
             runs.append(run)
-            progress(most - len(run.history))
+            progress(max_passes - len(run.history))
     return runs
 
 
-def _starts(start: Floats | None, planes: int) -> list[Floats | None]:
+def _plane_starts(start: Floats | None, planes: int) -> list[Floats | None]:
     """Starting coefficients of each plane; None for zeros."""
     return [None] * planes if start is None else list(start.T)
 
 
-def _ease(x: Floats, positive: Mask, begin: Floats | None) -> float:
+def _inverse_root_update_bound(x: Floats, positive: Mask, start: Floats | None) -> float:
     """Bound on the number of updates to the power of -1/2.
 
     Parameters
     ----------
     x : (n, p) float
     positive : (n,) bool
-    begin : (p + 1,) float or None
+    start : (p + 1,) float or None
         Starting coefficients in steps; None for zeros.
 
     Returns
@@ -651,9 +687,9 @@ def _ease(x: Floats, positive: Mask, begin: Floats | None) -> float:
     signed = np.column_stack([np.ones(len(x)), x])
     unit = float(np.abs(signed).max())
     signed /= unit
-    longest = float(np.sqrt((signed**2).sum(axis=1).max()))
+    max_norm = float(np.sqrt((signed**2).sum(axis=1).max()))
     signed[~positive] *= -1
-    ease = largest_margin(signed) / longest
-    far = 0.0 if begin is None else float(np.linalg.norm(begin / unit)) / longest
+    margin_ratio = largest_margin(signed) / max_norm
+    start_distance = 0.0 if start is None else float(np.linalg.norm(start / unit)) / max_norm
     # (e^-2 + 2 far / e)^(-1/2), which is e if the start is zero.
-    return ease / float(np.sqrt(1.0 + 2.0 * far * ease))
+    return margin_ratio / float(np.sqrt(1.0 + 2.0 * start_distance * margin_ratio))

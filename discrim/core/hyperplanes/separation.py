@@ -90,9 +90,9 @@ class Differences:
 
     def leads(self, coef: Floats) -> Floats:
         """All differences (K, n) at coefficients (p + 1, K); infinite for the own class."""
-        gaps = self.gaps(coef)
-        gaps[self.at] = np.inf
-        return gaps
+        differences = self.gaps(coef)
+        differences[self.at] = np.inf
+        return differences
 
     def wide(self, values: Floats) -> Floats:
         """Coefficients (p + 1, K) from a vector of (K - 1)(p + 1); those of the first class are zero."""
@@ -100,7 +100,7 @@ class Differences:
         return np.column_stack([np.zeros(p1), values.reshape(self.n_classes - 1, p1).T])
 
 
-MOST_STEPS = 80
+MAX_NEWTON_STEPS = 80
 """Maximum number of Newton steps; after it the question is left open."""
 
 SLACK = 1e-7
@@ -108,29 +108,35 @@ SLACK = 1e-7
 one.
 """
 
-CLEAR = 1e3 * SLACK
+MIN_CLEAR_INCREASE = 1e3 * SLACK
 """Increase of a difference that is certainly not a rounding error of the program."""
 
-AHEAD = 5.0
-GROWS = 0.25
-"""A difference counts as diverging if it exceeds AHEAD log odds and grows by GROWS in a step."""
+MIN_DIVERGING_LOG_ODDS = 5.0
+MIN_DIVERGING_GROWTH = 0.25
+"""A difference counts as diverging if it exceeds MIN_DIVERGING_LOG_ODDS log odds and grows by
+MIN_DIVERGING_GROWTH in a step.
+"""
 
-CERTAIN = 34.0
+MAX_LEVEL_LOG_ODDS = 34.0
 """Log odds above which a difference counts as diverging regardless of its growth."""
 
-RIDGE = 1e-11
+RELATIVE_RIDGE = 1e-11
 """Ridge, relative to the mean of the information's diagonal, that keeps the information nonsingular."""
 
-PROJECTIONS = 12
-REPAIRS = 6
-"""PROJECTIONS is the maximum number of solutions for the nearest level coefficients, REPAIRS of revisions."""
+MAX_PROJECTIONS = 12
+MAX_REVISIONS = 6
+"""MAX_PROJECTIONS is the maximum number of solutions for the nearest level coefficients, MAX_REVISIONS of
+revisions.
+"""
 
-POLISHES = 4
+N_POLISHING_STEPS = 4
 """Number of Newton steps from a proof of overlap to the maximum; each squares the distance."""
 
-PIECE = 2**18
-FEWEST = 256
-"""Number of elements that are processed at once (PIECE), and minimum number of rows of a chunk (FEWEST)."""
+MAX_CHUNK_ELEMENTS = 2**18
+MIN_CHUNK_ROWS = 256
+"""Number of elements that are processed at once (MAX_CHUNK_ELEMENTS), and minimum number of rows of a chunk
+(MIN_CHUNK_ROWS).
+"""
 
 
 class Recession(NamedTuple):
@@ -152,7 +158,7 @@ class Recession(NamedTuple):
     shares: Floats | None
 
 
-def recede(
+def find_recession(
     columns: Floats, codes: Codes, n_classes: int, progress: Callable[[], object] = lambda: None
 ) -> Recession:
     """Compute the direction in which the likelihood diverges, starting from zero coefficients.
@@ -170,218 +176,227 @@ def recede(
     -------
     Recession
     """
-    rows = _Runaway(columns, codes, n_classes)
-    level = rows.others.copy()
-    coef = np.zeros(rows.shape)
-    recession = np.zeros(rows.shape)
-    llf, score, information = rows.sweep(coef, level)
-    for _ in range(MOST_STEPS):
+    runaway = _DivergingLikelihood(columns, codes, n_classes)
+    is_level = runaway.others.copy()
+    coef = np.zeros(runaway.shape)
+    recession = np.zeros(runaway.shape)
+    llf, score, information = runaway.sweep(coef, is_level)
+    for _ in range(MAX_NEWTON_STEPS):
         progress()
-        step = rows.solved(information, score)
+        step = runaway.solved(information, score)
         decrement = float(np.sqrt(max((score * step[:, 1:]).sum(), 0.0)))
-        if decrement < 1e-2 and rows.overlap(information, decrement, level, whole=not recession.any()):
-            return Recession(recession, level, rows.cancelling(coef + step, level))
-        direction = rows.direction(coef, step, level)
+        if decrement < 1e-2 and runaway.overlap(
+            information, decrement, is_level, spans_all=not recession.any()
+        ):
+            return Recession(recession, is_level, runaway.cancelling(coef + step, is_level))
+        direction = runaway.direction(coef, step, is_level)
         if direction is not None:
-            combined = rows.combined(recession, direction, level)
-            if combined is None:
+            sum_direction = runaway.combined(recession, direction, is_level)
+            if sum_direction is None:
                 break
-            recession = combined
-            level &= rows.gaps(recession) <= SLACK
-            if not level.any():
-                return Recession(recession, level, np.zeros(level.shape))
-            llf, score, information = rows.sweep(coef, level)
+            recession = sum_direction
+            is_level &= runaway.gaps(recession) <= SLACK
+            if not is_level.any():
+                return Recession(recession, is_level, np.zeros(is_level.shape))
+            llf, score, information = runaway.sweep(coef, is_level)
             continue
         size = 1.0
         while size > 1e-6:
-            moved = coef + size * step
-            swept = rows.sweep(moved, level)
-            if swept[0] >= llf - 1e-8 * max(1.0, abs(llf)):
+            new_coef = coef + size * step
+            new_sums = runaway.sweep(new_coef, is_level)
+            if new_sums[0] >= llf - 1e-8 * max(1.0, abs(llf)):
                 break
             size /= 2
         else:
             break
-        coef, (llf, score, information) = moved, swept
-    return Recession(recession, level, None)
+        coef, (llf, score, information) = new_coef, new_sums
+    return Recession(recession, is_level, None)
 
 
-class _Runaway(Differences):
+class _DivergingLikelihood(Differences):
     """Likelihood of the level differences, as a function of the coefficients without the first class."""
 
     def __init__(self, columns: Floats, codes: Codes, n_classes: int) -> None:
         super().__init__(columns, codes, n_classes)
         self.shape = len(columns), n_classes
 
-    def sweep(self, coef: Floats, level: Mask) -> tuple[float, Floats, Floats]:
+    def sweep(self, coef: Floats, is_level: Mask) -> tuple[float, Floats, Floats]:
         """Log-likelihood of the level differences, score (p + 1, K - 1) and information."""
-        llf, shares, score = self._shares(coef, level)
-        return llf, score, self._curvature(shares)
+        llf, probabilities, score = self._shares(coef, is_level)
+        return llf, score, self._curvature(probabilities)
 
-    def _shares(self, coef: Floats, level: Mask) -> tuple[float, Floats, Floats]:
+    def _shares(self, coef: Floats, is_level: Mask) -> tuple[float, Floats, Floats]:
         """Log-likelihood, probabilities (K, n) and score (p + 1, K - 1)."""
-        lead = np.where(level, -self.gaps(coef), -np.inf)
-        lead[self.at] = 0.0
-        peak = lead.max(axis=0)
-        shares = np.exp(lead - peak)
-        total = shares.sum(axis=0)
-        shares /= total
-        residual = -shares
+        log_ratios = np.where(is_level, -self.gaps(coef), -np.inf)
+        log_ratios[self.at] = 0.0
+        peak = log_ratios.max(axis=0)
+        probabilities = np.exp(log_ratios - peak)
+        total = probabilities.sum(axis=0)
+        probabilities /= total
+        residual = -probabilities
         # A small residual is the sum of the other probabilities, which avoids cancellation.
-        residual[self.at] = np.where(level, shares, 0.0).sum(axis=0)
-        return float(-(peak + np.log(total)).sum()), shares, self.columns @ residual[1:].T
+        residual[self.at] = np.where(is_level, probabilities, 0.0).sum(axis=0)
+        return float(-(peak + np.log(total)).sum()), probabilities, self.columns @ residual[1:].T
 
-    def cancelling(self, coef: Floats, level: Mask) -> Floats:
+    def cancelling(self, coef: Floats, is_level: Mask) -> Floats:
         """Weights (K, n) of the level differences that cancel: the probabilities at the maximum."""
-        for _ in range(POLISHES):
-            shares, score = self._shares(coef, level)[1:]
-            coef = coef + self.solved(self._curvature(shares), score)
-        shares = self._shares(coef, level)[1]
-        shares[self.at] = 0.0
-        return shares
+        for _ in range(N_POLISHING_STEPS):
+            probabilities, score = self._shares(coef, is_level)[1:]
+            coef = coef + self.solved(self._curvature(probabilities), score)
+        probabilities = self._shares(coef, is_level)[1]
+        probabilities[self.at] = 0.0
+        return probabilities
 
-    def _curvature(self, shares: Floats) -> Floats:
+    def _curvature(self, probabilities: Floats) -> Floats:
         """Information of the coefficients without the first class, from probabilities (K, n)."""
         p1 = len(self.columns)
         q = self.n_classes - 1
-        piece = max(PIECE // (q * p1), FEWEST)
-        information = Information(p1, q, piece)
-        for at in slices(len(self.codes), piece):
-            z = self.columns[:, at]
-            p = shares[:, at]
+        chunk_rows = max(MAX_CHUNK_ELEMENTS // (q * p1), MIN_CHUNK_ROWS)
+        information = Information(p1, q, chunk_rows)
+        for row_slice in slices(len(self.codes), chunk_rows):
+            z = self.columns[:, row_slice]
+            p = probabilities[:, row_slice]
             # p(1 - p) without cancellation for p close to one.
-            less = 1 - p
-            for sure in np.flatnonzero(p.max(axis=1) > 0.5):
-                others = np.delete(p, sure, axis=0).sum(axis=0)
-                less[sure] = np.where(p[sure] > 0.5, others, less[sure])
+            complements = 1 - p
+            for likely_class in np.flatnonzero(p.max(axis=1) > 0.5):
+                others = np.delete(p, likely_class, axis=0).sum(axis=0)
+                complements[likely_class] = np.where(p[likely_class] > 0.5, others, complements[likely_class])
             refresh_progress()
-            information.add(z, (p * less)[1:], p[1:], p[1:])
+            information.add(z, (p * complements)[1:], p[1:], p[1:])
         return information.whole()
 
-    def gram(self, level: Mask) -> Floats:
+    def gram(self, is_level: Mask) -> Floats:
         """Sum of dd' over the level differences d."""
         p1, k = self.shape
-        out = np.zeros((k, p1, k, p1))
+        blocks = np.zeros((k, p1, k, p1))
         for a in range(k):
-            mine = level[:, self.codes == a]
+            is_class_level = is_level[:, self.codes == a]
             z = self.columns[:, self.codes == a]
-            for b in np.flatnonzero(mine.any(axis=1)):
-                part = z[:, mine[b]]
-                square = part @ part.T
-                out[a, :, a] += square
-                out[b, :, b] += square
-                out[a, :, b] -= square
-                out[b, :, a] -= square
+            for b in np.flatnonzero(is_class_level.any(axis=1)):
+                class_columns = z[:, is_class_level[b]]
+                square = class_columns @ class_columns.T
+                blocks[a, :, a] += square
+                blocks[b, :, b] += square
+                blocks[a, :, b] -= square
+                blocks[b, :, a] -= square
         size = (k - 1) * p1
-        return np.ascontiguousarray(out[1:, :, 1:]).reshape(size, size)
+        return np.ascontiguousarray(blocks[1:, :, 1:]).reshape(size, size)
 
     def solved(self, information: Floats, score: Floats) -> Floats:
         """Newton's step (p + 1, K), with a small ridge."""
-        ridge = RIDGE * float(np.trace(information)) / len(information)
-        at = np.arange(len(information))
+        ridge = RELATIVE_RIDGE * float(np.trace(information)) / len(information)
+        diagonal_index = np.arange(len(information))
         while True:
             ridged = information.copy()
-            ridged[at, at] += ridge
+            ridged[diagonal_index, diagonal_index] += ridge
             try:
                 return self.wide(cho_solve(cho_factor(ridged, overwrite_a=True), score.T.ravel()))
             except LinAlgError:
                 ridge *= 10
 
-    def overlap(self, information: Floats, decrement: float, level: Mask, *, whole: bool) -> bool:
+    def overlap(self, information: Floats, decrement: float, is_level: Mask, *, spans_all: bool) -> bool:
         """Return whether the decrement proves that the level differences overlap.
 
         Parameters
         ----------
         information : (q (p + 1), q (p + 1)) float
         decrement : float
-        level : (K, n) bool
-        whole : bool
+        is_level : (K, n) bool
+        spans_all : bool
             Whether the level differences span the whole space.
 
         Returns
         -------
         bool
         """
-        excess = information - 2 * decrement**2 * self.gram(level)
-        if not whole:
+        excess = information - 2 * decrement**2 * self.gram(is_level)
+        if not spans_all:
             # Outside the span of the differences both matrices are zero up to rounding.
-            at = np.arange(len(excess))
-            excess[at, at] += 1e-13 * float(np.trace(information))
+            diagonal_index = np.arange(len(excess))
+            excess[diagonal_index, diagonal_index] += 1e-13 * float(np.trace(information))
         try:
             cholesky(excess, overwrite_a=True)
         except LinAlgError:
             return False
         return True
 
-    def direction(self, coef: Floats, step: Floats, level: Mask) -> Floats | None:
+    def direction(self, coef: Floats, step: Floats, is_level: Mask) -> Floats | None:
         """Find a direction that increases some level difference and decreases none.
 
         Parameters
         ----------
         coef, step : (p + 1, K) float
             Current coefficients and Newton's step.
-        level : (K, n) bool
+        is_level : (K, n) bool
 
         Returns
         -------
         (p + 1, K) float or None
             Entries up to one; None if no direction is found.
         """
-        for seen in (coef, step):
-            whole = seen / (np.abs(seen).max() or 1.0)
-            if self.raises(whole, level, strictly=True):
-                return np.asarray(whole)
-        ahead = self.gaps(coef)
-        wins = self.gaps(step)
-        gone = level & ((ahead > CERTAIN) | ((ahead > AHEAD) & (wins > GROWS)))
-        if not gone.any():
+        for candidate in (coef, step):
+            scaled = candidate / (np.abs(candidate).max() or 1.0)
+            if self.raises(scaled, is_level, strictly=True):
+                return np.asarray(scaled)
+        differences = self.gaps(coef)
+        growth = self.gaps(step)
+        diverges = is_level & (
+            (differences > MAX_LEVEL_LOG_ODDS)
+            | ((differences > MIN_DIVERGING_LOG_ODDS) & (growth > MIN_DIVERGING_GROWTH))
+        )
+        if not diverges.any():
             return None
-        left = level & ~gone
-        square = self.gram(left)
-        for _ in range(REPAIRS):
-            unit = self.nearest_level(coef, square)
-            if unit is None:
+        remaining = is_level & ~diverges
+        gram_matrix = self.gram(remaining)
+        for _ in range(MAX_REVISIONS):
+            level_coef = self.nearest_level(coef, gram_matrix)
+            if level_coef is None:
                 return None
-            if self.raises(unit, level):
-                return unit
-            back = gone & (self.gaps(unit) <= 0)
-            if not back.any():
+            if self.raises(level_coef, is_level):
+                return level_coef
+            returns = diverges & (self.gaps(level_coef) <= 0)
+            if not returns.any():
                 return None
-            square += self.gram(back)
-            gone &= ~back
+            gram_matrix += self.gram(returns)
+            diverges &= ~returns
         return None
 
-    def raises(self, unit: Floats, level: Mask, *, strictly: bool = False) -> bool:
+    def raises(self, direction: Floats, is_level: Mask, *, strictly: bool = False) -> bool:
         """Return whether some level difference increases and none decreases; with `strictly` all increase."""
-        gaps = self.gaps(unit)[level]
-        return bool(gaps.min() > SLACK if strictly else gaps.min() >= -SLACK and gaps.max() > 1e3 * SLACK)
+        level_differences = self.gaps(direction)[is_level]
+        return bool(
+            level_differences.min() > SLACK
+            if strictly
+            else level_differences.min() >= -SLACK and level_differences.max() > 1e3 * SLACK
+        )
 
-    def nearest_level(self, coef: Floats, square: Floats) -> Floats | None:
-        """Nearest coefficients under which differences with Gram matrix `square` are zero, scaled to one."""
-        size = len(square)
-        ridge = 1e-9 * float(np.trace(square)) / size or 1.0
+    def nearest_level(self, coef: Floats, gram_matrix: Floats) -> Floats | None:
+        """Coefficients nearest to `coef` whose differences with the Gram matrix are zero, scaled to one."""
+        size = len(gram_matrix)
+        ridge = 1e-9 * float(np.trace(gram_matrix)) / size or 1.0
         try:
-            factor = cho_factor(square + ridge * np.eye(size), overwrite_a=True)
+            factor = cho_factor(gram_matrix + ridge * np.eye(size), overwrite_a=True)
         except LinAlgError:
             return None
         values = coef[:, 1:].T.ravel()
         values = values / (np.abs(values).max() or 1.0)
-        for _ in range(PROJECTIONS):
-            before = values
+        for _ in range(MAX_PROJECTIONS):
+            previous = values
             values = ridge * cho_solve(factor, values)
             largest = float(np.abs(values).max())
             if largest < 1e-6:
                 return None
-            if np.abs(values - before).max() <= 1e-12 * largest:
+            if np.abs(values - previous).max() <= 1e-12 * largest:
                 break
         return self.wide(values / largest)
 
-    def combined(self, recession: Floats, direction: Floats, level: Mask) -> Floats | None:
+    def combined(self, recession: Floats, direction: Floats, is_level: Mask) -> Floats | None:
         """Add a direction to the current one as far as no earlier increase is lost.
 
         Parameters
         ----------
         recession, direction : (p + 1, K) float
-        level : (K, n) bool
+        is_level : (K, n) bool
 
         Returns
         -------
@@ -390,23 +405,23 @@ class _Runaway(Differences):
         """
         if not recession.any():
             return direction
-        lifted = self.gaps(recession)
-        more = self.gaps(direction)
-        risen = self.others & ~level
-        falls = risen & (more < 0)
-        share = float(np.min(0.5 * lifted[falls] / -more[falls], initial=1.0))
-        coef = recession + share * direction
+        earlier_differences = self.gaps(recession)
+        added_differences = self.gaps(direction)
+        has_risen = self.others & ~is_level
+        falls = has_risen & (added_differences < 0)
+        fraction = float(np.min(0.5 * earlier_differences[falls] / -added_differences[falls], initial=1.0))
+        coef = recession + fraction * direction
         coef = coef / np.abs(coef).max()
-        gaps = self.gaps(coef)
-        kept = gaps[risen].min() > SLACK and gaps[self.others].min() >= -SLACK
-        return coef if kept and (gaps[level] > SLACK).any() else None
+        differences = self.gaps(coef)
+        is_valid = differences[has_risen].min() > SLACK and differences[self.others].min() >= -SLACK
+        return coef if is_valid and (differences[is_level] > SLACK).any() else None
 
 
-COLLINEAR = 1e-10
+COLLINEAR_TOLERANCE = 1e-10
 """Relative residual norm of a column below which it counts as collinear."""
 
 
-class EvenedRows(NamedTuple):
+class ScaledRows(NamedTuple):
     """Rows (1, z), divided by their largest elements, in orthonormal coordinates.
 
     Attributes
@@ -421,7 +436,7 @@ class EvenedRows(NamedTuple):
     size: Floats
 
 
-def evened_rows(x: Floats) -> EvenedRows:
+def evened_rows(x: Floats) -> ScaledRows:
     """Scale rows to a common size; see the module docstring.
 
     Parameters
@@ -439,34 +454,34 @@ def evened_rows(x: Floats) -> EvenedRows:
     """
     n = len(x)
     # Median by sorting: NumPy's partition, which np.median calls, crashed Python in a thread.
-    middle = np.sort(x, axis=0)[[(n - 1) // 2, n // 2]].mean(axis=0)
-    gaps = np.abs(x - middle)
-    spread = np.sort(gaps, axis=0)[[(n - 1) // 2, n // 2]].mean(axis=0)
-    farthest = gaps.max(axis=0)
-    used = farthest > 0
-    unit = np.where(spread > 0, spread, farthest)[used]
-    whole = np.column_stack([np.ones(n), (x[:, used] - middle[used]) / unit])
-    size = np.abs(whole).max(axis=1)
-    q, r, _ = qr(whole / size[:, None], mode="economic", pivoting=True)
+    medians = np.sort(x, axis=0)[[(n - 1) // 2, n // 2]].mean(axis=0)
+    deviations = np.abs(x - medians)
+    deviation_medians = np.sort(deviations, axis=0)[[(n - 1) // 2, n // 2]].mean(axis=0)
+    max_deviations = deviations.max(axis=0)
+    used = max_deviations > 0
+    unit = np.where(deviation_medians > 0, deviation_medians, max_deviations)[used]
+    scaled_rows = np.column_stack([np.ones(n), (x[:, used] - medians[used]) / unit])
+    size = np.abs(scaled_rows).max(axis=1)
+    q, r, _ = qr(scaled_rows / size[:, None], mode="economic", pivoting=True)
     diagonal = np.abs(np.diagonal(r))
-    rank = int((diagonal > COLLINEAR * diagonal[0]).sum())
-    return EvenedRows(np.sqrt(n) * q[:, :rank].T, size)
+    rank = int((diagonal > COLLINEAR_TOLERANCE * diagonal[0]).sum())
+    return ScaledRows(np.sqrt(n) * q[:, :rank].T, size)
 
 
-NO_MARGIN = 1e-13
+MARGIN_TOLERANCE = 1e-13
 """Margin, relative to the norms of coefficients and rows, that counts as zero."""
 
-ROWS_A_COEFFICIENT = 10
+ROWS_PER_COEFFICIENT = 10
 """Number of rows per coefficient with which the program starts, and that are added at a time."""
 
-MANY = 200
+MAX_PROGRAM_COEFS = 200
 """Number of coefficients above which another method is tried before a program."""
 
-FEW_SECONDS = 4.0
-SECONDS = 30.0
-"""Time limits of a program: FEW_SECONDS before another method, SECONDS after it."""
+FIRST_TIME_LIMIT = 4.0
+LAST_TIME_LIMIT = 30.0
+"""Time limits of a program: FIRST_TIME_LIMIT before another method, LAST_TIME_LIMIT after it."""
 
-GUESSED_A_COEFFICIENT = 4
+GUESSED_DIFFERENCES_PER_COEFFICIENT = 4
 """Number of differences per coefficient with which the program starts if there is a guess."""
 
 
@@ -533,45 +548,51 @@ def separation(
     >>> separation(columns, np.array([0, 1, 0, 1]), 2).kind
     'overlap'
     """
-    if (n_classes - 1) * len(columns) <= MANY:
+    if (n_classes - 1) * len(columns) <= MAX_PROGRAM_COEFS:
         try:
-            return _by_programs(_Program(columns, codes, n_classes, guess, FEW_SECONDS))
-        except _OutOfTime:
+            return _decide_by_programs(_SeparationProgram(columns, codes, n_classes, guess, FIRST_TIME_LIMIT))
+        except _TimeLimitExceeded:
             pass
-    coef, level, shares = recede(columns, codes, n_classes, progress)
-    whole = _Program(columns, codes, n_classes, guess, SECONDS)
-    if shares is not None and not coef.any():
-        return Separation("overlap", coef, 0.0, np.arange(len(codes)), (shares / shares[level].min()).T)
-    if not level.any():
-        return Separation("complete", coef, whole.least(coef), np.zeros(0, dtype=np.intp))
+    coef, is_level, cancelling_weights = find_recession(columns, codes, n_classes, progress)
+    program = _SeparationProgram(columns, codes, n_classes, guess, LAST_TIME_LIMIT)
+    if cancelling_weights is not None and not coef.any():
+        return Separation(
+            "overlap",
+            coef,
+            0.0,
+            np.arange(len(codes)),
+            (cancelling_weights / cancelling_weights[is_level].min()).T,
+        )
+    if not is_level.any():
+        return Separation("complete", coef, program.least(coef), np.zeros(0, dtype=np.intp))
     if coef.any():
-        return Separation("quasi", coef, 0.0, np.flatnonzero((whole.gaps(coef) <= SLACK).all(axis=0)))
+        return Separation("quasi", coef, 0.0, np.flatnonzero((program.gaps(coef) <= SLACK).all(axis=0)))
     try:
-        return _by_programs(whole)
-    except _OutOfTime:
+        return _decide_by_programs(program)
+    except _TimeLimitExceeded:
         raise CoreNotSupportedError(
-            "out_of_time", n_classes=n_classes, n_coefficients=whole.size, seconds=SECONDS
+            "out_of_time", n_classes=n_classes, n_coefficients=program.size, seconds=LAST_TIME_LIMIT
         ) from None
 
 
-def _by_programs(whole: _Program) -> Separation:
+def _decide_by_programs(program: _SeparationProgram) -> Separation:
     """Compute the certificate by linear programming."""
-    complete = whole.margin()
+    complete = program.margin()
     if complete is None:
-        coef, level, weights = whole.total()
+        coef, is_level, weights = program.total()
         if weights is not None:
-            return Separation("overlap", coef, 0.0, np.arange(len(whole.codes)), weights)
-        complete = whole.narrow_margin()
+            return Separation("overlap", coef, 0.0, np.arange(len(program.codes)), weights)
+        complete = program.narrow_margin()
     if complete is not None:
         return Separation("complete", *complete, np.zeros(0, dtype=np.intp))
-    return Separation("quasi", coef, 0.0, np.flatnonzero((level | ~whole.others).all(axis=0)))
+    return Separation("quasi", coef, 0.0, np.flatnonzero((is_level | ~program.others).all(axis=0)))
 
 
-class _OutOfTime(Exception):
+class _TimeLimitExceeded(Exception):
     """A linear program exceeded its time limit."""
 
 
-class _Program(Differences):
+class _SeparationProgram(Differences):
     """Linear programs over a growing subset of the differences.
 
     Parameters
@@ -597,11 +618,11 @@ class _Program(Differences):
             rng = np.random.default_rng(0)
             for k in range(n_classes):
                 rows = np.flatnonzero(codes == k)
-                some = rng.permutation(rows)[: ROWS_A_COEFFICIENT * self.size // n_classes + 1]
-                self.used[:, some] = True
+                sampled = rng.permutation(rows)[: ROWS_PER_COEFFICIENT * self.size // n_classes + 1]
+                self.used[:, sampled] = True
         else:
-            most = min(GUESSED_A_COEFFICIENT * self.size, len(codes) * (n_classes - 1)) - 1
-            self.used.ravel()[np.argpartition(self.leads(guess).ravel(), most)[: most + 1]] = True
+            max_index = min(GUESSED_DIFFERENCES_PER_COEFFICIENT * self.size, len(codes) * (n_classes - 1)) - 1
+            self.used.ravel()[np.argpartition(self.leads(guess).ravel(), max_index)[: max_index + 1]] = True
         self.used &= self.others
         self._differences: Floats | None = None
 
@@ -610,26 +631,26 @@ class _Program(Differences):
         """Differences eta_y - eta_k in use, as functions of the coefficients: (m, (K - 1)(p + 1))."""
         if self._differences is None:
             others, rows = np.nonzero(self.used)
-            line = np.zeros((len(rows), self.n_classes, len(self.columns)))
-            at = np.arange(len(rows))
-            line[at, self.codes[rows]] = self.columns[:, rows].T
-            line[at, others] -= self.columns[:, rows].T
-            self._differences = line[:, 1:].reshape(len(rows), -1)
+            difference_rows = np.zeros((len(rows), self.n_classes, len(self.columns)))
+            row_index = np.arange(len(rows))
+            difference_rows[row_index, self.codes[rows]] = self.columns[:, rows].T
+            difference_rows[row_index, others] -= self.columns[:, rows].T
+            self._differences = difference_rows[:, 1:].reshape(len(rows), -1)
         return self._differences
 
-    def _coef(self, chosen: Floats) -> Floats:
-        return self.wide(chosen[: self.size])
+    def _coef(self, solution: Floats) -> Floats:
+        return self.wide(solution[: self.size])
 
-    def _take_in(self, gaps: Floats, least: float) -> bool:
-        """Add differences below `least` to those in use, the smallest first; return whether any was added."""
-        low = np.where(self.used | ~self.others, np.inf, gaps)
-        worst = np.flatnonzero(low.ravel() < least)
-        if not len(worst):
+    def _take_in(self, differences: Floats, threshold: float) -> bool:
+        """Add the smallest differences below `threshold` to those in use; return whether any was added."""
+        unused = np.where(self.used | ~self.others, np.inf, differences)
+        violated = np.flatnonzero(unused.ravel() < threshold)
+        if not len(violated):
             return False
-        most = ROWS_A_COEFFICIENT * self.size
-        if len(worst) > most:
-            worst = worst[np.argpartition(low.ravel()[worst], most)[:most]]
-        self.used.ravel()[worst] = True
+        max_added = ROWS_PER_COEFFICIENT * self.size
+        if len(violated) > max_added:
+            violated = violated[np.argpartition(unused.ravel()[violated], max_added)[:max_added]]
+        self.used.ravel()[violated] = True
         self._differences = None
         return True
 
@@ -640,36 +661,38 @@ class _Program(Differences):
     def margin(self) -> tuple[Floats, float] | None:
         """Coefficients with the largest margin over all rows, and the margin; None if it is zero."""
         while True:
-            wide = np.hstack([self.differences, np.full((len(self.differences), 1), -1.0)])
+            with_margin = np.hstack([self.differences, np.full((len(self.differences), 1), -1.0)])
             cost = np.zeros(self.size + 1)
             cost[-1] = -1.0
-            chosen, _ = _solve(cost, wide, [(-1.0, 1.0)] * self.size + [(0.0, None)], self.seconds)
-            if chosen[-1] <= SLACK:
+            solution, _ = _solve_program(
+                cost, with_margin, [(-1.0, 1.0)] * self.size + [(0.0, None)], self.seconds
+            )
+            if solution[-1] <= SLACK:
                 return None
-            coef = self._coef(chosen)
-            gaps = self.gaps(coef)
-            if not self._take_in(gaps, float(chosen[-1]) - SLACK):
-                least = self.least(coef)
-                return (coef, least) if least > 0 else None
+            coef = self._coef(solution)
+            all_differences = self.gaps(coef)
+            if not self._take_in(all_differences, float(solution[-1]) - SLACK):
+                min_difference = self.least(coef)
+                return (coef, min_difference) if min_difference > 0 else None
 
     def narrow_margin(self) -> tuple[Floats, float] | None:
         """Coefficients and margin from the shortest vector in the hull, for a margin below the tolerance."""
 
-        def lowest(chosen: Floats) -> tuple[tuple[int, int], Floats]:
-            leads = self.leads(self._coef(chosen))
-            k, i = (int(at) for at in np.unravel_index(np.argmin(leads), leads.shape))
-            line = np.zeros((self.n_classes, len(self.columns)))
-            line[self.codes[i]], line[k] = self.columns[:, i], -self.columns[:, i]
-            return (i, k), line[1:].ravel()
+        def lowest_difference(direction: Floats) -> tuple[tuple[int, int], Floats]:
+            leads = self.leads(self._coef(direction))
+            k, i = (int(index) for index in np.unravel_index(np.argmin(leads), leads.shape))
+            difference = np.zeros((self.n_classes, len(self.columns)))
+            difference[self.codes[i]], difference[k] = self.columns[:, i], -self.columns[:, i]
+            return (i, k), difference[1:].ravel()
 
-        coef = self._coef(nearest_point(lowest, self.differences.mean(axis=0)).point)
-        largest = float(np.abs(coef).max())
-        if not largest > 0:
+        coef = self._coef(nearest_point(lowest_difference, self.differences.mean(axis=0)).point)
+        max_coef = float(np.abs(coef).max())
+        if not max_coef > 0:
             return None
-        coef /= largest
-        least = self.least(coef)
+        coef /= max_coef
+        min_difference = self.least(coef)
         size = np.sqrt((coef**2).sum() * (self.columns**2).sum(axis=0).max())
-        return (coef, least) if least > NO_MARGIN * size else None
+        return (coef, min_difference) if min_difference > MARGIN_TOLERANCE * size else None
 
     def total(self) -> tuple[Floats, Mask, Floats | None]:
         """Coefficients under which a maximal set of differences is positive.
@@ -682,41 +705,50 @@ class _Program(Differences):
         -------
         coef : (p + 1, K) float
             Zeros if no difference can be positive.
-        level : (K, n) bool
+        is_level : (K, n) bool
             Differences that are zero.
         weights : (n, K) float or None
             Weights under which the differences cancel, if all are zero.
         """
-        level = self.others.copy()
-        whole = np.zeros((len(self.columns), self.n_classes))
+        is_level = self.others.copy()
+        total_coef = np.zeros((len(self.columns), self.n_classes))
         while True:
-            coef, multipliers = self._lift(level)
-            lifted = self.gaps(coef)
-            risen = level & (lifted > (CLEAR if (level & (lifted > CLEAR)).any() or whole.any() else SLACK))
-            if not risen.any():
+            coef, multipliers = self._lift(is_level)
+            lifted_differences = self.gaps(coef)
+            has_risen = is_level & (
+                lifted_differences
+                > (
+                    MIN_CLEAR_INCREASE
+                    if (is_level & (lifted_differences > MIN_CLEAR_INCREASE)).any() or total_coef.any()
+                    else SLACK
+                )
+            )
+            if not has_risen.any():
                 break
-            whole += coef
-            level &= ~risen
-        if whole.any():
-            return whole / np.abs(whole).max(), level, None
-        weights = np.ones(level.shape)
+            total_coef += coef
+            is_level &= ~has_risen
+        if total_coef.any():
+            return total_coef / np.abs(total_coef).max(), is_level, None
+        weights = np.ones(is_level.shape)
         weights[self.used] += multipliers
         weights[self.at] = 0.0
-        return whole, level, weights.T
+        return total_coef, is_level, weights.T
 
-    def _lift(self, level: Mask) -> tuple[Floats, Floats]:
+    def _lift(self, is_level: Mask) -> tuple[Floats, Floats]:
         """Coefficients that maximize the sum of the level differences, and the multipliers."""
-        share = -level.astype(np.float64)
-        share[self.at] += level.sum(axis=0)
-        cost = -(share @ self.columns.T)[1:].ravel()
+        class_counts = -is_level.astype(np.float64)
+        class_counts[self.at] += is_level.sum(axis=0)
+        cost = -(class_counts @ self.columns.T)[1:].ravel()
         while True:
-            chosen, multipliers = _solve(cost, self.differences, [(-1.0, 1.0)] * self.size, self.seconds)
-            coef = self._coef(chosen)
+            solution, multipliers = _solve_program(
+                cost, self.differences, [(-1.0, 1.0)] * self.size, self.seconds
+            )
+            coef = self._coef(solution)
             if not self._take_in(self.gaps(coef), -SLACK):
                 return coef, multipliers
 
 
-def _solve(
+def _solve_program(
     cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]], seconds: float
 ) -> tuple[Floats, Floats]:
     """Minimize cost'b within bounds, subject to rows b >= 0.
@@ -739,12 +771,12 @@ def _solve(
 
     # In this thread: the solver's scheduler is not safe after calls from several threads. An interrupt is
     # handled when the program ends.
-    answer = linprog(cost, A_ub=-rows, b_ub=zeros, bounds=bounds, method="highs", options=options)
-    if answer.status == 1:
-        raise _OutOfTime
-    if answer.x is None:
-        raise CoreNotSupportedError("no_solution", message_of_solver=answer.message)
-    return np.asarray(answer.x), np.asarray(-answer.ineqlin.marginals)
+    result = linprog(cost, A_ub=-rows, b_ub=zeros, bounds=bounds, method="highs", options=options)
+    if result.status == 1:
+        raise _TimeLimitExceeded
+    if result.x is None:
+        raise CoreNotSupportedError("no_solution", message_of_solver=result.message)
+    return np.asarray(result.x), np.asarray(-result.ineqlin.marginals)
 
 
 class ProgramRows(NamedTuple):
@@ -765,12 +797,12 @@ class ProgramRows(NamedTuple):
         """Matrix (p + 1, r + 1) that maps coefficients to coefficients of the rows x (n, p)."""
         # Scaling by powers of two is exact and prevents overflow of squares.
         unit = np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0))[1] - 1)
-        middle = unit * (x / unit).mean(axis=0)
+        mean = unit * (x / unit).mean(axis=0)
         sd = unit * (x / unit).std(axis=0)
         slopes = self.to_unit / np.where(sd > 0, sd, 1.0)[:, None]
         matrix = np.zeros((len(slopes) + 1, slopes.shape[1] + 1))
         matrix[0, 0] = 1.0
-        matrix[0, 1:] = -middle @ slopes
+        matrix[0, 1:] = -mean @ slopes
         matrix[1:, 1:] = slopes
         return matrix
 
@@ -779,15 +811,15 @@ def standard(x: Floats) -> ProgramRows:
     """Coordinates of rows (n, p) with mean zero and unit variance, without collinear and constant columns."""
     n, p = x.shape
     centred = x - x.mean(axis=0)
-    farthest = np.abs(centred).max(axis=0)
+    max_deviations = np.abs(centred).max(axis=0)
     # A centred constant column contains only the rounding error of its mean.
-    used = np.flatnonzero(farthest > 1e-14 * np.abs(x).max(axis=0))
+    used = np.flatnonzero(max_deviations > 1e-14 * np.abs(x).max(axis=0))
     # Divide by the largest absolute value to avoid underflow and overflow of squares.
-    z = centred[:, used] / farthest[used]
+    z = centred[:, used] / max_deviations[used]
     z /= np.sqrt((z**2).mean(axis=0))
     q, r, order = qr(z, mode="economic", pivoting=True)
     size = np.abs(np.diagonal(r))
-    rank = int((size > COLLINEAR * size[:1].sum()).sum())
+    rank = int((size > COLLINEAR_TOLERANCE * size[:1].sum()).sum())
     to_unit = np.zeros((p, rank))
     to_unit[used[order[:rank]]] = solve_triangular(r[:rank, :rank], np.eye(rank)) * np.sqrt(n)
     return ProgramRows(np.vstack([np.ones(n), np.sqrt(n) * q[:, :rank].T]), to_unit)

@@ -14,7 +14,7 @@ from scipy.optimize import linprog, nnls
 from discrim import logistic
 from discrim.core.hyperplanes import separation as program
 from discrim.core.hyperplanes.hyperplane import largest_margin, nearest_point, optimal_plane, plane_rule
-from discrim.core.hyperplanes.separation import recede, separation, standard
+from discrim.core.hyperplanes.separation import find_recession, separation, standard
 from discrim.errors import NotSupportedError, SeparationError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -369,7 +369,7 @@ def test_where_the_likelihood_runs_to_is_what_the_programs_say(seed):
     if len(columns) < 2:
         return
     kind, _ = full_program(columns, codes, n_classes)
-    found = recede(columns, codes, n_classes)
+    found = find_recession(columns, codes, n_classes)
     gaps = gaps_of(found.coef, columns, codes)
     assert found.shares is not None
     if kind == "overlap":
@@ -419,10 +419,10 @@ def test_many_classes_of_coded_answers_are_decided(noise):
 def test_a_program_without_an_answer_in_its_time_says_what_to_do(monkeypatch):
     rng = np.random.default_rng(0)
     x, codes = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
-    monkeypatch.setattr(program, "FEW_SECONDS", 0.0)
+    monkeypatch.setattr(program, "FIRST_TIME_LIMIT", 0.0)
     assert separation(standard(x).columns, codes, 3).kind == "overlap"
-    monkeypatch.setattr(program, "SECONDS", 0.0)
-    monkeypatch.setattr("discrim.core.hyperplanes.separation.MOST_STEPS", 0)
+    monkeypatch.setattr(program, "LAST_TIME_LIMIT", 0.0)
+    monkeypatch.setattr("discrim.core.hyperplanes.separation.MAX_NEWTON_STEPS", 0)
     with pytest.raises(NotSupportedError) as caught:
         separation(standard(x).columns, codes, 3)
     assert "bias_red" in str(caught.value)
