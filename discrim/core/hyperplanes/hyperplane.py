@@ -251,13 +251,13 @@ class OptimalPlane:
     def validate(self) -> None:
         """Raise InvalidStateError if parts of a file contradict each other."""
         if len(self.support) != len(self.multipliers) or not len(self.support):
-            raise InvalidStateError("its multipliers are not those of its support points")
+            raise InvalidStateError("its multipliers do not match its support points")
         if self.support[0] < 0 or not (np.diff(self.support) > 0).all():
-            raise InvalidStateError("its support points are no rows")
+            raise InvalidStateError("the positions of its support points are invalid")
         if not (self.multipliers >= 0).all() or not self.residual >= 0:
-            raise InvalidStateError("its multipliers, or what they leave, are negative")
+            raise InvalidStateError("its multipliers or its residual is negative")
         if not 0 < np.hypot.reduce(self.coef) < np.inf:
-            raise InvalidStateError("its plane has no direction")
+            raise InvalidStateError("the coefficients of its plane are all zero or not finite")
 
     @property
     def margin(self) -> float:

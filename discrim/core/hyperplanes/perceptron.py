@@ -72,7 +72,7 @@ def left_out_planes(
     Examples
     --------
     >>> signed = np.array([[-1.0, 0.0], [-1.0, -1.0], [1.0, 3.0], [1.0, 4.0]])
-    >>> left_out_planes(signed, np.zeros(2), passes=100, seed=None, every=True).tolist()
+    >>> left_out_planes(signed, np.zeros(2), passes=100, seed=None, counts_all_errors=True).tolist()
     [[-4.0, 2.0], [-1.0, 3.0], [-3.0, 2.0], [-4.0, 2.0]]
     """
     rng = None if seed is None else np.random.default_rng(seed)
@@ -244,7 +244,7 @@ def perceptron(
 
     Returns
     -------
-    Perceptron
+    PerceptronResult
 
     Examples
     --------
@@ -481,14 +481,14 @@ class PerceptronFit:
         are_counts = are_flags(planes[:, :2]) and are_whole(planes[:, 2:5]) and are_whole(history)
         have_limits = len(self.passes) == len(planes) and min(self.passes) >= 1
         if not (are_counts and have_limits and (planes[:, 6] >= 0).all()):
-            raise InvalidStateError("its passes and errors by plane are no numbers of these")
+            raise InvalidStateError("its numbers of passes, updates or errors are invalid")
         passes = [int((history[:, 0] == number).sum()) for number in range(len(planes))]
         if passes != planes[:, 2].tolist() or len(history) != sum(passes):
-            raise InvalidStateError("its history is not that of its passes")
+            raise InvalidStateError("its history does not match its passes")
         if len(self.losses) != len(history) or not (self.losses >= 0).all():
-            raise InvalidStateError("its losses are not those of its passes")
+            raise InvalidStateError("its losses do not match its passes")
         if self.start is not None and not np.isfinite(self.start / self.step).all():
-            raise InvalidStateError("its start is out of reach of its steps")
+            raise InvalidStateError("its starting coefficients are not finite in units of its step")
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """Assign a row by the side of the plane, or to the class whose plane has the largest value."""
@@ -645,7 +645,7 @@ def _run_planes(
 
     Returns
     -------
-    list of Perceptron
+    list of PerceptronResult
     """
     runs = []
     planes = zip(positive_rows(codes, n_classes), passes, _plane_starts(start, len(passes)), strict=True)

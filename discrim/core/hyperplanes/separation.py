@@ -445,7 +445,7 @@ def evened_rows(x: Floats) -> ScaledRows:
 
     Returns
     -------
-    EvenedRows
+    ScaledRows
 
     Examples
     --------

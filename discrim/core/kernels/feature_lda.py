@@ -450,7 +450,9 @@ def kernel_lda_of_state(
         raise InvalidStateError(f"its features are {features.kind!r}")
     products = features.products
     if len(state.coef) != mapping.width or products.shape != (moments.n_classes,) * 2:
-        raise InvalidStateError("its coefficients do not match its features, or its products its classes")
+        raise InvalidStateError(
+            "its coefficients do not match its features, or its products do not match its classes"
+        )
     empty = np.zeros((1, 0))
     unused_fields = empty[0], empty, moments.total, np.nan, np.nan
     regression = FeatureRidge(state.ridge, state.coef, state.intercept, *unused_fields)

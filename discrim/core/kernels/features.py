@@ -230,7 +230,7 @@ def independent_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     landmark_kernels = np.asfortranarray(kernel(points, points), dtype=np.float64)
     root, failed = lapack.dpotrf(landmark_kernels, overwrite_a=1)
     if failed:
-        raise InvalidStateError("its landmarks are spanned by others")
+        raise InvalidStateError("its landmarks are linearly dependent")
     return Landmarks(kernel, points, root)
 
 
@@ -255,7 +255,7 @@ def drawn_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Cod
     if n <= count:
         return np.arange(n)
     refuse_beyond_memory(
-        1.0 * n * count, f"What {n:,} rows have of {count:,} landmarks", "Use fewer landmarks"
+        1.0 * n * count, f"The kernel between {n:,} rows and {count:,} landmarks", "Use fewer landmarks"
     )
     rng = np.random.default_rng(seed)
     factor = np.empty((n, count))

@@ -563,22 +563,22 @@ class KernelState:
             raise InvalidStateError("its width, ridge or degree is not positive")
         n = len(self.codes)
         if not ((self.codes >= 0) & (self.codes < n_classes)).all() or self.u.shape != (n, n_columns):
-            raise InvalidStateError("its rows are of no classes")
+            raise InvalidStateError("the classes of its rows are invalid")
         shapes = self.standard.centre.shape, self.standard.unit.shape
         if shapes != ((n_columns,),) * 2 or self.intercept.shape != (n_classes,) or self.coef.ndim != 2:
-            raise InvalidStateError("its coefficients are not those of its columns and classes")
+            raise InvalidStateError("its coefficients do not match its columns and classes")
         if any(not 0 <= j < n_columns for group in self.factors for j in group):
-            raise InvalidStateError("its factors are no groups of columns")
+            raise InvalidStateError("its factors refer to unknown columns")
         weights = self.weights
         if weights is not None and (weights.shape != (n,) or not (weights > 0).all()):
             raise InvalidStateError("its weights are not positive")
         calibrator = self.calibrator
         if calibrator is not None and not (calibrator.slope >= 0 and calibrator.ceiling > 0):
-            raise InvalidStateError("its map to posteriors has no slope, or no ceiling")
+            raise InvalidStateError("the slope or the ceiling of its map to posteriors is invalid")
         if calibrator is not None and (
             calibrator.intercepts.shape != (n_classes,) or calibrator.mixing.shape != (n_classes, n_classes)
         ):
-            raise InvalidStateError("its map to posteriors is not one of its classes")
+            raise InvalidStateError("its map to posteriors does not match its classes")
         y = np.eye(n_classes)[self.codes]
         return KernelRows(self.standard, self.u, self.codes, weights, y, self.factors)
 
@@ -611,10 +611,10 @@ def restore_expansion(
     """
     sample = state.sample(moments.n_classes, moments.n_columns)
     if len(state.coef) != len(sample.u):
-        raise InvalidStateError("its rows do not have a coefficient each")
+        raise InvalidStateError("its number of coefficients differs from its number of rows")
     counts = np.bincount(sample.codes, sample.weights, moments.n_classes)
     if not np.allclose(counts, moments.counts, rtol=1e-12):
-        raise InvalidStateError("its rows do not have its class counts")
+        raise InvalidStateError("its rows do not match its class counts")
     coordinates = state.coordinates()
     points = coordinates.of(sample.u, state.kernel.name)
     indicators = KernelExpansion(
@@ -652,7 +652,7 @@ def _check_fitted(indicators: KernelExpansion, sample: KernelRows, residuals: Fl
         fitted = indicators.kernel.matrix(z, indicators.points) @ indicators.coef + indicators.intercept
         max_difference = np.abs(sample.y[checked] - residuals[checked] - fitted).max()
     if not (squares <= 1 + MAX_FITTED_DIFFERENCE and max_difference <= MAX_FITTED_DIFFERENCE):
-        raise InvalidStateError("its coefficients are not those of a regression on its rows")
+        raise InvalidStateError("its coefficients do not solve the regression on its rows")
 
 
 N_CHECKED_ROWS = 64

@@ -581,7 +581,7 @@ def _e_step(components: Components, rows: Sequence[ClassRows], form: str, min_va
 
     Returns
     -------
-    Expected
+    EStep
     """
     posteriors = []
     llf = 0.0

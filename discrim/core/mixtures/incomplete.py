@@ -177,11 +177,11 @@ def _whiten_batches(roots: Floats, means: Floats, batches: _Batches) -> _Whitene
     roots : (G, p, p) float
         Roots of the covariances of the components.
     means : (G, p) float
-    batches : _Sheets
+    batches : _Batches
 
     Returns
     -------
-    _Turned
+    _WhitenedBatches
     """
     order = batches.order
     observed = batches.there[:, None, :, None]
@@ -206,7 +206,7 @@ def _class_sums(
     components : Components
     component_slice : slice
         The components of the class.
-    batches : _Sheets
+    batches : _Batches
         Rows of the class.
     axial : bool
         Whether to return only sums of squares.

@@ -109,17 +109,19 @@ class MixtureFit:
         components = self.components
         sizes = components.sizes
         if len(self.forms) != len(self.prior) or any(form not in em.FORMS for form in self.forms):
-            raise InvalidStateError("it does not have a form of covariances for each class")
+            raise InvalidStateError(
+                "the number of its covariance forms differs from its number of classes, or a form is unknown"
+            )
         counts = len(components.shares), len(components.means), len(components.covariances)
         if len(sizes) != len(self.prior) or min(sizes) < 1 or set(counts) != {sum(sizes)}:
-            raise InvalidStateError("its components are not as many as their classes have")
+            raise InvalidStateError("its numbers of components do not match its classes")
         if not ((components.shares > 0).all() and (self.scale > 0).all()):
-            raise InvalidStateError("a share or a scale of its components is not above 0")
+            raise InvalidStateError("a mixing proportion or a scale of its components is not positive")
         p = self.moments.n_columns
         for form, component_slice in zip(self.forms, components.places(), strict=True):
             shape = (p,) if em.is_axial(form) else (p, p)
             if any(covariance.root.shape != shape for covariance in components.covariances[component_slice]):
-                raise InvalidStateError("its covariances do not have their form")
+                raise InvalidStateError("its covariances do not match their forms")
 
     @property
     def over(self) -> str:
@@ -148,7 +150,9 @@ class MixtureFit:
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
         """Return the rule under a prior (K,)."""
-        refuse_method(method, "has no closed form for mixtures, whose rows name no component")
+        refuse_method(
+            method, "is not available for mixtures, because the components of the observations are unknown"
+        )
         return self.of_columns(log_prior, np.arange(len(self.scale)))
 
     def of_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:
@@ -721,7 +725,7 @@ def tried_forms(
 
     Returns
     -------
-    list of Tried
+    list of FormCandidate
     """
     proportions = moments.counts / moments.total
     fits = []

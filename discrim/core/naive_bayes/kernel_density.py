@@ -451,7 +451,7 @@ class _ExpansionCache(NamedTuple):
 
         Returns
         -------
-        _KnownBoxes
+        _ExpansionCache
         """
         positions = np.searchsorted(self.keys, keys)
         return _ExpansionCache(
@@ -606,7 +606,7 @@ class KernelDensity:
         Zero if the rule does not yield a bandwidth: too few rows, or all values equal.
     sums : KernelSums
         Evaluates sums of kernels.
-    order : _Order
+    order : _OrderStatistics
         Order statistics, used to leave out rows.
     """
 
@@ -844,7 +844,7 @@ def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float
 
     Examples
     --------
-    >>> round(normal_reference(np.arange(1.0, 11.0), np.ones(10), "nrd0"), 6)
+    >>> round(rule_of_thumb_bandwidth(np.arange(1.0, 11.0), np.ones(10), "nrd0"), 6)
     1.719286
     """
     order = _OrderStatistics.of(points, weights)

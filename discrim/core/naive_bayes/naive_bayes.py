@@ -869,33 +869,38 @@ def naive_bayes_of_tables(
     """
     k, p = moments.centres.shape
     shapes = plan.families.shape, plan.sizes.shape, plan.bandwidths.shape
-    _require(shapes == ((p,),) * 3, "its plan is not of its columns")
+    _require(shapes == ((p,),) * 3, "its column plan does not match its columns")
     has_valid_families = ((plan.families >= 0) & (plan.families <= 3)).all() and (plan.bandwidths >= 0).all()
-    _require(bool(has_valid_families), "its columns are of no kind that is known")
+    _require(bool(has_valid_families), "a column has an unknown distribution or a negative bandwidth")
     has_valid_options = (
         plan.rule in FACTORS and plan.unseen in ("raise", "missing") and plan.method in ("moment", "mle")
     )
-    _require(has_valid_options, "its options are not those of naive Bayes")
-    _require(min(plan.laplace, plan.smoothing) >= 0, "its smoothing, or its laplace, is negative")
+    _require(has_valid_options, "its options are invalid")
+    _require(min(plan.laplace, plan.smoothing) >= 0, "its smoothing or its Laplace correction is negative")
     # Allocated memory is proportional to the number of levels: compare it with the stored tables first.
     sizes = tuple((k, size) for size in plan.sizes[plan.tables].tolist())
-    _require(tuple(n.shape for n in level_counts) == sizes, "its tables do not fit its columns")
-    _require(sums.shape == (k, len(plan.counts)), "its sums do not fit its columns")
-    _require(points.shape[1:] == (4,), "its values of kernel densities have no place")
+    _require(tuple(n.shape for n in level_counts) == sizes, "its tables do not match its columns")
+    _require(sums.shape == (k, len(plan.counts)), "its sums do not match its columns")
+    _require(points.shape[1:] == (4,), "the values of its kernel densities have the wrong shape")
     tally = Tally(plan, k, available)
     tally.tables = list(level_counts)
     counts = moments.counts[:, None] if available is None else available
     has_valid_counts = (counts > 0).all() and (counts <= moments.counts[:, None] * (1 + 1e-9)).all()
-    _require(bool(has_valid_counts), "it has no rows")
+    _require(bool(has_valid_counts), "its class counts are invalid")
     counts = np.broadcast_to(counts, (k, p))
     pairs = zip(tally.tables, counts[:, plan.tables].T, strict=True)
     tables_match = [np.allclose(n.sum(axis=1), rows, rtol=1e-9) and (n >= 0).all() for n, rows in pairs]
-    _require(all(tables_match) and bool((sums >= 0).all()), "a table is no table of counts")
+    _require(
+        all(tables_match) and bool((sums >= 0).all()), "a table does not contain the counts of its classes"
+    )
     tally.sums = sums
     tally.values = _restore_values(points, counts[:, plan.kernels])
-    _require(has_fit(moments, tally), "a density of it does not exist, as a variance is zero or not finite")
+    _require(
+        has_fit(moments, tally),
+        "one of its densities does not exist, because a variance is zero or not finite",
+    )
     fit = fit_naive_bayes(moments, tally, prior, estimated_prior=estimated_prior)
-    _require(not fit.without_bandwidth().any(), "a kernel density of it has no bandwidth")
+    _require(not fit.without_bandwidth().any(), "the bandwidth of a kernel density is missing")
     return fit
 
 
@@ -915,13 +920,19 @@ def _restore_values(points: Floats, counts: Floats) -> list[list[ColumnBlock]]:
     """
     k, q = counts.shape
     is_valid = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, k - 1)
-    _require(bool(is_valid and (points[:, 3] > 0).all()), "a value of a kernel density has no place")
+    _require(
+        bool(is_valid and (points[:, 3] > 0).all()),
+        "a value of a kernel density refers to an unknown column or class",
+    )
     values: list[list[ColumnBlock]] = []
     for j in range(q):
         _, classes, column, weights = points[points[:, 0] == j].T
         codes = classes.astype(np.intp)
         sums = np.bincount(codes, weights, k)
-        _require(np.allclose(sums, counts[:, j], rtol=1e-9), "a kernel density misses rows")
+        _require(
+            np.allclose(sums, counts[:, j], rtol=1e-9),
+            "the values of a kernel density do not match its class counts",
+        )
         values.append([(column, codes, weights)])
     return values
 

@@ -204,7 +204,7 @@ class KernelRule:
     Attributes
     ----------
     log_prior : (K,) float
-    places : tuple of K Places
+    places : tuple of K ClassPoints
     radii : (K,) float
     kernel : str
     """
@@ -661,7 +661,7 @@ def _left_out_log_density(
     Parameters
     ----------
     fit : KernelDensityFit
-    class_points : Places
+    class_points : ClassPoints
         The class.
     z : (p, m) float
         Coordinates of the points.
@@ -724,7 +724,7 @@ def _remaining_weights(
 
     Parameters
     ----------
-    class_points : Places
+    class_points : ClassPoints
         The class.
     d2 : (m, n) float
         Squared distances. They become infinite for rows that are left out, and zero between a point and
@@ -786,7 +786,7 @@ class KernelDensityFit(NoLikelihood):
         Bandwidths.
     rule_of_radii : {"given", "normal", "chosen"}
         Whether the bandwidths are set by the user, by the normal reference rule, or by cross-validation.
-    places : tuple of K Places
+    places : tuple of K ClassPoints
     """
 
     moments: ClassMoments
@@ -888,22 +888,22 @@ class KernelDensityFit(NoLikelihood):
     def validate(self) -> None:
         """Raise InvalidStateError if parts of a stored fit contradict each other."""
         if len(self.places) != len(self.prior) or self.radii.shape != self.prior.shape:
-            raise InvalidStateError("its rows are not those of its classes")
+            raise InvalidStateError("its rows or its bandwidths do not match its classes")
         p = self.moments.n_columns
         for class_points in self.places:
             root = class_points.covariance.root
             n = len(class_points.weights)
             shapes = class_points.centre.shape, class_points.scale.shape, class_points.points.shape
             if shapes != ((p,), (p,), (p, n)) or not n or class_points.weights.ndim != 1:
-                raise InvalidStateError("its rows are not as many as its classes have")
+                raise InvalidStateError("the arrays of a class differ in length")
             if root.shape != ((p, p) if self.metric == "mahalanobis" else (p,)):
-                raise InvalidStateError("it has no covariance of its metric")
+                raise InvalidStateError("its covariance does not match its metric")
             if not (
                 (class_points.weights > 0).all() and (class_points.scale > 0).all() and class_points.unit > 0
             ):
-                raise InvalidStateError("a weight or a scale of it is not above 0")
+                raise InvalidStateError("a weight or a scale is not positive")
         if not ((self.radii > 0).all() and (self.radii >= self.resolution()).all()):
-            raise InvalidStateError("a bandwidth of it is below the rounding of distances")
+            raise InvalidStateError("a bandwidth is smaller than the rounding error of distances")
 
 
 def singular(moments: ClassMoments, metric: str, common: bool) -> list[tuple[int | None, tuple[int, ...]]]:

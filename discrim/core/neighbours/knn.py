@@ -738,9 +738,9 @@ def knn_of_points(
         The arguments contradict each other.
     """
     if len(points) != len(codes) or not ((codes >= 0) & (codes < moments.n_classes)).all():
-        raise InvalidStateError("the classes of its rows are no classes")
+        raise InvalidStateError("the classes of its rows are invalid")
     if (np.bincount(codes, minlength=moments.n_classes) != moments.counts).any():
-        raise InvalidStateError("its rows do not have its class counts")
+        raise InvalidStateError("its rows do not match its class counts")
     if space.metric not in METRICS or (space.metric == "mahalanobis") != (space.within is not None):
         raise InvalidStateError(f"its metric is {space.metric!r}")
     if not 1 <= k <= len(points):
@@ -773,4 +773,4 @@ def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMome
         expected = replace(space, origin=np.zeros_like(space.origin)).coordinates(means)
         max_difference = np.abs(sums / moments.counts[:, None] - expected).max()
     if not max_difference <= MEANS_TOLERANCE * max_coordinate + space.slack:
-        raise InvalidStateError("the coordinates of its rows do not have its class means")
+        raise InvalidStateError("the coordinates of its rows do not match its class means")

@@ -411,7 +411,7 @@ def _least(minima: SingleFloats, n_examined: int) -> tuple[Codes, SingleFloats]:
 
     Returns
     -------
-    groups : (m, looked + 1) int
+    groups : (m, n_examined + 1) int
     largest : (m,) float32
         The largest of the selected minima.
     """

@@ -159,7 +159,7 @@ def fit_latent(a: Floats, b: Floats, max_components: int, algorithm: Algorithm =
     Examples
     --------
     >>> a = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, -2.0]])
-    >>> found = latent(a, np.array([[1.0], [0.0], [-1.0]]), 2)
+    >>> found = fit_latent(a, np.array([[1.0], [0.0], [-1.0]]), 2)
     >>> found.weights.round(4).tolist(), found.squares.round(4).tolist()
     ([[0.7071, 0.7071], [0.7071, -0.7071]], [7.0, 1.7143])
     """
@@ -279,7 +279,7 @@ def fit_orthogonal_latents(a: Floats, b: Floats, max_orthogonal: int) -> list[La
     Examples
     --------
     >>> a = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, -2.0]])
-    >>> _, found = orthogonal_latents(a, np.array([[1.0], [0.0], [-1.0]]), 3)
+    >>> _, found = fit_orthogonal_latents(a, np.array([[1.0], [0.0], [-1.0]]), 3)
     >>> found.weights.round(4).tolist(), (found.y_loadings @ found.rotations.T)[0, 0].round(4)
     ([[0.7071, 0.7071], [0.7071, -0.7071]], np.float64(1.0))
     """

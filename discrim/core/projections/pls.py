@@ -230,7 +230,7 @@ def _left_out_statistics(
     Parameters
     ----------
     fit : PLSFit
-    full_products : _Products
+    full_products : _FullProducts
     d : (m, p) float
         The rows minus the overall mean.
     codes : (m,) int
@@ -283,7 +283,7 @@ def _left_out_components(
     Parameters
     ----------
     fit : PLSFit
-    full_products : _Products
+    full_products : _FullProducts
     left_out : _LeftOutRows
         `rows.spoilt` is updated.
 
@@ -353,7 +353,7 @@ def _left_out_scores(
     Parameters
     ----------
     fit : PLSFit
-    full_products : _Products
+    full_products : _FullProducts
     left_out : _LeftOutRows
         `rows.spoilt` is updated.
     log_prior : (K,) float
@@ -702,7 +702,8 @@ class PLSFit(NoLikelihood):
     def refit_up_to(self, moments: ClassMoments, max_components: int) -> PLSFit | None:
         """Refit to other moments with at most `max_components` components.
 
-        Returns None if no component can be computed. If the fit is sparse, additional components use as many columns as its last component.
+        Returns None if no component can be computed. If the fit is sparse, additional components use as many
+        columns as its last component.
         """
         extra_nonzero = self.nonzero[-1:] * (max_components - len(self.nonzero))
         fit = fit_pls(
@@ -738,7 +739,7 @@ class PLSFit(NoLikelihood):
             if plain_fit is not None and plain_fit.components == self.components:
                 return plain_fit.left_out(log_prior)
         if self.orthogonal or self.nonzero:
-            return by_refits(int(self.moments.rows.sum()), len(self.prior), "takes a fit a row")
+            return by_refits(int(self.moments.rows.sum()), len(self.prior), "requires one fit per row")
         return lambda x, codes, weights: left_out_pls_scores(self, x, codes, weights, log_prior)
 
 
@@ -828,7 +829,7 @@ def pls_of_moments(
     ----------
     moments : ClassMoments
     prior : (K,) float
-    pls_options : Regressed
+    pls_options : PLSOptions
     decides : str
         The rule, see `fit_pls`.
     estimated_prior : bool
@@ -846,13 +847,13 @@ def pls_of_moments(
     components, algorithm, scale, is_scaled, orthogonal, nonzero = pls_options
     engine = engine_components
     if (algorithm == "engine") != (engine is not None) or not 0 <= orthogonal < components:
-        raise InvalidStateError("its components are not those of its algorithm")
+        raise InvalidStateError("its components do not match its algorithm")
     if any(count < 1 for count in nonzero):
-        raise InvalidStateError("its numbers of columns are no counts")
+        raise InvalidStateError("its numbers of columns per component are not positive")
     if engine is not None:
         arrays = engine.weights, engine.loadings, engine.rotations
         if any(a.shape != (moments.n_columns, components) or not a.any(axis=0).all() for a in arrays):
-            raise InvalidStateError(f"the {components} components that an engine has found are not there")
+            raise InvalidStateError(f"the {components} components of its engine are missing or incomplete")
     return fit_pls(
         moments, prior, components=components, algorithm=algorithm, scale=scale,
         indicators="scaled" if is_scaled else "centred", decides=decides, estimated_prior=estimated_prior,
@@ -908,7 +909,7 @@ def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> 
 
     Returns
     -------
-    Tables
+    SmallTables
     """
     counts = moments.counts
     total = moments.total
@@ -969,7 +970,7 @@ def _prepare_fold(x: Floats, is_training: Mask, options: PLSOptions) -> _Fold:
     x : (n, p) float
     is_training : (n,) bool
         The training rows.
-    options : Regressed
+    options : PLSOptions
 
     Returns
     -------
@@ -1014,7 +1015,7 @@ def _predict_indicators(fold: _Fold, codes: Codes, k: int, options: PLSOptions) 
         Classes of the training rows.
     k : int
         Number of classes.
-    options : Regressed
+    options : PLSOptions
 
     Returns
     -------
@@ -1042,7 +1043,7 @@ def _press(fold: _Fold, codes: Codes, test_codes: Codes, sizes: Floats, options:
         Classes of the test rows.
     sizes : (K,) float
         Divisors of the indicators.
-    options : Regressed
+    options : PLSOptions
 
     Returns
     -------
@@ -1075,7 +1076,7 @@ def q2_of_labellings(
         Fold of each row.
     k : int
         Number of classes.
-    options : Regressed
+    options : PLSOptions
     progress : callable, optional
         Called with 1 after each labelling of a fold.
 
@@ -1109,7 +1110,7 @@ def r2_of(x: Floats, labellings: Callable[[int], Codes], count: int, k: int, opt
         The number P of labellings.
     k : int
         Number of classes.
-    options : Regressed
+    options : PLSOptions
 
     Returns
     -------

@@ -82,7 +82,7 @@ class Correlations:
     root: Floats | None
 
     def times(self, positions: Codes, values: Floats) -> Floats:
-        """Multiply the correlations by a sparse vector with `values` at positions `positions`: (p,)."""
+        """Multiply the correlations by a sparse vector with `values` at the given positions: (p,)."""
         if self.matrix is not None:
             return np.asarray(values @ self.matrix[positions])
         return np.asarray((self._rows[:, positions] @ values) @ self._rows)
@@ -98,7 +98,7 @@ class Correlations:
         return matrix
 
     def length(self, positions: Codes, values: Floats) -> float:
-        """Quadratic form of the correlations with `values` at the positions `positions`."""
+        """Quadratic form of the correlations with `values` at some positions."""
         if self.matrix is not None:
             return float(values @ self.matrix[np.ix_(positions, positions)] @ values)
         fitted = self._rows[:, positions] @ values
@@ -162,12 +162,12 @@ def minimize_elastic_net(
         The matrix G.
     c : (p,) float
     penalty, ridge : float
-    start : Sparse
+    start : SparseVector
         Starting coefficients.
 
     Returns
     -------
-    Sparse
+    SparseVector
     """
     if not penalty:
         return _minimize_unpenalized(correlations, c, ridge)
@@ -217,7 +217,7 @@ def _minimize_unpenalized(correlations: Correlations, c: Floats, ridge: float) -
 
     Returns
     -------
-    Sparse
+    SparseVector
     """
     all_columns = np.arange(len(c))
     if correlations.matrix is None and correlations.root is not None and ridge:
@@ -408,7 +408,7 @@ def _minimize(problem: ScoringProblem, start: Direction, penalty: float, earlier
 
     Parameters
     ----------
-    problem : Problem
+    problem : ScoringProblem
     start : Direction
     penalty : float
     earlier_scores : (K, h) float
@@ -473,10 +473,10 @@ def _newton_fixed_point(
 
     Parameters
     ----------
-    problem : Problem
+    problem : ScoringProblem
     scores : (K,) float
         Starting scores.
-    coef : Sparse
+    coef : SparseVector
         Determines the active columns and signs.
     penalty : float
     earlier_scores : (K, h) float
@@ -555,7 +555,7 @@ def _continue_paths(
 
     Parameters
     ----------
-    problem : Problem
+    problem : ScoringProblem
     paths : list of Direction
         Minima at a larger penalty.
     penalty : float
@@ -627,7 +627,7 @@ def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int
 
     Parameters
     ----------
-    problem : Problem
+    problem : ScoringProblem
     penalties : (T,) float
         Decreasing penalties, the same for all directions.
     ncomp : int
@@ -664,7 +664,7 @@ def _successive_directions(
 
     Parameters
     ----------
-    problem : Problem
+    problem : ScoringProblem
     ncomp : int
         Maximum number of directions.
     next_direction : callable
@@ -692,7 +692,7 @@ def _direction_at_penalty(
 
     Parameters
     ----------
-    problem : Problem
+    problem : ScoringProblem
     penalty : float
     earlier_scores : (K, h) float
         Scores of earlier directions.
@@ -725,7 +725,7 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
 
     Parameters
     ----------
-    problem : Problem
+    problem : ScoringProblem
     nonzero : int
         Maximum number of columns.
     earlier_scores : (K, h) float
@@ -918,14 +918,14 @@ class SparseFit(NoLikelihood):
             raise InvalidStateError("its ridge is negative")
         is_valid = are_whole(tuning, 1.0) if self.by == "nonzero" else bool((tuning >= 0).all())
         if not is_valid or len(tuning) != max_directions:
-            raise InvalidStateError("its penalties, or numbers of columns, are none")
+            raise InvalidStateError("its penalties or numbers of columns are invalid")
         counts = {len(self.penalties), self.class_scores.shape[1], self.coef.shape[1]}
         if len(counts) != 1 or len(self.penalties) > max_directions or not (self.penalties >= 0).all():
-            raise InvalidStateError("its directions are not as many as their penalties and scores")
+            raise InvalidStateError("its numbers of directions, penalties and scores differ")
         if not self.coef.any(axis=0).all():
-            raise InvalidStateError("its directions are not all of some column")
+            raise InvalidStateError("all coefficients of one of its directions are zero")
         if not (self.sd > 0).all():
-            raise InvalidStateError("its standard deviations are not above zero")
+            raise InvalidStateError("its standard deviations are not positive")
         if self.is_singular():
             raise InvalidStateError("its directions do not all vary within classes")
 
@@ -997,7 +997,7 @@ def _fit_arrays(
     Parameters
     ----------
     moments : ClassMoments
-    problem : Problem
+    problem : ScoringProblem
     directions : list of Direction
 
     Returns

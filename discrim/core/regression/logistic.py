@@ -93,7 +93,7 @@ def choose_start(
     Returns
     -------
     coef : (p + 1, K - 1) float
-    sums : Swept or None
+    sums : LikelihoodSums or None
         The sweep at `coef` if it was computed.
     """
     counts = moments.counts
@@ -269,7 +269,7 @@ class Sandwich:
         """Raise InvalidStateError if parts of a file contradict each other."""
         is_valid = self.kind in COVARIANCE_TYPES and self.factor > 0 and self.groups >= 0
         if not (is_valid and 0 <= self.rank <= len(self.root)):
-            raise InvalidStateError("its robust covariance is not described")
+            raise InvalidStateError("the description of its robust covariance is invalid")
 
 
 def row_scores(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
@@ -861,7 +861,7 @@ def _search(
         Whether to use Firth's penalty.
     min_information_ratio : float
         See `SEPARATION_RATIO`; 0 if the information has no lower bound.
-    start_sums : Swept, optional
+    start_sums : LikelihoodSums, optional
         The sweep at `start` if it was computed before.
 
     Returns
@@ -931,7 +931,7 @@ def logistic_of_search(
     """
     diagonal = np.diagonal(newton.information)
     if not (diagonal > 0).all() or not newton.converged or newton.steps < 0:
-        raise InvalidStateError("its information is not positive definite, or its search has not ended")
+        raise InvalidStateError("its information is not positive definite, or its search did not converge")
     unit = np.sqrt(diagonal)
     correlation = newton.information / unit / unit[:, None]
     is_symmetric = (np.abs(correlation - correlation.T) <= 1e-6).all()

@@ -140,7 +140,7 @@ def _products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats, buff
 
     Parameters
     ----------
-    pairs : _Pairs
+    pairs : _LinePairs
     first_lines, second_lines : (..., n, m) float
         Lines; the first line of each pair is from `first_lines`, the second from `second_lines`.
     buffer : (size,) float
@@ -536,7 +536,7 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int)
 
     Returns
     -------
-    list of Swept
+    list of LikelihoodSums
         One for each point.
     """
     points, p1, q = coefs.shape
@@ -729,7 +729,7 @@ def maximize(
         Lower bound of the information between the classes for each column of the frame. If the
         information falls to it, the estimates diverge; the last coefficients above it are returned as not
         converged. Zero if a maximum certainly exists; then a small decrement needs no proof of existence.
-    start_sums : Swept, optional
+    start_sums : LikelihoodSums, optional
         The sweep at `start` if it was computed before.
     passes_per_information : float
         Number of passes without the information that cost as much as one with it; zero to compute the

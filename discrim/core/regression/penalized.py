@@ -114,7 +114,7 @@ class PenalizedFit:
         l1_ratio = self.l1_ratio
         is_valid = {"ridge": l1_ratio == 0, "lasso": l1_ratio == 1, "elastic_net": 0 < l1_ratio < 1}
         if not is_valid.get(self.penalty, False) or not self.strength > 0 or self.steps < 0:
-            raise InvalidStateError("its penalty is none")
+            raise InvalidStateError("its penalty, strength or number of steps is invalid")
 
     @property
     def chosen_penalty(self) -> dict[str, float]:

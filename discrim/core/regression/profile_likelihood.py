@@ -170,7 +170,7 @@ def maximize_on_plane(
 
     Parameters
     ----------
-    objective : Goal
+    objective : Objective
     start : (p + 1, q) float
     plane : (q (p + 1), r) float
         Normals of the plane, ordered by class.
@@ -337,7 +337,7 @@ def _value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float | None]
     Parameters
     ----------
     start : (p + 1, q) float
-    metric : _Metric
+    metric : _PlaneMetric
         Approximation of the inverse curvature.
 
     Returns
@@ -443,7 +443,7 @@ def _penalized_peak(fit: LogisticFit, objective: Objective, start: Floats, plane
     Parameters
     ----------
     fit : LogisticFit
-    objective : Goal
+    objective : Objective
     start : (p + 1, q) float
     plane : (q (p + 1), r) float
 
@@ -506,7 +506,7 @@ class _Profile:
 
     Parameters
     ----------
-    goal : Goal
+    goal : Objective
     best : Peak
         The estimates.
     normal : (q (p + 1),) float

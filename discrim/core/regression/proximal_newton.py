@@ -257,7 +257,7 @@ class Curvature:
             n_after = len(self.known) + len(new)
             refuse_beyond_memory(
                 N_MATRICES * float(n_after) ** 2,
-                f"The curvature of the {n_after:,} coefficients that the search has come to",
+                f"The curvature of the {n_after:,} coefficients in the active set",
                 "Use a larger penalty",
             )
             matrix = np.empty((n_after, n_after))

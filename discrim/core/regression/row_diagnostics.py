@@ -237,7 +237,7 @@ def _pulls_two_classes(
     fitted : FittedRows
     weights : (m,) float
     z : (p + 1, m) float
-    forms : Forms
+    forms : QuadraticForms
 
     Returns
     -------
@@ -264,7 +264,7 @@ def _pulls(
     weights : (m,) float
     z : (p + 1, m) float
         Rows in the frame.
-    forms : Forms
+    forms : QuadraticForms
         Quadratic forms of the inverse information.
 
     Returns
