@@ -210,13 +210,13 @@ class MassLaw:
         Probabilities of the listed values in each class.
     points : (V, p) float
         The values if they are numeric, otherwise their positions (V, 1).
-    unlisted : (K,) float
+    unlisted_mass : (K,) float
         Probability of all other values in each class.
     """
 
     mass: Floats
     points: Floats
-    unlisted: Floats
+    unlisted_mass: Floats
 
     @property
     def n_classes(self) -> int:
@@ -272,12 +272,12 @@ class DensityLaw:
         densities = [each for each in self.densities if isinstance(each, ScipyDensity)]
         if not self.discrete or len(densities) < self.n_classes:
             return None
-        lattices = [density.lattice(MAX_LISTED_VALUES // self.n_classes) for density in densities]
+        lattices = [density.list_values(MAX_LISTED_VALUES // self.n_classes) for density in densities]
         points = np.unique(np.concatenate(lattices))[:, None]
         if not len(points):
             return None
         mass = np.exp(self.log_densities(points)).T
-        unlisted = np.array([density.outside(points[0, 0], points[-1, 0]) for density in densities])
+        unlisted = np.array([density.tail_probability(points[0, 0], points[-1, 0]) for density in densities])
         # Probability of values between lattice points, or inaccurate probabilities.
         missing_mass = np.abs(1 - mass.sum(axis=1))
         unlisted = np.where(missing_mass > unlisted + DENSITY_TOLERANCE, missing_mass, unlisted)
@@ -335,7 +335,7 @@ def least_risk(
     """
     if isinstance(distribution, MassLaw):
         losses = (distribution.mass * prior[:, None]).T @ costs
-        missed_risk = float((prior * distribution.unlisted) @ costs.max(axis=1))
+        missed_risk = float((prior * distribution.unlisted_mass) @ costs.max(axis=1))
         return Amount(float(losses.min(axis=1).sum()), missed_risk, "exact" if not missed_risk else "sum")
     positive = np.flatnonzero(prior > 0)
     if len(positive) == 1:
@@ -629,7 +629,7 @@ def excess(
         is_possible = (distribution.mass > 0).any(axis=0)
         losses = (distribution.mass[:, is_possible] * prior[:, None]).T @ costs
         excess_losses = _excess_losses(losses, decide(distribution.points[is_possible]))
-        missed_risk = float((prior * distribution.unlisted) @ costs.max(axis=1))
+        missed_risk = float((prior * distribution.unlisted_mass) @ costs.max(axis=1))
         return Amount(float(excess_losses.sum()), missed_risk, "exact" if not missed_risk else "sum")
     mass_distribution = distribution.enumerated()
     if mass_distribution is not None:

@@ -142,7 +142,7 @@ class NormalSubspace:
     across: Floats
     log_volume: float
 
-    def holds(self, deviations: Floats, magnitudes: Floats) -> Mask:
+    def contains(self, deviations: Floats, magnitudes: Floats) -> Mask:
         """Return whether rows lie on the plane.
 
         Parameters
@@ -170,7 +170,7 @@ class NormalSubspace:
         """Log density (m,) on the plane of rows x (m, p); minus infinity outside the plane."""
         deviations = x - mean
         logs = -0.5 * (self.distances(deviations) ** 2 + len(self.sd) * np.log(2 * np.pi)) - self.log_volume
-        return np.where(self.holds(deviations, np.abs(mean)), logs, -np.inf)
+        return np.where(self.contains(deviations, np.abs(mean)), logs, -np.inf)
 
 
 def subspace_of(cov: Floats) -> NormalSubspace:
@@ -197,7 +197,7 @@ def mahalanobis_distance(cov: Floats, first: Floats, second: Floats) -> float:
     plane = subspace_of(cov)
     if len(plane.sd) == len(cov):
         return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(cov), mean_difference)))
-    if not plane.holds(mean_difference, np.abs(first) + np.abs(second)):
+    if not plane.contains(mean_difference, np.abs(first) + np.abs(second)):
         return np.inf
     return float(plane.distances(mean_difference))
 
@@ -435,14 +435,14 @@ class StudentTParameters(NamedTuple):
     centre: float
     scale: float
     df: float
-    peak: float
+    log_peak: float
 
     def log_density(self, x: Floats) -> Floats:
         """Log density (m,) of points (m,)."""
         z = (x - self.centre) / self.scale
         if np.isinf(self.df):
-            return np.asarray(self.peak - z**2 / 2)
-        return np.asarray(self.peak - (self.df + 1) / 2 * np.log1p(z**2 / self.df))
+            return np.asarray(self.log_peak - z**2 / 2)
+        return np.asarray(self.log_peak - (self.df + 1) / 2 * np.log1p(z**2 / self.df))
 
 
 @dataclass(frozen=True)
@@ -465,13 +465,13 @@ class ScipyDensity:
         """Log density, or log probability if discrete, (m,) of rows x (m, 1)."""
         log = self.frozen.logpmf if self.discrete else self.frozen.logpdf
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self._bell is not None:
-                return self._bell.log_density(x[:, 0])
+            if self._parameters is not None:
+                return self._parameters.log_density(x[:, 0])
             logs = call_density(self.frozen, log, x[:, 0], points=len(x))
-        return np.where(np.abs(x[:, 0]) <= np.pi, logs, -np.inf) if self._circular else logs
+        return np.where(np.abs(x[:, 0]) <= np.pi, logs, -np.inf) if self._is_circular else logs
 
     @cached_property
-    def _bell(self) -> StudentTParameters | None:
+    def _parameters(self) -> StudentTParameters | None:
         """Parameters of a normal or t distribution of scipy; None for other distributions."""
         # The overhead of a scipy call is many times the cost of the density itself.
         dist = getattr(self.frozen, "dist", None)
@@ -486,7 +486,7 @@ class ScipyDensity:
         return StudentTParameters(loc, scale, df, float(self.frozen.logpdf(loc)))
 
     @property
-    def _circular(self) -> bool:
+    def _is_circular(self) -> bool:
         """Whether the density continues outside the circle on which it integrates to one."""
         return getattr(getattr(self.frozen, "dist", None), "name", None) == "vonmises"
 
@@ -501,7 +501,7 @@ class ScipyDensity:
     @property
     def support(self) -> tuple[float, float]:
         """Lower and upper end of the support."""
-        low, high = (-np.pi, np.pi) if self._circular else self.frozen.support()
+        low, high = (-np.pi, np.pi) if self._is_circular else self.frozen.support()
         return float(low), float(high)
 
     @property
@@ -516,7 +516,7 @@ class ScipyDensity:
         points = np.unique(np.concatenate([*tails, np.array([low, high])]))
         return np.asarray(points[np.isfinite(points) & (points >= low) & (points <= high)])
 
-    def lattice(self, max_values: int) -> Floats:
+    def list_values(self, max_values: int) -> Floats:
         """Values of a discrete distribution around its median, at most about `max_values`.
 
         The range is extended until the remaining probability is negligible. Empty if there is no median or
@@ -534,13 +534,13 @@ class ScipyDensity:
         # scipy searches extreme quantiles step by step, which is too slow for a heavy tail.
         while (
             4 * half_range < max_values
-            and self.outside(centre - half_range, centre + half_range) > NEGLIGIBLE_PROBABILITY
+            and self.tail_probability(centre - half_range, centre + half_range) > NEGLIGIBLE_PROBABILITY
         ):
             half_range *= 2
         low, high = max(centre - half_range, self.support[0]), min(centre + half_range, self.support[1])
         return np.asarray(low + np.arange(round(high - low) + 1.0))
 
-    def outside(self, low: float, high: float) -> float:
+    def tail_probability(self, low: float, high: float) -> float:
         """Probability of values less than `low` or greater than `high`."""
         above = self.frozen.sf if hasattr(self.frozen, "sf") else self.frozen.ccdf
         return float(self.frozen.cdf(low - 0.5) + above(high))

@@ -82,7 +82,7 @@ def left_out_planes(
         order = np.arange(len(signed) - 1) if rng is None else rng.permutation(len(signed) - 1)
         had_no_update = runs.visit(order)
         coef[runs.without[had_no_update]] = runs.coef[had_no_update]
-        runs.keep_only(~had_no_update)
+        runs.select(~had_no_update)
         progress()
         if not len(runs.without):
             return coef
@@ -99,7 +99,7 @@ class _LeftOutRuns:
         Rows y (1, x).
     begin : (p + 1,) float
         Coefficients at the start.
-    every : bool
+    counts_all_errors : bool
         Whether the pocket counts the errors of all coefficients.
     """
 
@@ -108,15 +108,15 @@ class _LeftOutRuns:
         n = len(signed)
         self.signed = signed
         self.step = 0
-        self.every = counts_all_errors
+        self.counts_all_errors = counts_all_errors
         self.without = np.arange(n)
         # A row on the plane is assigned to the first class, which is an error for the other class only.
         order = np.argsort(signed[:, 0] < 0, kind="stable")
-        self.sorted, self.second = signed[order], int((signed[:, 0] > 0).sum())
+        self.sorted, self.n_positive = signed[order], int((signed[:, 0] > 0).sum())
         self.place = np.argsort(order)
         self.coef, self.pocket = np.tile(start, (n, 1)), np.zeros(signed.shape)
-        self.fewest, self.longest = np.full(n, n - 1), np.zeros(n, dtype=np.intp)
-        self.since = np.zeros(n, dtype=np.intp)
+        self.min_errors, self.longest_run = np.full(n, n - 1), np.zeros(n, dtype=np.intp)
+        self.run_start = np.zeros(n, dtype=np.intp)
         """The step after the last move."""
 
     def visit(self, order: Codes) -> Mask:
@@ -130,48 +130,48 @@ class _LeftOutRuns:
             np.dot(self.coef[split:], signed[q], out=values[split:])
             misclassified = np.flatnonzero(values <= 0)
             if misclassified.size:
-                self._move(misclassified, q, int(np.searchsorted(misclassified, split)))
+                self._update(misclassified, q, int(np.searchsorted(misclassified, split)))
                 had_no_update[misclassified] = False
             self.step += 1
-        self._keep(np.arange(len(self.coef)))
+        self._store_better(np.arange(len(self.coef)))
         return had_no_update
 
-    def keep_only(self, which: Mask) -> None:
+    def select(self, which: Mask) -> None:
         """Continue with a subset of the runs (m,)."""
-        for name in ("without", "coef", "pocket", "fewest", "longest", "since"):
+        for name in ("without", "coef", "pocket", "min_errors", "longest_run", "run_start"):
             setattr(self, name, getattr(self, name)[which])
 
-    def _move(self, misclassified: Codes, q: int, split: int) -> None:
+    def _update(self, misclassified: Codes, q: int, split: int) -> None:
         """Update the runs `misclassified`: those before `split` by row q + 1, the others by row q."""
-        correct_runs = self.step - self.since[misclassified]
+        correct_runs = self.step - self.run_start[misclassified]
         # If the pocket is empty, any coefficients enter, even after a run of length zero.
         is_longest = (
-            (correct_runs > self.longest[misclassified])
-            | (self.fewest[misclassified] == len(self.signed) - 1)
-            | self.every
+            (correct_runs > self.longest_run[misclassified])
+            | (self.min_errors[misclassified] == len(self.signed) - 1)
+            | self.counts_all_errors
         )
         if is_longest.any():
-            self._keep(misclassified[is_longest])
+            self._store_better(misclassified[is_longest])
         self.coef[misclassified[:split]] += self.signed[q + 1]
         self.coef[misclassified[split:]] += self.signed[q]
-        self.since[misclassified] = self.step + 1
+        self.run_start[misclassified] = self.step + 1
 
-    def _keep(self, run_index: Codes) -> None:
+    def _store_better(self, run_index: Codes) -> None:
         """Store the coefficients of runs in their pockets if they have fewer errors."""
         coef = self.coef[run_index]
         values = coef @ self.sorted.T
         rows = np.arange(len(run_index))
         left_out = self.place[self.without[run_index]]
-        errors = np.count_nonzero(values[:, : self.second] <= 0, axis=1)
-        errors += np.count_nonzero(values[:, self.second :] < 0, axis=1)
+        errors = np.count_nonzero(values[:, : self.n_positive] <= 0, axis=1)
+        errors += np.count_nonzero(values[:, self.n_positive :] < 0, axis=1)
         own_values = values[rows, left_out]
-        errors -= np.where(left_out < self.second, own_values <= 0, own_values < 0)
-        is_better = (errors < self.fewest[run_index]) & coef.any(axis=1)
-        self.pocket[run_index[is_better]], self.fewest[run_index[is_better]] = (
+        errors -= np.where(left_out < self.n_positive, own_values <= 0, own_values < 0)
+        is_better = (errors < self.min_errors[run_index]) & coef.any(axis=1)
+        self.pocket[run_index[is_better]], self.min_errors[run_index[is_better]] = (
             coef[is_better],
             errors[is_better],
         )
-        self.longest[run_index[is_better]] = self.step - self.since[run_index[is_better]]
+        self.longest_run[run_index[is_better]] = self.step - self.run_start[run_index[is_better]]
 
 
 DEFAULT_MAX_PASSES = {True: 1000, False: 100}
@@ -268,7 +268,7 @@ def perceptron(
         if not n_updates:
             break
     converged = not history[-1][0]
-    coef, errors = (run.coef, 0) if converged else (run.pocket, run.fewest)
+    coef, errors = (run.coef, 0) if converged else (run.pocket, run.min_errors)
     norm = float(np.linalg.norm(coef[1:]))
     margin = unit * float((signed @ coef).min()) / norm if norm > 0 else 0.0
     # The last pass of a converged rule has no update; its plane was found in the previous pass.
@@ -387,9 +387,9 @@ class _PerceptronRun:
     def __init__(self, signed: Floats, start: Floats) -> None:
         self.signed = signed
         self.coef = start
-        self.pocket, self.fewest = self.coef, len(signed)
-        self.right = 0
-        self.longest = 0
+        self.pocket, self.min_errors = self.coef, len(signed)
+        self.correct_run = 0
+        self.longest_run = 0
         self.number = self.kept = 1
 
     def visit(self, rows: Floats) -> int:
@@ -403,19 +403,19 @@ class _PerceptronRun:
             is_misclassified = rows[position : position + chunk_rows].dot(coef) <= 0.0
             first = int(is_misclassified.argmax())
             if not is_misclassified[first]:
-                self.right += len(is_misclassified)
+                self.correct_run += len(is_misclassified)
                 position = position + chunk_rows
                 chunk_rows = min(2 * chunk_rows, CHUNK_ROW_LIMITS[1])
                 continue
-            self.right += first
+            self.correct_run += first
             # If the pocket is empty, any coefficients enter, even after a run of length zero.
-            if n <= COUNTED or self.right > self.longest or self.fewest == n:
+            if n <= COUNTED or self.correct_run > self.longest_run or self.min_errors == n:
                 self.keep()
             self.coef = coef = coef + rows[position + first]
             position = position + first + 1
             n_updates = n_updates + 1
             chunk_rows = CHUNK_ROW_LIMITS[0]
-            self.right = 0
+            self.correct_run = 0
         return n_updates
 
     def keep(self) -> int:
@@ -423,11 +423,11 @@ class _PerceptronRun:
         values = self.signed @ self.coef
         # A row on the plane causes an update, but it is an error for the positive class only.
         errors = int((values < 0).sum()) + int((values[self.signed[:, 0] > 0] == 0).sum())
-        if errors < self.fewest and self.coef.any():
+        if errors < self.min_errors and self.coef.any():
             self.pocket = self.coef
-            self.fewest = errors
+            self.min_errors = errors
             self.kept = self.number
-            self.longest = self.right
+            self.longest_run = self.correct_run
         return errors
 
     def loss(self) -> float:

@@ -188,7 +188,7 @@ def find_recession(
         if decrement < 1e-2 and runaway.overlap(
             information, decrement, is_level, spans_all=not recession.any()
         ):
-            return Recession(recession, is_level, runaway.cancelling(coef + step, is_level))
+            return Recession(recession, is_level, runaway.cancelling_weights(coef + step, is_level))
         direction = runaway.direction(coef, step, is_level)
         if direction is not None:
             sum_direction = runaway.combined(recession, direction, is_level)
@@ -222,10 +222,10 @@ class _DivergingLikelihood(Differences):
 
     def sweep(self, coef: Floats, is_level: Mask) -> tuple[float, Floats, Floats]:
         """Log-likelihood of the level differences, score (p + 1, K - 1) and information."""
-        llf, probabilities, score = self._shares(coef, is_level)
+        llf, probabilities, score = self._probabilities(coef, is_level)
         return llf, score, self._curvature(probabilities)
 
-    def _shares(self, coef: Floats, is_level: Mask) -> tuple[float, Floats, Floats]:
+    def _probabilities(self, coef: Floats, is_level: Mask) -> tuple[float, Floats, Floats]:
         """Log-likelihood, probabilities (K, n) and score (p + 1, K - 1)."""
         log_ratios = np.where(is_level, -self.gaps(coef), -np.inf)
         log_ratios[self.at] = 0.0
@@ -238,12 +238,12 @@ class _DivergingLikelihood(Differences):
         residual[self.at] = np.where(is_level, probabilities, 0.0).sum(axis=0)
         return float(-(peak + np.log(total)).sum()), probabilities, self.columns @ residual[1:].T
 
-    def cancelling(self, coef: Floats, is_level: Mask) -> Floats:
+    def cancelling_weights(self, coef: Floats, is_level: Mask) -> Floats:
         """Weights (K, n) of the level differences that cancel: the probabilities at the maximum."""
         for _ in range(N_POLISHING_STEPS):
-            probabilities, score = self._shares(coef, is_level)[1:]
+            probabilities, score = self._probabilities(coef, is_level)[1:]
             coef = coef + self.solved(self._curvature(probabilities), score)
-        probabilities = self._shares(coef, is_level)[1]
+        probabilities = self._probabilities(coef, is_level)[1]
         probabilities[self.at] = 0.0
         return probabilities
 
@@ -336,7 +336,7 @@ class _DivergingLikelihood(Differences):
         """
         for candidate in (coef, step):
             scaled = candidate / (np.abs(candidate).max() or 1.0)
-            if self.raises(scaled, is_level, strictly=True):
+            if self.is_recession(scaled, is_level, strictly=True):
                 return np.asarray(scaled)
         differences = self.gaps(coef)
         growth = self.gaps(step)
@@ -352,7 +352,7 @@ class _DivergingLikelihood(Differences):
             level_coef = self.nearest_level(coef, gram_matrix)
             if level_coef is None:
                 return None
-            if self.raises(level_coef, is_level):
+            if self.is_recession(level_coef, is_level):
                 return level_coef
             returns = diverges & (self.gaps(level_coef) <= 0)
             if not returns.any():
@@ -361,7 +361,7 @@ class _DivergingLikelihood(Differences):
             diverges &= ~returns
         return None
 
-    def raises(self, direction: Floats, is_level: Mask, *, strictly: bool = False) -> bool:
+    def is_recession(self, direction: Floats, is_level: Mask, *, strictly: bool = False) -> bool:
         """Return whether some level difference increases and none decreases; with `strictly` all increase."""
         level_differences = self.gaps(direction)[is_level]
         return bool(
@@ -613,24 +613,26 @@ class _SeparationProgram(Differences):
         super().__init__(columns, codes, n_classes)
         self.seconds = seconds
         self.size = len(columns) * (n_classes - 1)
-        self.used = np.zeros((n_classes, len(codes)), dtype=bool)
+        self.is_used = np.zeros((n_classes, len(codes)), dtype=bool)
         if guess is None:
             rng = np.random.default_rng(0)
             for k in range(n_classes):
                 rows = np.flatnonzero(codes == k)
                 sampled = rng.permutation(rows)[: ROWS_PER_COEFFICIENT * self.size // n_classes + 1]
-                self.used[:, sampled] = True
+                self.is_used[:, sampled] = True
         else:
             max_index = min(GUESSED_DIFFERENCES_PER_COEFFICIENT * self.size, len(codes) * (n_classes - 1)) - 1
-            self.used.ravel()[np.argpartition(self.leads(guess).ravel(), max_index)[: max_index + 1]] = True
-        self.used &= self.others
+            self.is_used.ravel()[np.argpartition(self.leads(guess).ravel(), max_index)[: max_index + 1]] = (
+                True
+            )
+        self.is_used &= self.others
         self._differences: Floats | None = None
 
     @property
     def differences(self) -> Floats:
         """Differences eta_y - eta_k in use, as functions of the coefficients: (m, (K - 1)(p + 1))."""
         if self._differences is None:
-            others, rows = np.nonzero(self.used)
+            others, rows = np.nonzero(self.is_used)
             difference_rows = np.zeros((len(rows), self.n_classes, len(self.columns)))
             row_index = np.arange(len(rows))
             difference_rows[row_index, self.codes[rows]] = self.columns[:, rows].T
@@ -641,16 +643,16 @@ class _SeparationProgram(Differences):
     def _coef(self, solution: Floats) -> Floats:
         return self.wide(solution[: self.size])
 
-    def _take_in(self, differences: Floats, threshold: float) -> bool:
+    def _add_violated(self, differences: Floats, threshold: float) -> bool:
         """Add the smallest differences below `threshold` to those in use; return whether any was added."""
-        unused = np.where(self.used | ~self.others, np.inf, differences)
+        unused = np.where(self.is_used | ~self.others, np.inf, differences)
         violated = np.flatnonzero(unused.ravel() < threshold)
         if not len(violated):
             return False
         max_added = ROWS_PER_COEFFICIENT * self.size
         if len(violated) > max_added:
             violated = violated[np.argpartition(unused.ravel()[violated], max_added)[:max_added]]
-        self.used.ravel()[violated] = True
+        self.is_used.ravel()[violated] = True
         self._differences = None
         return True
 
@@ -671,7 +673,7 @@ class _SeparationProgram(Differences):
                 return None
             coef = self._coef(solution)
             all_differences = self.gaps(coef)
-            if not self._take_in(all_differences, float(solution[-1]) - SLACK):
+            if not self._add_violated(all_differences, float(solution[-1]) - SLACK):
                 min_difference = self.least(coef)
                 return (coef, min_difference) if min_difference > 0 else None
 
@@ -713,7 +715,7 @@ class _SeparationProgram(Differences):
         is_level = self.others.copy()
         total_coef = np.zeros((len(self.columns), self.n_classes))
         while True:
-            coef, multipliers = self._lift(is_level)
+            coef, multipliers = self._maximize_level_sum(is_level)
             lifted_differences = self.gaps(coef)
             has_risen = is_level & (
                 lifted_differences
@@ -730,11 +732,11 @@ class _SeparationProgram(Differences):
         if total_coef.any():
             return total_coef / np.abs(total_coef).max(), is_level, None
         weights = np.ones(is_level.shape)
-        weights[self.used] += multipliers
+        weights[self.is_used] += multipliers
         weights[self.at] = 0.0
         return total_coef, is_level, weights.T
 
-    def _lift(self, is_level: Mask) -> tuple[Floats, Floats]:
+    def _maximize_level_sum(self, is_level: Mask) -> tuple[Floats, Floats]:
         """Coefficients that maximize the sum of the level differences, and the multipliers."""
         class_counts = -is_level.astype(np.float64)
         class_counts[self.at] += is_level.sum(axis=0)
@@ -744,7 +746,7 @@ class _SeparationProgram(Differences):
                 cost, self.differences, [(-1.0, 1.0)] * self.size, self.seconds
             )
             coef = self._coef(solution)
-            if not self._take_in(self.gaps(coef), -SLACK):
+            if not self._add_violated(self.gaps(coef), -SLACK):
                 return coef, multipliers
 
 

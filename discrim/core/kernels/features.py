@@ -95,14 +95,14 @@ class Landmarks:
         The landmarks.
     root : (L, L) float
         Upper triangular R, in the order of the points.
-    spanned : int
+    n_spanned : int
         Number of landmarks that were omitted because they lie in the span of others.
     """
 
     kernel: Kernel
     points: Floats
     root: Floats
-    spanned: int = 0
+    n_spanned: int = 0
 
     @property
     def width(self) -> int:
@@ -191,7 +191,7 @@ def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     Examples
     --------
     >>> found = landmarks(lambda a, b: a @ b.T, np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]]))
-    >>> found.width, found.spanned
+    >>> found.width, found.n_spanned
     (2, 1)
     >>> f = found.features(np.array([[3.0, 4.0]]))
     >>> (f @ f.T).round(12).tolist()
@@ -207,7 +207,7 @@ def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
         raise CoreDataError("kernel_diagonal")
     _, pivots, rank, _ = lapack.dpstrf(landmark_kernels, tol=SPAN_TOLERANCE * largest)
     feature_map = independent_landmarks(kernel, np.ascontiguousarray(points[pivots[:rank] - 1]))
-    return replace(feature_map, spanned=len(points) - int(rank))
+    return replace(feature_map, n_spanned=len(points) - int(rank))
 
 
 def independent_landmarks(kernel: Kernel, points: Floats) -> Landmarks:

@@ -224,7 +224,7 @@ class KernelLDAFit(ScoredIndicators):
     def left_out(self, log_prior: Floats) -> Floats:
         """Leave-one-out scores (n, K) of the rows."""
         residuals = residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
-        fitted = self.rows.y - residuals / self._known_left()[:, None]
+        fitted = self.rows.y - residuals / self._require_leverages()[:, None]
         if self.calibrator is not None:
             scores = self.calibrator.scores(fitted) + self.shift(log_prior)
         else:
@@ -255,7 +255,7 @@ class KernelLDAFit(ScoredIndicators):
         influence_of_rows = compute_influence(kernel.matrix(points, points), sample.weights, self.ridge)
         residuals = residuals_from_coef(expansion.coef, sample.weights, self.ridge)
         left_out_ratio = 1.0 if sample.weights is None else np.minimum(1.0, 1.0 / sample.weights)[:, None]
-        scaled_residuals = left_out_ratio * residuals / self._known_left()[:, None]
+        scaled_residuals = left_out_ratio * residuals / self._require_leverages()[:, None]
 
         def scores(u: Floats) -> Floats:
             """Return the scores (n, K) of modified rows u (n, p)."""
@@ -275,7 +275,7 @@ class KernelLDAFit(ScoredIndicators):
         """Fractions (r,) of the variance of the class scores, kept fixed, that leave-one-out fits predict."""
         left_out_residuals = (
             residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
-            / self._known_left()[:, None]
+            / self._require_leverages()[:, None]
         )
         squares = (left_out_residuals @ self.scores) ** 2
         return np.asarray(1 - np.average(squares, axis=0, weights=self.rows.weights))
@@ -295,12 +295,12 @@ class KernelLDAFit(ScoredIndicators):
         """
         residuals = residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
         products = class_products(self.rows, residuals)
-        row_terms = self.rows.y, residuals, self._known_left(), self.rows.weights
+        row_terms = self.rows.y, residuals, self._require_leverages(), self.rows.weights
         return (
             left_out_normal_scores(products, self.moments.counts, row_terms, self.ncomp, fitted) + log_prior
         )
 
-    def _known_left(self) -> Floats:
+    def _require_leverages(self) -> Floats:
         """Return `left`; raise a DataError if the fit was loaded from a file."""
         if self.left is None:
             raise CoreDataError("no_rows_of_file")
@@ -487,15 +487,15 @@ class RotatedFunction:
     Attributes
     ----------
     function : callable
-    turn : (K, r) float
+    rotation : (K, r) float
     """
 
     function: Callable[[Floats], Floats]
-    turn: Floats
+    rotation: Floats
 
     def __call__(self, x: Floats) -> Floats:
         """Return the values (m, r) for rows x (m, p)."""
-        return np.asarray(self.function(x) @ self.turn)
+        return np.asarray(self.function(x) @ self.rotation)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

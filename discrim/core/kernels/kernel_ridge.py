@@ -267,7 +267,7 @@ class KernelInfluence:
 
     Attributes
     ----------
-    pull : (n, n) float
+    coef_changes : (n, n) float
         Column i is the change of all coefficients per unit of the response of row i.
     means : (n,) float
         Weighted means of the columns of the kernel.
@@ -275,7 +275,7 @@ class KernelInfluence:
         Weights divided by their sum.
     """
 
-    pull: Floats
+    coef_changes: Floats
     means: Floats
     shares: Floats
 
@@ -294,7 +294,7 @@ class KernelInfluence:
         (m,) float
         """
         kernel_deviations = kernels - self.means
-        kernel_deviations *= self.pull[rows]
+        kernel_deviations *= self.coef_changes[rows]
         return np.asarray(kernel_deviations.sum(axis=1) + self.shares[rows])
 
 
@@ -507,7 +507,7 @@ class TriedKernel:
         """Sort key: the loss, with ties broken by squared residuals."""
         return self.loss, self.squared
 
-    def gains(self, other: TriedKernel) -> bool:
+    def improves_on(self, other: TriedKernel) -> bool:
         """Whether the loss is smaller than another by enough to continue the search."""
         if self.loss < (1 - MIN_RELATIVE_GAIN) * other.loss:
             return True
@@ -763,7 +763,7 @@ def choose(sample: KernelRows, search: Search, progress: Callable[[float], objec
         name = search.kernels[0]
         kernel = search.kernel(name, search.width)
         ridge = 1.0 if search.ridge is None else search.ridge
-        return replace(state.exactly(scale, kernel, ridge)[1], tried=())
+        return replace(state.fit_exactly(scale, kernel, ridge)[1], tried=())
     return state.chosen()
 
 
@@ -783,10 +783,10 @@ class _KernelSearch:
         self._search = search
         self._progress = progress
         n = len(sample.u)
-        self._few = n <= MAX_EIGEN_ROWS
+        self._uses_all_rows = n <= MAX_EIGEN_ROWS
         order = np.random.default_rng(0).permutation(n)
-        self._some = np.sort(order[: MAX_EIGEN_ROWS if self._few else N_LANDMARKS])
-        self._tried: list[TriedKernel] = []
+        self._landmark_rows = np.sort(order[: MAX_EIGEN_ROWS if self._uses_all_rows else N_LANDMARKS])
+        self._candidates: list[TriedKernel] = []
         self._points: dict[tuple[str, bool], Floats] = {}
         self._coordinates: dict[str, Coordinates] = {}
 
@@ -807,7 +807,7 @@ class _KernelSearch:
         z = self.points(self._search.scales[0], self._search.kernels[0])
         check_semidefinite(self._search.kernel(self._search.kernels[0], None).matrix(z, z))
 
-    def exactly(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
+    def fit_exactly(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
         """Fit and evaluate a candidate on all rows.
 
         If the ridge is searched, it is raised to the smallest supported one.
@@ -833,15 +833,15 @@ class _KernelSearch:
         candidate = sample.tried(scale, kernel, ridge, self._search.select, residuals)
         return candidate, Chosen(scale, kernel, ridge, self._coordinates[scale], z, fit)
 
-    def look(self, scale: str, kernel: Kernel) -> TriedKernel:
+    def evaluate(self, scale: str, kernel: Kernel) -> TriedKernel:
         """Find the best ridge of a kernel, from all rows or from landmarks, and record the candidate."""
         sample = self._sample
         search = self._search
         z = self.points(scale, kernel.name)
-        if self._few:
+        if self._uses_all_rows:
             spectrum = kernel_spectrum(kernel.matrix(z, z), sample.weights, sample.y)
         else:
-            landmarks = z[self._some]
+            landmarks = z[self._landmark_rows]
             row_kernels = kernel.matrix(z, landmarks)
             landmark_kernels = kernel.matrix(landmarks, landmarks)
             spectrum = landmark_spectrum(row_kernels, landmark_kernels, sample.weights, sample.y)
@@ -855,52 +855,58 @@ class _KernelSearch:
             ridges = candidate_ridges(trace / total, total)
             ridges = ridges[ridges >= 2 * MIN_RELATIVE_RIDGE * trace]
         candidates = [
-            replace(sample.tried(scale, kernel, float(ridge), search.select, residuals), exact=self._few)
+            replace(
+                sample.tried(scale, kernel, float(ridge), search.select, residuals), exact=self._uses_all_rows
+            )
             for ridge, residuals in zip(ridges, spectrum.left_out_residuals(ridges), strict=True)
         ]
         best = smoothest(candidates)
-        self._tried.append(best)
+        self._candidates.append(best)
         self._progress(1)
         return best
 
-    def widths(self, scale: str, name: str) -> TriedKernel:
+    def choose_width(self, scale: str, name: str) -> TriedKernel:
         """Find the best width of a kernel on a scale."""
         search = self._search
         if not search.has_width(name) or search.width is not None:
-            return self.look(scale, search.kernel(name, search.width))
-        weights = None if self._sample.weights is None else self._sample.weights[self._some]
-        unit = median_distance(self.points(scale, name)[self._some], name, weights)
+            return self.evaluate(scale, search.kernel(name, search.width))
+        weights = None if self._sample.weights is None else self._sample.weights[self._landmark_rows]
+        unit = median_distance(self.points(scale, name)[self._landmark_rows], name, weights)
         factors = list(INITIAL_WIDTHS)
-        candidates = [self.look(scale, search.kernel(name, unit * factor)) for factor in factors[::-1]][::-1]
+        candidates = [self.evaluate(scale, search.kernel(name, unit * factor)) for factor in factors[::-1]][
+            ::-1
+        ]
         for _ in range(MAX_EXTRA_WIDTHS):
             best_index = candidates.index(smoothest(candidates[::-1]))
             if 0 < best_index < len(candidates) - 1:
                 break
             is_lowest = best_index == 0
             factors.insert(0 if is_lowest else len(factors), factors[0] / 2 if is_lowest else factors[-1] * 2)
-            candidate = self.look(scale, search.kernel(name, unit * factors[0 if is_lowest else -1]))
+            candidate = self.evaluate(scale, search.kernel(name, unit * factors[0 if is_lowest else -1]))
             candidates.insert(0 if is_lowest else len(candidates), candidate)
         return smoothest(candidates[::-1])
 
     def chosen(self) -> Chosen:
         """Search over all kernels, scales and widths."""
         search = self._search
-        best_by_kernel = [self.widths(scale, name) for scale in search.scales for name in search.kernels]
-        if self._few:
+        best_by_kernel = [
+            self.choose_width(scale, name) for scale in search.scales for name in search.kernels
+        ]
+        if self._uses_all_rows:
             best_candidate = smoothest(best_by_kernel)
             step = 2.0**0.5
             if search.width is None and search.has_width(best_candidate.kernel.name):
                 nearby_widths = [best_candidate.kernel.width * step, best_candidate.kernel.width / step]
                 neighbours = [
-                    self.look(best_candidate.scale, replace(best_candidate.kernel, width=width))
+                    self.evaluate(best_candidate.scale, replace(best_candidate.kernel, width=width))
                     for width in nearby_widths
                 ]
                 best_candidate = smoothest([neighbours[0], best_candidate, neighbours[1]])
-            _, chosen = self.exactly(best_candidate.scale, best_candidate.kernel, best_candidate.ridge)
-            return replace(chosen, tried=tuple(self._tried))
-        return self._settled(sorted(best_by_kernel, key=lambda candidate: candidate.order)[:2])
+            _, chosen = self.fit_exactly(best_candidate.scale, best_candidate.kernel, best_candidate.ridge)
+            return replace(chosen, tried=tuple(self._candidates))
+        return self._second_stage(sorted(best_by_kernel, key=lambda candidate: candidate.order)[:2])
 
-    def _settled(self, finalists: list[TriedKernel]) -> Chosen:
+    def _second_stage(self, finalists: list[TriedKernel]) -> Chosen:
         """Run the second stage of a search.
 
         Compare the finalists on all rows, then vary the width and the ridge of the best one.
@@ -908,9 +914,11 @@ class _KernelSearch:
         search = self._search
         n = len(self._sample.u)
         max_candidates = max(int(MAX_SECOND_STAGE_PRODUCTS / n**3), MIN_SECOND_STAGE_CANDIDATES)
-        best_candidate, best_fit = self._settle(finalists[0].scale, finalists[0].kernel, finalists[0].ridge)
+        best_candidate, best_fit = self._record_exact_fit(
+            finalists[0].scale, finalists[0].kernel, finalists[0].ridge
+        )
         for other in finalists[1:]:
-            candidate, candidate_fit = self._settle(other.scale, other.kernel, other.ridge)
+            candidate, candidate_fit = self._record_exact_fit(other.scale, other.kernel, other.ridge)
             best_candidate, best_fit = (
                 (candidate, candidate_fit)
                 if candidate.order < best_candidate.order
@@ -928,22 +936,22 @@ class _KernelSearch:
             if any(np.allclose(width_and_ridge, evaluated_pair) for evaluated_pair in evaluated):
                 continue
             evaluated.add(width_and_ridge)
-            candidate, candidate_fit = self._settle(
+            candidate, candidate_fit = self._record_exact_fit(
                 best_candidate.scale,
                 replace(best_candidate.kernel, width=width_and_ridge[0]),
                 width_and_ridge[1],
             )
-            if candidate.gains(best_candidate):
+            if candidate.improves_on(best_candidate):
                 best_candidate = candidate
                 best_fit = candidate_fit
                 # Continue in a direction that improved the loss.
                 steps.insert(0, (width, ridge))
-        return replace(best_fit, tried=tuple(self._tried))
+        return replace(best_fit, tried=tuple(self._candidates))
 
-    def _settle(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
+    def _record_exact_fit(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
         """Evaluate a candidate on all rows and record it."""
-        evaluation = self.exactly(scale, kernel, ridge)
-        self._tried.append(evaluation[0])
+        evaluation = self.fit_exactly(scale, kernel, ridge)
+        self._candidates.append(evaluation[0])
         self._progress(1)
         return evaluation
 

@@ -87,7 +87,7 @@ class _Batches(NamedTuple):
     ----------
     order : (B, p) int
         Columns, with observed ones first.
-    there : (B, p) bool
+    observed_mask : (B, p) bool
         Which columns of `order` are observed.
     values : (B, p, m) float
         Values in this order; 0 if missing.
@@ -98,7 +98,7 @@ class _Batches(NamedTuple):
     """
 
     order: Codes
-    there: Mask
+    observed_mask: Mask
     values: Floats
     weights: Floats
     positions: Codes
@@ -132,7 +132,7 @@ def _cached_groups(batches: _Batches, components: int) -> Iterator[_Batches]:
     for batch_slice in slices(n_batches, max(MAX_BLOCK_VALUES // (components * p * (p + m)), 1)):
         yield _Batches(
             batches.order[batch_slice],
-            batches.there[batch_slice],
+            batches.observed_mask[batch_slice],
             batches.values[batch_slice],
             batches.weights[batch_slice],
             batches.positions[batch_slice],
@@ -154,19 +154,19 @@ class _WhitenedBatches(NamedTuple):
 
     Attributes
     ----------
-    white : (B, G, p, m) float
+    whitened : (B, G, p, m) float
         Whitened observed values, followed by zeros.
     logdets : (B, G) float
         Log-determinants of the covariance of the observed columns.
-    known, left : (B, G, p, p) float
+    completion_factors, residual_factors : (B, G, p, p) float
         The factors T_1 and T_2 of the module docstring, padded with rows of zeros; columns are in the
         original order.
     """
 
-    white: Floats
+    whitened: Floats
     logdets: Floats
-    known: Floats
-    left: Floats
+    completion_factors: Floats
+    residual_factors: Floats
 
 
 def _whiten_batches(roots: Floats, means: Floats, batches: _Batches) -> _WhitenedBatches:
@@ -184,7 +184,7 @@ def _whiten_batches(roots: Floats, means: Floats, batches: _Batches) -> _Whitene
     _WhitenedBatches
     """
     order = batches.order
-    observed = batches.there[:, None, :, None]
+    observed = batches.observed_mask[:, None, :, None]
     triangles: Floats = np.asarray(np.linalg.qr(np.moveaxis(roots[:, :, order], 2, 0), mode="r"))
     both_observed = observed & observed.swapaxes(2, 3)
     inner = np.where(both_observed, triangles, np.eye(len(order[0])))
@@ -226,7 +226,7 @@ def _class_sums(
     scatters = np.zeros((g, p, p))
     for group in _cached_groups(batches, g):
         whitened, logdets, completion_factors, residual_factors = _whiten_batches(roots, means, group)
-        constants = logdets + group.there.sum(axis=1)[:, None] * np.log(2 * np.pi)
+        constants = logdets + group.observed_mask.sum(axis=1)[:, None] * np.log(2 * np.pi)
         scores = (np.log(components.shares[component_slice]) - 0.5 * constants)[..., None] - 0.5 * (
             whitened**2
         ).sum(axis=2)

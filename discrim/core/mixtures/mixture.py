@@ -558,8 +558,8 @@ def _from_starts(
             )
         return _from_frames(em_result, rows, frames), (1, 1)
     trials = starts.run_starts(original_rows, rows, sizes, form, plan, hierarchies, progress)
-    if trials.ended:
-        return _from_frames(trials.best_first[0], rows, frames), (trials.ended, trials.reached)
+    if trials.n_converged:
+        return _from_frames(trials.best_first[0], rows, frames), (trials.n_converged, trials.reached)
     # A start that was best after a few steps may degenerate; then continue with the next best.
     for trial in trials.best_first:
         em_result = trial

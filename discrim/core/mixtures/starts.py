@@ -215,7 +215,7 @@ class _Clusters(NamedTuple):
     means: Floats
     scatters: Floats
 
-    def united(self, i: Codes | int, j: Codes) -> _Clusters:
+    def merge(self, i: Codes | int, j: Codes) -> _Clusters:
         """Return the unions of clusters i with clusters j."""
         counts = self.counts[i] + self.counts[j]
         mean_differences = self.means[j] - self.means[i]
@@ -263,11 +263,11 @@ def _model_based_merges(points: Floats, labels: Codes) -> Codes:
     merges = []
     cost_increases = np.full((len(costs), len(costs)), np.inf)
     i, j = np.triu_indices(len(costs), 1)
-    cost_increases[i, j] = clusters.united(i, j).costs(mean_variance) - costs[i] - costs[j]
+    cost_increases[i, j] = clusters.merge(i, j).costs(mean_variance) - costs[i] - costs[j]
     for _ in range(len(costs) - 1):
         a, b = (int(index) for index in np.unravel_index(np.argmin(cost_increases), cost_increases.shape))
         merges.append((a, b, a))
-        union = clusters.united(a, np.array([b]))
+        union = clusters.merge(a, np.array([b]))
         for statistic, merged_statistic in zip(clusters, union, strict=True):
             statistic[a] = merged_statistic[0]
         costs[a] = union.costs(mean_variance)[0]
@@ -276,7 +276,7 @@ def _model_based_merges(points: Floats, labels: Codes) -> Codes:
         cost_increases[:, b] = np.inf
         others = np.flatnonzero(is_current & (np.arange(len(costs)) != a))
         if len(others):
-            new_increases = clusters.united(a, others).costs(mean_variance) - costs[a] - costs[others]
+            new_increases = clusters.merge(a, others).costs(mean_variance) - costs[a] - costs[others]
             cost_increases[np.minimum(a, others), np.maximum(a, others)] = new_increases
     return np.array(merges, dtype=np.intp).reshape(-1, 3)
 
@@ -315,14 +315,14 @@ class Trials(NamedTuple):
     ----------
     best_first : list of Components or Degenerate
         In decreasing order of the likelihood.
-    ended : int
+    n_converged : int
         Number of runs to convergence; 0 if starts were compared on a sample of the rows.
     reached : int
         Number of these runs that reached the maximum.
     """
 
     best_first: list[Components | Degenerate]
-    ended: int
+    n_converged: int
     reached: int
 
 
@@ -532,36 +532,36 @@ class StartFrame:
     Attributes
     ----------
     root : (p, p) float
-        M: orthogonal if `rotated`, otherwise upper triangular.
-    rotated : bool
+        M: orthogonal if `is_rotation`, otherwise upper triangular.
+    is_rotation : bool
     """
 
     root: Floats
-    rotated: bool
+    is_rotation: bool
 
     @property
     def log_volume(self) -> float:
         """Log of |det M|."""
-        return 0.0 if self.rotated else float(np.log(np.abs(np.diagonal(self.root))).sum())
+        return 0.0 if self.is_rotation else float(np.log(np.abs(np.diagonal(self.root))).sum())
 
     def enter(self, z: Floats) -> Floats:
         """Return the coordinates u (p, n) of deviations z (p, n)."""
-        return np.asarray(self.root @ z) if self.rotated else Covariance.from_root(self.root).whiten(z)
+        return np.asarray(self.root @ z) if self.is_rotation else Covariance.from_root(self.root).whiten(z)
 
     def leave(self, means: Floats) -> Floats:
         """Return the deviations z (G, p) of points u (G, p)."""
         return np.asarray(means @ self.root)
 
-    def root_inside(self, covariance: Covariance) -> Covariance:
+    def covariance_to_frame(self, covariance: Covariance) -> Covariance:
         """Convert a covariance of z to the covariance of u."""
-        if self.rotated:
+        if self.is_rotation:
             return Covariance.from_root(packed_triangle(covariance.root @ self.root.T))
         return Covariance.from_root(np.triu(self.enter(covariance.root.T).T))
 
-    def root_outside(self, covariance: Covariance) -> Covariance:
+    def covariance_from_frame(self, covariance: Covariance) -> Covariance:
         """Convert a covariance of u to the covariance of z."""
         root = covariance.root @ self.root
-        return Covariance.from_root(packed_triangle(root) if self.rotated else root)
+        return Covariance.from_root(packed_triangle(root) if self.is_rotation else root)
 
 
 Frames = Sequence[StartFrame] | None
@@ -606,7 +606,7 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
         if all(is_dependent) if form in ROTATION_INVARIANT_FORMS else any(is_dependent):
             raise np.linalg.LinAlgError
     if form in ROTATION_INVARIANT_FORMS:
-        frames = [StartFrame(np.linalg.svd(root)[2], rotated=True) for root in roots]
+        frames = [StartFrame(np.linalg.svd(root)[2], is_rotation=True) for root in roots]
     else:
         diagonals = np.abs([np.diagonal(root) for root in roots])
         if not diagonals.all():
@@ -615,7 +615,7 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
         # Volumes stay equal only if all frames have the same determinant.
         volume_factors = np.exp(volumes.mean() - volumes) if form == "EVV" else np.ones(len(roots))
         frames = [
-            StartFrame(root * volume_factor, rotated=False)
+            StartFrame(root * volume_factor, is_rotation=False)
             for root, volume_factor in zip(roots, volume_factors, strict=True)
         ]
     return frames * len(rows) if form in OF_ALL else frames
@@ -662,7 +662,7 @@ def components_to_frames(components: Components, frames: Frames) -> Components:
     for component_slice, frame in zip(components.places(), frames, strict=True):
         means[component_slice] = frame.enter(components.means[component_slice].T).T
         covariances += [
-            frame.root_inside(covariance) for covariance in components.covariances[component_slice]
+            frame.covariance_to_frame(covariance) for covariance in components.covariances[component_slice]
         ]
     axes = None if components.axes is None else frames[0].root @ components.axes
     return replace(components, means=means, covariances=tuple(covariances), axes=axes)
@@ -689,7 +689,7 @@ def components_from_frames(components: Components, rows: Sequence[ClassRows], fr
     for component_slice, frame in zip(components.places(), frames, strict=True):
         means[component_slice] = frame.leave(components.means[component_slice])
         covariances += [
-            frame.root_outside(covariance) for covariance in components.covariances[component_slice]
+            frame.covariance_from_frame(covariance) for covariance in components.covariances[component_slice]
         ]
     pairs = zip(rows, frames, strict=True)
     log_volumes = sum(float(row.weights.sum()) * frame.log_volume for row, frame in pairs)

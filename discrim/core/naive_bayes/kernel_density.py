@@ -424,20 +424,20 @@ class _ExpansionCache(NamedTuple):
     ----------
     keys : (B,) int
         Sorted keys of boxes.
-    numbers : (B,) int
+    expansion_index : (B,) int
         Index of the expansion of each box.
     expansions : _Expansions
     """
 
     keys: Keys
-    numbers: Codes
+    expansion_index: Codes
     expansions: _Expansions
 
     def numbers_of(self, boxes: Keys) -> Codes:
         """Return the indices (b,) of the expansions of boxes; -1 for a box that is not cached."""
         positions = np.searchsorted(self.keys, boxes)
         is_cached = np.append(self.keys, np.iinfo(np.int64).max)[positions] == boxes
-        return np.where(is_cached, np.append(self.numbers, -1)[positions], -1)
+        return np.where(is_cached, np.append(self.expansion_index, -1)[positions], -1)
 
     def and_more(self, keys: Keys, expansion_index: Codes, expansions: _Expansions) -> _ExpansionCache:
         """Return the cache with additional boxes.
@@ -456,7 +456,7 @@ class _ExpansionCache(NamedTuple):
         positions = np.searchsorted(self.keys, keys)
         return _ExpansionCache(
             np.insert(self.keys, positions, keys),
-            np.insert(self.numbers, positions, expansion_index),
+            np.insert(self.expansion_index, positions, expansion_index),
             self.expansions.and_more(expansions),
         )
 
@@ -532,10 +532,12 @@ class KernelSums:
                 if own_points is None or own_weights is None
                 else (own_points[direct], own_weights[direct])
             )
-            log_sums[direct] = self._term_by_term(x[direct], bandwidths[direct], own_direct)
+            log_sums[direct] = self._direct_log_sums(x[direct], bandwidths[direct], own_direct)
         return log_sums
 
-    def _term_by_term(self, x: Floats, bandwidths: Floats, replaced: tuple[Codes, Floats] | None) -> Floats:
+    def _direct_log_sums(
+        self, x: Floats, bandwidths: Floats, replaced: tuple[Codes, Floats] | None
+    ) -> Floats:
         """Compute log sums directly over the points near each evaluation point.
 
         Parameters
@@ -730,7 +732,7 @@ class KernelDensity:
         remaining = total - left_out_weights
         with np.errstate(divide="ignore", invalid="ignore"):
             quartiles = [
-                self.order.value_without(own_points, left_out_weights, (remaining - 1) * fraction)
+                self.order.quantile_without(own_points, left_out_weights, (remaining - 1) * fraction)
                 for fraction in (0.25, 0.75)
             ]
             iqr = quartiles[1] - quartiles[0]
@@ -748,7 +750,7 @@ class _OrderStatistics:
     ----------
     points, weights : (u,) float
         Distinct values, sorted, and their weights.
-    reached : (u,) float
+    cumulative_weights : (u,) float
         Cumulative weights.
     total : float
         Total weight.
@@ -762,7 +764,7 @@ class _OrderStatistics:
 
     points: Floats
     weights: Floats
-    reached: Floats
+    cumulative_weights: Floats
     total: float
     centred: Floats
     size: float
@@ -800,7 +802,7 @@ class _OrderStatistics:
             sds[row] = _sd(self.points[others], weights[others])
         return np.asarray(sds)
 
-    def value_without(self, own_points: Codes, left_out_weights: Floats, ranks: Floats) -> Floats:
+    def quantile_without(self, own_points: Codes, left_out_weights: Floats, ranks: Floats) -> Floats:
         """Interpolated order statistics without each row.
 
         Parameters
@@ -817,11 +819,13 @@ class _OrderStatistics:
         (m,) float
         """
         lower = np.floor(ranks + EPS * ranks)
-        slack = EPS * self.reached[-1]
+        slack = EPS * self.cumulative_weights[-1]
         values = []
         for step in (0, 1):
-            before = np.searchsorted(self.reached, lower + step + slack, side="right")
-            after = np.searchsorted(self.reached, lower + step + left_out_weights + slack, side="right")
+            before = np.searchsorted(self.cumulative_weights, lower + step + slack, side="right")
+            after = np.searchsorted(
+                self.cumulative_weights, lower + step + left_out_weights + slack, side="right"
+            )
             position = np.where(before < own_points, before, after)
             values.append(self.points[np.minimum(position, len(self.points) - 1)])
         fraction = np.clip(ranks - lower, 0.0, 1.0)
@@ -853,7 +857,7 @@ def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float
     no_weight = np.zeros(1)
     no_point = np.full(1, len(points))
     low, high = (
-        order.value_without(no_point, no_weight, np.array([(order.total - 1) * fraction]))
+        order.quantile_without(no_point, no_weight, np.array([(order.total - 1) * fraction]))
         for fraction in (0.25, 0.75)
     )
     sd = np.array([_sd(points, weights)])

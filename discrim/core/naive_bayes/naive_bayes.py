@@ -307,7 +307,7 @@ class CountColumns:
         (K, m) float
         """
         if isinstance(x, SparseRows):
-            return self._left_out_of_sparse(x, codes, weights)
+            return self._left_out_sparse(x, codes, weights)
         logs = self.log_densities(x)
         counts = x.T[self.positions]
         sums = self.sums.T[:, codes]
@@ -318,7 +318,7 @@ class CountColumns:
         logs[codes, np.arange(len(x))] = scipy.special.xlogy(counts, theta).sum(axis=0)
         return logs
 
-    def _left_out_of_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
+    def _left_out_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
         """Compute `left_out` from the stored values of sparse rows.
 
         Parameters
@@ -564,7 +564,7 @@ class NaiveBayesFit:
         """Return the leave-one-out scores of the normal columns."""
         if self.available is not None:
             divisor_offset = 1.0 if self.method == "moment" else 0.0
-            return available_left_out(normal.moments, self._of_normal, log_prior, divisor_offset)
+            return available_left_out(normal.moments, self._available_normal, log_prior, divisor_offset)
         if not self.smoothing:
             return normal.left_out(log_prior)
         distances = normal.distances()
@@ -625,7 +625,7 @@ class NaiveBayesFit:
         return self._normal_llf(self.normal) + llf_of_others
 
     @property
-    def _of_normal(self) -> Floats:
+    def _available_normal(self) -> Floats:
         """Weight (K, q) of the rows in which each normal column is observed."""
         return np.zeros((0, 0)) if self.available is None else self.available[:, self.plan.normal]
 
@@ -634,12 +634,12 @@ class NaiveBayesFit:
         moments = normal.moments
         if self.available is not None:
             # Sums of squares are over the rows in which the column is observed.
-            variances = moments.scatters / self._of_normal
-            variances += added_variances(moments, self.smoothing, self._of_normal)
+            variances = moments.scatters / self._available_normal
+            variances += added_variances(moments, self.smoothing, self._available_normal)
             logs = np.log(2 * np.pi * variances) - 2.0 * np.log(moments.scale)
             with np.errstate(divide="ignore"):
                 classes = float(self.moments.counts @ np.log(self.prior))
-            return classes - 0.5 * float((self._of_normal * logs + moments.scatters / variances).sum())
+            return classes - 0.5 * float((self._available_normal * logs + moments.scatters / variances).sum())
         if not self.smoothing:
             return normal.llf()
         added = added_variances(moments, self.smoothing)

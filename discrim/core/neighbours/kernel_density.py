@@ -405,7 +405,7 @@ class KernelSeries:
         Smallest radius; squared distances are in units of its square.
     far : float
         The error of a kernel is below exp(-far).
-    middles, inverses : (B,) float
+    interval_centres, inverse_half_widths : (B,) float
         Midpoints of the intervals, and reciprocals of their half widths. In the last interval all kernels are
         negligible.
     coefficients : (Q, B, L) float
@@ -414,8 +414,8 @@ class KernelSeries:
 
     radius: Floats
     far: float
-    middles: Floats
-    inverses: Floats
+    interval_centres: Floats
+    inverse_half_widths: Floats
     coefficients: Floats
 
     @classmethod
@@ -478,14 +478,14 @@ class KernelSeries:
         (L, m) float
         """
         m = len(d2)
-        n_intervals = len(self.middles)
+        n_intervals = len(self.interval_centres)
         u = _in_squared_radii(d2, self.radius)
-        np.minimum(u, self.middles[-1], out=u)
+        np.minimum(u, self.interval_centres[-1], out=u)
         interval = _interval(u)
-        interval -= _interval(self.middles[-1:]) - (n_intervals - 1)
+        interval -= _interval(self.interval_centres[-1:]) - (n_intervals - 1)
         np.clip(interval, 0, n_intervals - 1, out=interval)
-        u -= self.middles[interval]
-        u *= self.inverses[interval]
+        u -= self.interval_centres[interval]
+        u *= self.inverse_half_widths[interval]
         interval += n_intervals * np.arange(m)[:, None]
         cells = interval.ravel()
         positions = u.ravel()

@@ -288,9 +288,9 @@ def nearest_others_downdated(
     is_enough = (np.sqrt(one_minus_leverages) * candidates.distances[:, -1] > tie_limits) | (
         candidates.rows.shape[1] == n
     )
-    nearest = search.blank(len(z), k)
+    nearest = search.allocate(len(z), k)
     enough_index = np.flatnonzero(is_enough)
-    search.settle(downdated[enough_index], candidates.rows[enough_index], k, enough_index, nearest)
+    search.fill_nearest(downdated[enough_index], candidates.rows[enough_index], k, enough_index, nearest)
     unresolved = np.flatnonzero(~is_enough)
     for chunk in slices(len(unresolved), max(MAX_BLOCK_DIFFERENCES // n, 1)):
         rows = unresolved[chunk]
@@ -300,7 +300,7 @@ def nearest_others_downdated(
             cdist(z[rows], search.points), projections, one_minus_leverages[rows]
         )
         downdated[np.arange(len(rows)), own_positions[rows]] = np.inf
-        search.settle(downdated, members, k, rows, nearest)
+        search.fill_nearest(downdated, members, k, rows, nearest)
     return nearest
 
 
@@ -525,7 +525,7 @@ class KNNFit(NoLikelihood):
                 )
             yield rows, VoteCounts.of(nearest, self.search, only_present_classes=only_present_classes)
 
-    def _chances(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
+    def _tie_breaking_prior(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
         """Prior that breaks ties in leave-one-out; class proportions are computed from the other rows.
 
         Parameters
@@ -599,7 +599,7 @@ class KNNFit(NoLikelihood):
         for rows, tally in self.left_out(self.k):
             weights = self._left_out_weights(tally, prior, rows)
             (votes,) = tally.votes([self.k])
-            all_scores[rows] = tally.scores(votes, weights, self._chances(tally, prior, rows))
+            all_scores[rows] = tally.scores(votes, weights, self._tie_breaking_prior(tally, prior, rows))
             if progress is not None:
                 progress(rows.stop - rows.start)
         return all_scores
@@ -627,7 +627,7 @@ class KNNFit(NoLikelihood):
         for rows, tally in self.left_out(max_k, only_present_classes=k > max_k):
             codes = self.search.codes[rows]
             factors = self._left_out_weights(tally, prior, rows)
-            tie_prior = self._chances(tally, prior, rows)
+            tie_prior = self._tie_breaking_prior(tally, prior, rows)
             for i, votes in enumerate(tally.votes(grid)):
                 winner, _, _ = tally.winners(votes * factors, tie_prior)
                 predicted = winner if tally.labels is None else tally.labels[np.arange(len(winner)), winner]

@@ -294,7 +294,7 @@ class ProductFilter:
         steps = int(np.rint(np.log2(max(self.rows / (10 * (k + N_SPARE_GROUPS)), 1.0)) / 2))
         return min(max(1 << steps, 4), MAX_GROUP_SIZE)
 
-    def reaches(self, k: int) -> bool:
+    def can_skip_groups(self, k: int) -> bool:
         """Whether the search for k neighbours can skip groups."""
         return bool(4 * (k + N_SPARE_GROUPS) < self.columns.shape[1] // self.group(k))
 
@@ -662,7 +662,7 @@ class NeighbourIndex:
         """Find the k nearest other rows of the rows in a range."""
         return self.among(start, stop, k + 1).without(np.arange(start, stop), self.codes)
 
-    def blank(self, m: int, k: int) -> Neighbours:
+    def allocate(self, m: int, k: int) -> Neighbours:
         """Allocate a result for m queries."""
         return Neighbours(
             np.empty((m, k), dtype=np.intp), np.empty((m, k)), np.zeros((m, self.n_classes), dtype=np.intp)
@@ -682,24 +682,26 @@ class NeighbourIndex:
                 return Neighbours(
                     nearest.rows[query_index], nearest.distances[query_index], nearest.beyond[query_index]
                 )
-        nearest = self.blank(m, k)
+        nearest = self.allocate(m, k)
         unresolved = np.arange(m)
         if self.tree is not None or self.cells is not None:
-            unresolved = self._by_points(z, k, nearest)
-        elif self.products is not None and self.products.reaches(k):
+            unresolved = self._search_points(z, k, nearest)
+        elif self.products is not None and self.products.can_skip_groups(k):
             is_unresolved = np.ones(m, dtype=bool)
             buffer = self.products.buffer()
             for rows in slices(m, self.products.rows_at_once):
                 candidates = self.products.candidates(z[rows], k, self.space.tied, buffer)
-                self._remeasure(candidates, z[rows], k, nearest.part(rows))
+                self._fill_from_candidates(candidates, z[rows], k, nearest.part(rows))
                 # Queries with too many candidates are compared with all rows.
                 is_unresolved[rows] = candidates.left
             unresolved = np.flatnonzero(is_unresolved)
         chunks = [unresolved[chunk] for chunk in slices(len(unresolved), max(MAX_BLOCK_DISTANCES // n, 1))]
-        run_in_threads(lambda chunk_rows: self._by_measure(z[chunk_rows], k, chunk_rows, nearest), chunks)
+        run_in_threads(
+            lambda chunk_rows: self._fill_from_all_distances(z[chunk_rows], k, chunk_rows, nearest), chunks
+        )
         return nearest
 
-    def _by_points(self, z: Floats, k: int, nearest: Neighbours) -> Codes:
+    def _search_points(self, z: Floats, k: int, nearest: Neighbours) -> Codes:
         """Search with the tree or the distinct points, and fill in the result.
 
         The number of points grows until they contain k rows and the last one is not tied with the k-th row.
@@ -725,7 +727,7 @@ class NeighbourIndex:
             still_unresolved = []
             for chunk in slices(len(unresolved), max(MAX_BLOCK_POINTS // width, 1)):
                 rows = unresolved[chunk]
-                still_unresolved.append(rows[~self._take_points(z[rows], k, width, rows, nearest)])
+                still_unresolved.append(rows[~self._fill_from_points(z[rows], k, width, rows, nearest)])
                 refresh_progress()
             unresolved = np.concatenate(still_unresolved)
             if width == max_width:
@@ -733,7 +735,7 @@ class NeighbourIndex:
             width = min(WIDENING_FACTOR * width, max_width)
         return unresolved
 
-    def _take_points(self, z: Floats, k: int, width: int, positions: Codes, nearest: Neighbours) -> Mask:
+    def _fill_from_points(self, z: Floats, k: int, width: int, positions: Codes, nearest: Neighbours) -> Mask:
         """Search for a number of points, and fill in the result of queries for which they suffice.
 
         Parameters
@@ -783,7 +785,7 @@ class NeighbourIndex:
         np.add.at(nearest.beyond, (rows[row], self.codes[points[enough_index[row], k + tied_column]]), 1)
         return np.asarray(is_enough)
 
-    def _remeasure(self, candidates: Candidates, z: Floats, k: int, nearest: Neighbours) -> None:
+    def _fill_from_candidates(self, candidates: Candidates, z: Floats, k: int, nearest: Neighbours) -> None:
         """Compute the distances of candidates in float64 and fill in the nearest.
 
         Parameters
@@ -816,7 +818,7 @@ class NeighbourIndex:
         )
         np.add.at(nearest.beyond, (resolved[row], self.codes[members[row, k + tied_column]]), 1)
 
-    def _by_measure(self, z: Floats, k: int, positions: Codes, nearest: Neighbours) -> None:
+    def _fill_from_all_distances(self, z: Floats, k: int, positions: Codes, nearest: Neighbours) -> None:
         """Compute the distances to all rows and fill in the nearest.
 
         Parameters
@@ -838,9 +840,9 @@ class NeighbourIndex:
         if np.isnan(distances.min()):
             raise CoreDataError("undefined_distance", metric=name, cause=undefined(name, z)[0])
         members = np.broadcast_to(np.arange(len(points)), distances.shape)
-        self.settle(distances, members, k, positions, nearest)
+        self.fill_nearest(distances, members, k, positions, nearest)
 
-    def settle(
+    def fill_nearest(
         self, distances: Floats, members: Codes, k: int, positions: Codes, nearest: Neighbours
     ) -> None:
         """Select the k nearest from computed distances, and fill in them and the ties with the last.

@@ -150,7 +150,7 @@ class _LeftOutRows(NamedTuple):
         Class counts of the remaining rows.
     total : (m,) float
         Total count of the remaining rows.
-    edge : (m, K) float
+    mean_updates : (m, K) float
         The terms e_k.
     factor : (m, p) float
         Ratio of the full-data unit of each column to its unit without the row.
@@ -166,7 +166,7 @@ class _LeftOutRows(NamedTuple):
     lift: Floats
     counts: Floats
     total: Floats
-    edge: Floats
+    mean_updates: Floats
     factor: Floats
     sizes: Floats
     spoilt: Mask
@@ -177,13 +177,13 @@ class _Component(NamedTuple):
 
     Attributes
     ----------
-    turn : (m, p) float
+    rotation : (m, p) float
         Rotation, to be multiplied with the columns.
     y_loadings : (m, K) float
         Slopes of the indicators on the scores.
     """
 
-    turn: Floats
+    rotation: Floats
     y_loadings: Floats
 
 
@@ -291,7 +291,7 @@ def _left_out_components(
     -------
     list of _Component
     """
-    product = full_products.indicators[None] + left_out.edge[:, :, None] * left_out.d[:, None, :]
+    product = full_products.indicators[None] + left_out.mean_updates[:, :, None] * left_out.d[:, None, :]
     product *= left_out.factor[:, None, :]
     product /= left_out.sizes[:, :, None]
     min_squares = MIN_PRODUCT_SQUARES * np.einsum("mkp,mkp->m", product, product)
@@ -364,19 +364,21 @@ def _left_out_scores(
     """
     components = _left_out_components(fit, full_products, left_out)
     total_ratio = fit.moments.total / left_out.total
-    own_scores = np.stack([(left_out.d * component.turn).sum(axis=1) for component in components], axis=1)
+    own_scores = np.stack([(left_out.d * component.rotation).sum(axis=1) for component in components], axis=1)
     t = own_scores * total_ratio[:, None]
     if fit.decides == "max":
         slopes = (
             np.stack([component.y_loadings for component in components], axis=2) * left_out.sizes[:, :, None]
         )
         return np.asarray(left_out.counts / left_out.total[:, None] + np.einsum("mka,ma->mk", slopes, t))
-    sums = np.stack([component.turn @ full_products.indicators.T for component in components], axis=2)
-    centroids = (sums + left_out.edge[:, :, None] * own_scores[:, None, :]) / left_out.counts[:, :, None]
+    sums = np.stack([component.rotation @ full_products.indicators.T for component in components], axis=2)
+    centroids = (sums + left_out.mean_updates[:, :, None] * own_scores[:, None, :]) / left_out.counts[
+        :, :, None
+    ]
     differences = t[:, None, :] - centroids
     if fit.decides == "centroid":
         return np.asarray(-0.5 * (differences**2).sum(axis=2))
-    within = np.stack([full_products.within(component.turn) for component in components], axis=1)
+    within = np.stack([full_products.within(component.rotation) for component in components], axis=1)
     within_products = _replace_nonfinite(within @ np.swapaxes(within, 1, 2), left_out.spoilt)
     row_index = np.arange(len(t))
     class_factors = (
@@ -384,7 +386,7 @@ def _left_out_scores(
     )
     h = (
         own_scores
-        - np.stack([component.turn @ full_products.means.T for component in components], axis=2)[
+        - np.stack([component.rotation @ full_products.means.T for component in components], axis=2)[
             row_index, left_out.codes
         ]
     )
@@ -570,9 +572,9 @@ class PLSFit(NoLikelihood):
     @property
     def centroids(self) -> Floats:
         """Class means (K, a) of the scores."""
-        return (self.moments.means_from(self.origin) - self.centre) @ self._turn()
+        return (self.moments.means_from(self.origin) - self.centre) @ self._score_matrix()
 
-    def _turn(self) -> Floats:
+    def _score_matrix(self) -> Floats:
         """Matrix (p, a) that maps z to scores."""
         return np.asarray(self.latent.rotations / self.unit[:, None])
 
@@ -619,11 +621,11 @@ class PLSFit(NoLikelihood):
     def transform(self, x: Floats) -> Floats:
         """Scores (m, a) of rows (m, p)."""
         z = standard_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
-        return np.asarray(z.T @ self._turn())
+        return np.asarray(z.T @ self._score_matrix())
 
     def slopes(self) -> Floats:
         """Slopes (p, K) of the indicators, as zeros and ones, on z."""
-        return self._turn() @ (self.latent.y_loadings * self.sizes[:, None]).T
+        return self._score_matrix() @ (self.latent.y_loadings * self.sizes[:, None]).T
 
     def regression(self) -> tuple[Floats, Floats]:
         """Coefficients (p, K) and constants (K,) of the indicators in the units of the data."""
@@ -656,7 +658,7 @@ class PLSFit(NoLikelihood):
         if self.decides == "max":
             return self.fitted_rule()
         by_lda = self.decides == "lda"
-        axes = self._turn() @ self.whitening() if by_lda else self._turn()
+        axes = self._score_matrix() @ self.whitening() if by_lda else self._score_matrix()
         moments = self.moments
         means = Means(moments.centres, moments.rests, moments.scale, lambda z: axes.T @ z, lambda y: axes @ y)
         constant = log_prior if by_lda else np.zeros(len(self.prior))

@@ -302,7 +302,7 @@ class FlexibleFit:
     estimated_prior : bool
     regress : callable
         Maps rows (m, p) to fitted values (m, K - 1) of the starting scores.
-    turn : (K - 1, r) float
+    rotation : (K - 1, r) float
         Maps the fitted values to variates.
     values : (r,) float
         Squared canonical correlations of the retained axes.
@@ -318,7 +318,7 @@ class FlexibleFit:
     prior: Floats
     estimated_prior: bool
     regress: Callable[[Floats], Floats]
-    turn: Floats
+    rotation: Floats
     values: Floats
     every_value: Floats
     scores: Floats
@@ -335,7 +335,7 @@ class FlexibleFit:
         is_complete = ~np.isnan(x).any(axis=1)
         variates = np.full((len(x), len(self.values)), np.nan)
         if is_complete.any():
-            variates[is_complete] = self.regress(np.ascontiguousarray(x[is_complete])) @ self.turn
+            variates[is_complete] = self.regress(np.ascontiguousarray(x[is_complete])) @ self.rotation
         return variates
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> VariateRule:

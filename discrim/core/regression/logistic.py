@@ -207,7 +207,7 @@ class _Subsample(RowBlocks):
     def __init__(self, blocks: RowBlocks, n_rows: int) -> None:
         size = n_rows // SUBSAMPLE_STRIDE
         self._blocks = blocks
-        self._drawn = np.arange(size) * SUBSAMPLE_STRIDE + np.random.default_rng(0).integers(
+        self._sampled_rows = np.arange(size) * SUBSAMPLE_STRIDE + np.random.default_rng(0).integers(
             0, SUBSAMPLE_STRIDE, size
         )
 
@@ -215,8 +215,8 @@ class _Subsample(RowBlocks):
         first = 0
         stored = list[RowBlock]()
         for x, codes, weights in self._blocks:
-            low, high = np.searchsorted(self._drawn, (first, first + len(x)))
-            positions = self._drawn[low:high] - first
+            low, high = np.searchsorted(self._sampled_rows, (first, first + len(x)))
+            positions = self._sampled_rows[low:high] - first
             stored.append((x[positions], codes[positions], None if weights is None else weights[positions]))
             first += len(x)
             if sum(len(block_codes) for _, block_codes, _ in stored) >= SUBSAMPLE_BLOCK_ROWS:
@@ -631,15 +631,15 @@ class LogisticFit:
         """
         if not (counts > 0).all():
             return None
-        fit = self._at_odds(counts) if self.bias_reduction else self
-        search_result = fit._from_here(blocks, counts, MOST_STEPS, TOLERANCE, min_information_ratio)
+        fit = self._at_class_odds(counts) if self.bias_reduction else self
+        search_result = fit._continue_search(blocks, counts, MOST_STEPS, TOLERANCE, min_information_ratio)
         return (
             replace(self, counts=counts, newton=search_result, robust=None)
             if search_result.converged
             else None
         )
 
-    def _at_odds(self, counts: Floats) -> LogisticFit:
+    def _at_class_odds(self, counts: Floats) -> LogisticFit:
         """Return the fit with the coefficients of the class proportions (K,)."""
         start = class_odds(counts, self.reference, len(self.newton.coef))
         return replace(self, newton=replace(self.newton, coef=start))
@@ -674,20 +674,22 @@ class LogisticFit:
         LogisticFit
         """
         tol = tol if overlap else max(tol, SEPARATED_TOLERANCE)
-        search_result = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
+        search_result = self._continue_search(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
         if not search_result.converged and even is not None:
             # Next to heavy rows light ones vanish in rounding. Separation does not depend on the weights.
-            unit_start = self._at_odds(even.counts)
-            unit_result = unit_start._from_here(even.rows, even.counts, maxiter, SEPARATED_TOLERANCE, 0.0)
+            unit_start = self._at_class_odds(even.counts)
+            unit_result = unit_start._continue_search(
+                even.rows, even.counts, maxiter, SEPARATED_TOLERANCE, 0.0
+            )
             is_likelier = self.likelihood(blocks).sweep(unit_result.coef).llf > search_result.llf
             restarted = replace(self, newton=unit_result if is_likelier else search_result)
-            search_result = restarted._from_here(blocks, self.counts, maxiter, tol, 0.0)
+            search_result = restarted._continue_search(blocks, self.counts, maxiter, tol, 0.0)
         steps = search_result.steps + self.newton.steps
         return replace(
             self, newton=replace(search_result, steps=steps, converged=search_result.converged and overlap)
         )
 
-    def _from_here(
+    def _continue_search(
         self, blocks: RowBlocks, counts: Floats, maxiter: int, tol: float, min_information_ratio: float
     ) -> Newton:
         """Search from the current coefficients.

@@ -117,7 +117,7 @@ PAIRS_PER_COLUMN = 2
 class _LinePairs(NamedTuple):
     """Pairs (i, j), i <= j, of consecutive first indices i, stored one after the other."""
 
-    firsts: range
+    first_lines: range
     size: int
 
 
@@ -154,7 +154,7 @@ def _products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats, buff
     *points, n, m = first_lines.shape
     products = buffer[: math.prod(points) * pairs.size * m].reshape(*points, pairs.size, m)
     end = 0
-    for i in pairs.firsts:
+    for i in pairs.first_lines:
         start = end
         end = end + n - i
         np.multiply(first_lines[..., i : i + 1, :], second_lines[..., i:, :], out=products[..., start:end, :])
@@ -185,8 +185,8 @@ class Information:
         self.q = q
         self._points = points
         # The pairs of columns are the same for all points.
-        self._few = q <= MAX_CLASSES_BY_BLOCK and math.prod(points) == 1
-        if self._few:
+        self._by_blocks = q <= MAX_CLASSES_BY_BLOCK and math.prod(points) == 1
+        if self._by_blocks:
             self._blocks = np.zeros((q * (q + 1) // 2 * p1, p1))
             return
         count = math.prod(points)
@@ -211,7 +211,7 @@ class Information:
             Factors of the rank-one part of the weight matrix, the probabilities with and without row weights.
         """
         m = z.shape[1]
-        if self._few:
+        if self._by_blocks:
             diagonal, weighted, probabilities = (
                 array.reshape(self.q, m) for array in (diagonal, weighted, probabilities)
             )
@@ -223,7 +223,7 @@ class Information:
         for j, class_pairs in enumerate(self._classes):
             weights = _products(class_pairs, negative_weighted, probabilities, self._weights)
             line = 0
-            for k in class_pairs.firsts:
+            for k in class_pairs.first_lines:
                 weights[..., line, :] = diagonal[..., k, :]
                 line += self.q - k
             weights = weights.reshape(-1, m)
@@ -237,7 +237,7 @@ class Information:
         """Return the matrix (..., q (p + 1), q (p + 1)), ordered by class."""
         p1 = self.p1
         q = self.q
-        if self._few:
+        if self._by_blocks:
             first_block, second_block, cross_block = np.resize(self._blocks, (3, p1, p1))
             matrix = (
                 first_block
@@ -291,7 +291,7 @@ class QuadraticForms:
             blocks = np.swapaxes(self._matrix[k, :, k:], 0, 1)
             self._packed.append((blocks[:, first, second] + blocks[:, second, first]) * halves)
 
-    def piece(self, max_elements: int) -> int:
+    def chunk_rows(self, max_elements: int) -> int:
         """Number of rows whose pairs of columns need at most `max_elements` elements, at least 16."""
         return max(max_elements // (self.pairs if self._packed else self._matrix.shape[1]), 16)
 
@@ -347,7 +347,7 @@ class NewtonFrame:
         Powers of two.
     covariance : Covariance
         Covariance of all rows, divisor N, in units of z; only its diagonal if correlations are weak.
-    piece : int
+    chunk_rows : int
         Number of rows that are processed at once.
     longest : float
         Upper bound of the weight of a row times its squared length, including the intercept.
@@ -357,7 +357,7 @@ class NewtonFrame:
     mean: Floats
     scale: Floats
     covariance: Covariance
-    piece: int
+    chunk_rows: int
     longest: float
 
     def columns(self, x: Floats, out: Floats | None = None) -> Floats:
@@ -462,20 +462,20 @@ class LikelihoodSums(NamedTuple):
     llf : float
     score : (p + 1, q) float
     information : (q (p + 1), q (p + 1)) float
-    lightest : float
+    min_weight : float
         Smallest positive row weight.
     """
 
     llf: float
     score: Floats
     information: Floats
-    lightest: float
+    min_weight: float
 
     def merge(self, other: LikelihoodSums) -> LikelihoodSums:
         """Combine the sums over two sets of rows."""
         llf, score, information, lightest = other
         return LikelihoodSums(
-            self.llf + llf, self.score + score, self.information + information, min(self.lightest, lightest)
+            self.llf + llf, self.score + score, self.information + information, min(self.min_weight, lightest)
         )
 
 
@@ -543,10 +543,12 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int)
     llf = np.zeros(points)
     score = np.zeros((p1, points * q))
     min_weight = np.inf
-    information = Information(p1, q, frame.piece, (points,))
+    information = Information(p1, q, frame.chunk_rows, (points,))
     transform = frame.from_deviations()
     odds = _coef_rows(coefs, transform)
-    for z, codes, weights in _row_chunks(blocks, frame, frame.piece, untransformed=transform is not None):
+    for z, codes, weights in _row_chunks(
+        blocks, frame, frame.chunk_rows, untransformed=transform is not None
+    ):
         min_weight = min(
             min_weight, 1.0 if weights is None else weights.min(initial=np.inf, where=weights > 0)
         )
@@ -592,7 +594,7 @@ def _gradient(
     llf = np.zeros(points)
     score = np.zeros((p1, points * q))
     # Without the information a row needs less memory, and more rows fit into the cache.
-    chunk_rows = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + ELEMENTS_PER_CLASS * q))
+    chunk_rows = max(frame.chunk_rows, frame.chunk_rows * (q + 1) * p1 // (p1 + ELEMENTS_PER_CLASS * q))
     transform = frame.from_deviations()
     odds = _coef_rows(coefs, transform)
     for z, codes, weights in _row_chunks(blocks, frame, chunk_rows, untransformed=transform is not None):
@@ -765,7 +767,7 @@ def maximize(
             break
         state = _SearchState(current.coef, current.llf, score, step, decrement)
         if passes_per_information and not is_near:
-            state = search.without_information(state, factor)
+            state = search.step_without_information(state, factor)
         size = 1.0
         for _ in range(MAX_HALVINGS):
             new_coef = state.coef + size * state.step
@@ -822,7 +824,7 @@ class _Search:
         flatness = MAX_RELATIVE_ROUNDING * max(1.0, abs(state.llf)) if state.decrement <= 1e-4 else 0.0
         return llf >= state.llf + 1e-4 * size * state.decrement**2 - max(self.rounding, flatness)
 
-    def without_information(self, state: _SearchState, factor: tuple[Floats, bool]) -> _SearchState:
+    def step_without_information(self, state: _SearchState, factor: tuple[Floats, bool]) -> _SearchState:
         """Take quasi-Newton steps that use the factored information of earlier coefficients.
 
         The steps end if convergence is slow enough that computing the information is cheaper, or if the next
@@ -931,7 +933,7 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
         decrement = float(np.sqrt(max(point.adjusted @ scoring, 0.0)))
         if decrement <= tol or steps == maxiter:
             return Newton(point.coef, point.information, point.llf, decrement, steps, decrement <= tol)
-        if history.has_ended(point, decrement):
+        if history.has_stalled(point, decrement):
             break
         try:
             step = cho_solve(cho_factor(point.information + curvature_excess), point.adjusted)
@@ -966,18 +968,23 @@ class _SearchHistory:
 
     def __init__(self) -> None:
         self.best: tuple[_Point, float]
-        self._goal = -np.inf
-        self._closest = np.inf
-        self._in_vain = 0
+        self._max_objective = -np.inf
+        self._min_decrement = np.inf
+        self._n_stalled_steps = 0
 
-    def has_ended(self, point: _Point, decrement: float) -> bool:
+    def has_stalled(self, point: _Point, decrement: float) -> bool:
         """Record a step; return whether the last `MAX_STALLED_STEPS` steps made no progress."""
-        if decrement < self._closest:
+        if decrement < self._min_decrement:
             self.best = point, decrement
-        rises = point.goal > self._goal + point.flat
-        self._in_vain = 0 if rises or decrement <= 0.5 * self._closest else self._in_vain + 1
-        self._goal, self._closest = max(self._goal, point.goal), min(self._closest, decrement)
-        return self._in_vain >= MAX_STALLED_STEPS
+        rises = point.objective > self._max_objective + point.flat
+        self._n_stalled_steps = (
+            0 if rises or decrement <= 0.5 * self._min_decrement else self._n_stalled_steps + 1
+        )
+        self._max_objective, self._min_decrement = (
+            max(self._max_objective, point.objective),
+            min(self._min_decrement, decrement),
+        )
+        return self._n_stalled_steps >= MAX_STALLED_STEPS
 
 
 class _Point(NamedTuple):
@@ -988,29 +995,29 @@ class _Point(NamedTuple):
     coef : (p + 1, q) float
     llf : float
         Log-likelihood without the penalty.
-    goal : float
+    objective : float
         Penalized log-likelihood; minus infinity if the information is singular to rounding.
     adjusted : (q (p + 1),) float or None
         Adjusted score, ordered by class; None if the information is singular to rounding.
     information : (q (p + 1), q (p + 1)) float
     factor : tuple
         Cholesky factor of the information.
-    farthest : float
+    max_variance : float
         Largest variance of the log odds of a row.
     """
 
     coef: Floats
     llf: float
-    goal: float
+    objective: float
     adjusted: Floats | None
     information: Floats
     factor: tuple[Floats, bool]
-    farthest: float
+    max_variance: float
 
     @property
     def flat(self) -> float:
         """Difference of the penalized log-likelihood that is attributed to rounding."""
-        return 64 * EPS * max(1.0, abs(self.llf), abs(self.goal))
+        return 64 * EPS * max(1.0, abs(self.llf), abs(self.objective))
 
     def rounding(self, weight: float) -> float:
         """Adjusted score, in standard errors, attributed to rounding for rows of total weight `weight`."""
@@ -1057,7 +1064,7 @@ def _line_search(
     """
     # Largest change of the log odds of a row, by the Cauchy-Schwarz inequality in the metric of the
     # information; computed exactly only if the bound is too large.
-    max_change = float(np.sqrt(max(float(step @ point.information @ step), 0.0) * point.farthest))
+    max_change = float(np.sqrt(max(float(step @ point.information @ step), 0.0) * point.max_variance))
     if max_change > MAX_LOG_ODDS_CHANGE:
         max_change = likelihood.map_reduce(_max_log_odds_change, max, steps=step.reshape(point.coef.T.shape))
     size = min(1.0, MAX_LOG_ODDS_CHANGE / (max_change or 1.0))
@@ -1068,7 +1075,7 @@ def _line_search(
         if new_point.adjusted is not None and (
             is_near
             or (
-                new_point.goal >= point.goal + 1e-4 * size * slope - point.flat
+                new_point.objective >= point.objective + 1e-4 * size * slope - point.flat
                 and new_point.adjusted @ step >= -slope
             )
         ):
@@ -1180,7 +1187,7 @@ def _block_adjustment(
     forms = QuadraticForms(inverse, p1)
     gradient = np.zeros((p1, q))
     max_variance = 0.0
-    chunk_rows = forms.piece(MAX_CHUNK_ELEMENTS)
+    chunk_rows = forms.chunk_rows(MAX_CHUNK_ELEMENTS)
     for x, _, weights in blocks:
         for row_slice in slices(len(x), chunk_rows):
             z = frame.columns(x[row_slice])

@@ -238,11 +238,11 @@ class _RowSpaceModel(NamedTuple):
     model: Likelihood
     basis: Floats | None
 
-    def back(self, beta: Floats) -> Floats:
+    def to_columns(self, beta: Floats) -> Floats:
         """Convert coefficients (C, r + 1) of the coordinates to coefficients (C, p + 1) of the columns."""
         return beta if self.basis is None else np.hstack([beta[:, :1], beta[:, 1:] @ self.basis.T])
 
-    def into(self, beta: Floats) -> Floats:
+    def from_columns(self, beta: Floats) -> Floats:
         """Convert coefficients (C, p + 1) of the columns to coefficients (C, r + 1) of the coordinates."""
         return beta if self.basis is None else np.hstack([beta[:, :1], beta[:, 1:] @ self.basis])
 
@@ -258,7 +258,7 @@ def _to_row_space(model: Likelihood, l1_ratio: float) -> _RowSpaceModel:
 
 def strengths_of(model: Likelihood, l1_ratio: float, n_strengths: int) -> Floats:
     """Log-spaced path of strengths (L,) that starts where all slopes become zero, following glmnet."""
-    max_strength = ProximalNewton(model, l1_ratio, PATH_TOLERANCE, 0).largest()
+    max_strength = ProximalNewton(model, l1_ratio, PATH_TOLERANCE, 0).max_strength()
     min_ratio = 1e-4 if len(model.codes) >= len(model.z) - 1 else 1e-2
     return np.asarray(max_strength * min_ratio ** np.linspace(0, 1, n_strengths))
 
@@ -303,9 +303,9 @@ def penalized_path(
     for i, strength in enumerate(strengths.tolist()):
         if not l1_ratio and i and (like or i > 1):
             previous, last = (like[i - 1], like[i]) if like else path[-2:]
-            search.try_from(search.beta + row_space.into(last.beta - previous.beta), strength)
+            search.try_from(search.beta + row_space.from_columns(last.beta - previous.beta), strength)
         result = search.minimize(strength)
-        path.append(result._replace(beta=row_space.back(result.beta)))
+        path.append(result._replace(beta=row_space.to_columns(result.beta)))
         explained.append(1 - result.loss / search.null_loss)
         progress(1)
         if ends and len(path) > GAIN_WINDOW:
@@ -344,15 +344,15 @@ def fit_at(
     row_space = _to_row_space(model, l1_ratio)
     search = ProximalNewton(row_space.model, l1_ratio, tol, maxiter)
     if start is not None:
-        search.begin(row_space.into(start))
+        search.begin(row_space.from_columns(start))
     else:
         # A ridge problem is smooth and needs no path; for the lasso few coefficients should enter at a time.
-        current_strength = search.largest() if l1_ratio else strength
+        current_strength = search.max_strength() if l1_ratio else strength
         while current_strength * STRENGTH_RATIO > strength:
             current_strength *= STRENGTH_RATIO
             search.minimize(current_strength, tol=INTERMEDIATE_TOLERANCE)
     result = search.minimize(strength, polish=True)
-    return result._replace(beta=row_space.back(result.beta))
+    return result._replace(beta=row_space.to_columns(result.beta))
 
 
 def refitted(

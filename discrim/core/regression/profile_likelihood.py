@@ -313,17 +313,17 @@ class _PlaneMetric:
 
     def __init__(self, factor: tuple[Floats, bool], plane: Floats) -> None:
         self._factor = factor
-        self._across = cho_solve(factor, plane)
-        self._plane, self._inner = plane, cho_factor(plane.T @ self._across)
+        self._inverse_normals = cho_solve(factor, plane)
+        self._plane, self._inner = plane, cho_factor(plane.T @ self._inverse_normals)
         self._normal = np.linalg.qr(plane)[0]
 
-    def along(self, score: Floats) -> Floats:
+    def project(self, score: Floats) -> Floats:
         """Project a gradient on the plane; otherwise the rounding error of the normal part would dominate."""
         return np.asarray(score - self._normal @ (self._normal.T @ score))
 
     def to_plane(self, values: Floats) -> Floats:
         """Difference between coefficients and the nearest ones on the plane, in the curvature's metric."""
-        return np.asarray(self._across @ cho_solve(self._inner, self._plane.T @ values))
+        return np.asarray(self._inverse_normals @ cho_solve(self._inner, self._plane.T @ values))
 
     def __call__(self, score: Floats) -> Floats:
         """Step along the plane for a gradient."""
@@ -350,7 +350,7 @@ def _value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float | None]
     value: float
     value, score = yield coef
     for _ in range(MAX_GRADIENT_STEPS):
-        ascent = metric.along(score.T.ravel())
+        ascent = metric.project(score.T.ravel())
         step = memory(ascent)
         decrement = float(np.sqrt(max(float(ascent @ step), 0.0)))
         if decrement <= GRADIENT_TOLERANCE:
@@ -359,7 +359,7 @@ def _value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float | None]
         if accepted is None:
             return None
         coef, step, (value, score) = accepted
-        memory.learn(step, ascent - metric.along(score.T.ravel()))
+        memory.learn(step, ascent - metric.project(score.T.ravel()))
     return None
 
 
@@ -516,34 +516,34 @@ class _Profile:
     """
 
     def __init__(self, objective: Objective, best: Peak, normal: Floats, standard_error: float) -> None:
-        self._goal = objective
+        self._objective = objective
         self._normal = normal
-        self._error = standard_error
-        self._best = self._near = best
-        self._at = 0.0
+        self._standard_error = standard_error
+        self._estimates = self._nearby_peak = best
+        self._nearby_distance = 0.0
 
     def __call__(self, d: float) -> tuple[float, float]:
-        starts = [(self._near, self._at)]
-        if not self._goal.exact and self._at:
-            starts.append((self._best, 0.0))
+        starts = [(self._nearby_peak, self._nearby_distance)]
+        if not self._objective.exact and self._nearby_distance:
+            starts.append((self._estimates, 0.0))
         peaks = []
         for nearby_peak, nearby_distance in starts:
             # Maximum of the quadratic approximation on the plane at distance d.
             shift = np.linalg.solve(nearby_peak.curvature, self._normal)
-            shift *= (d - nearby_distance) * self._error / (self._normal @ shift)
+            shift *= (d - nearby_distance) * self._standard_error / (self._normal @ shift)
             start = nearby_peak.coef + shift.reshape(nearby_peak.coef.T.shape).T
-            curvature = None if nearby_peak is self._best else nearby_peak.curvature
-            peak = maximize_on_plane(self._goal, start, self._normal[:, None], curvature)
+            curvature = None if nearby_peak is self._estimates else nearby_peak.curvature
+            peak = maximize_on_plane(self._objective, start, self._normal[:, None], curvature)
             if peak is not None:
                 peaks.append(peak)
         if not peaks:
             return np.inf, np.nan
         peak = max(peaks, key=lambda peak: peak.value)
-        self._near = peak
-        self._at = d
-        value = float(np.sqrt(max(2 * (self._best.value - peak.value), 0.0)))
+        self._nearby_peak = peak
+        self._nearby_distance = d
+        value = float(np.sqrt(max(2 * (self._estimates.value - peak.value), 0.0)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.divide(-self._error * float(peak.gradient @ self._normal), value)
+            slope = np.divide(-self._standard_error * float(peak.gradient @ self._normal), value)
         return value, float(slope)
 
 

@@ -433,10 +433,10 @@ class PenalizedQuadratic:
         ridge = np.where(self.penalized[index], self.second, 0.0)
         n_equations = self.model.functions * len(self.model.codes)
         if self.second > 0 and len(index) > n_equations:
-            return self._solved_by_rows(positions, ridge, target)
+            return self._solve_by_rows(positions, ridge, target)
         return np.asarray(dpotrs(self.curvature.factor(positions, ridge), target, lower=1)[0])
 
-    def _solved_by_rows(self, positions: Codes, ridge: Floats, target: Floats) -> Floats:
+    def _solve_by_rows(self, positions: Codes, ridge: Floats, target: Floats) -> Floats:
         """Solve for more coefficients than rows by a system of the size of the rows.
 
         Parameters
@@ -500,7 +500,7 @@ class ClassBlocks:
         )
         blocks[:, diagonal_index[1:], diagonal_index[1:]] += second
         self.inverse = np.linalg.inv(blocks)
-        self.rounds = 0
+        self.n_iterations = 0
 
     def times(self, residual: Floats) -> Floats:
         """Multiply by a residual (C, p + 1)."""
@@ -610,7 +610,7 @@ class ProximalNewton:
         self.begin(model.null())
         self.null_loss = self.place.loss
 
-    def largest(self) -> float:
+    def max_strength(self) -> float:
         """Smallest lambda at which all slopes stay zero, with glmnet's convention for a ridge penalty."""
         return float(np.abs(self.gradient[:, 1:]).max(initial=0.0)) / max(self.l1_ratio, 1e-3)
 
@@ -654,7 +654,7 @@ class ProximalNewton:
         columns = np.arange(self.beta.shape[1])
         if self.l1_ratio:
             # Columns that the strong rule keeps, and the constant.
-            previous_strength = self.largest() if np.isinf(self.before) else self.before
+            previous_strength = self.max_strength() if np.isinf(self.before) else self.before
             bound = min(self.l1_ratio * (2 * strength - previous_strength), self.l1_ratio * strength)
             keep = np.logical_or((np.abs(self.gradient) >= bound).any(axis=0), self.beta.any(axis=0))
             columns = np.union1d([0], np.flatnonzero(keep))
@@ -759,7 +759,7 @@ class ProximalNewton:
             if steps == max_steps:
                 break
             if iterative:
-                new_beta = beta + self._step_by_rounds(gradient, beta, second)
+                new_beta = beta + self._conjugate_gradient_step(gradient, beta, second)
             else:
                 new_beta = PenalizedQuadratic(curvature, gradient, beta, columns, z, first, second).minimum()
             if not self._move(beta, new_beta, z, columns, strength):
@@ -767,7 +767,7 @@ class ProximalNewton:
             beta = self.beta[:, columns]
         return max_steps, False
 
-    def _step_by_rounds(self, gradient: Floats, beta: Floats, second: float) -> Floats:
+    def _conjugate_gradient_step(self, gradient: Floats, beta: Floats, second: float) -> Floats:
         """Newton's step (C, m) of a ridge fit by conjugate gradients.
 
         Parameters
@@ -787,8 +787,8 @@ class ProximalNewton:
         if self.blocks is None:
             self.blocks = ClassBlocks(self.model, probabilities, second)
         step, n_iterations = self.blocks.step(self.model, probabilities, slope, second)
-        self.blocks.rounds = self.blocks.rounds or n_iterations
-        if n_iterations > MAX_ITERATION_RATIO * self.blocks.rounds:
+        self.blocks.n_iterations = self.blocks.n_iterations or n_iterations
+        if n_iterations > MAX_ITERATION_RATIO * self.blocks.n_iterations:
             self.blocks = None
         return step
 

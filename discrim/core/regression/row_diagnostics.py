@@ -53,13 +53,13 @@ class FittedRows(NamedTuple):
         Class probabilities.
     misses : (K, m) float
         Class indicators minus probabilities, computed without cancellation.
-    surprise : (m,) float
+    negative_log_probability : (m,) float
         Minus the log probability of the row's own class.
     """
 
     shares: Floats
     misses: Floats
-    surprise: Floats
+    negative_log_probability: Floats
 
 
 def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
@@ -123,7 +123,7 @@ def row_residuals(
     if residual_type == "pearson":
         with np.errstate(divide="ignore", invalid="ignore"):
             return fitted.misses / _indicator_sd(fitted) * root_weights
-    deviance_residuals = np.sqrt(2 * fitted.surprise) * root_weights
+    deviance_residuals = np.sqrt(2 * fitted.negative_log_probability) * root_weights
     if len(fitted.shares) == 2:
         deviance_residuals = np.where(codes == fit.reference, -deviance_residuals, deviance_residuals)
     return deviance_residuals[None]
@@ -155,7 +155,7 @@ def _working_residuals(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Fl
     """
     residuals = np.zeros((len(fit.others), len(codes)))
     with np.errstate(over="ignore"):
-        inverse_probabilities = np.exp(fitted.surprise)
+        inverse_probabilities = np.exp(fitted.negative_log_probability)
     for i, k in enumerate(fit.others):
         residuals[i] = np.where(codes == k, inverse_probabilities, 0.0) - np.where(
             codes == fit.reference, inverse_probabilities, 0.0
@@ -202,7 +202,7 @@ def row_influence(
     inverse = np.asarray(cho_solve(cho_factor(information), np.eye(len(information))))
     p1, q = fit.newton.coef.shape
     forms = QuadraticForms(inverse, p1)
-    chunk_rows = max(min(forms.piece(PIECE), PIECE // (q * q + q * p1)), 16)
+    chunk_rows = max(min(forms.chunk_rows(PIECE), PIECE // (q * q + q * p1)), 16)
     compute_pulls = _pulls_two_classes if q == 1 else _pulls
 
     def influence_of_block(block: RowBlock) -> Iterator[tuple[slice, Influence]]:

@@ -103,7 +103,7 @@ def test_a_step_has_to_gain_a_thousandth():
     def tried(loss, squared):
         return TriedKernel("sd", KERNEL, RIDGE, loss, 0.1, squared, True)
 
-    assert tried(0.998, 0.5).gains(tried(1.0, 0.5))
-    assert not tried(0.9995, 0.4999).gains(tried(1.0, 0.5))
-    assert tried(1.0, 0.4).gains(tried(1.0, 0.5))
-    assert not tried(1.1, 0.4).gains(tried(1.0, 0.5))
+    assert tried(0.998, 0.5).improves_on(tried(1.0, 0.5))
+    assert not tried(0.9995, 0.4999).improves_on(tried(1.0, 0.5))
+    assert tried(1.0, 0.4).improves_on(tried(1.0, 0.5))
+    assert not tried(1.1, 0.4).improves_on(tried(1.0, 0.5))
