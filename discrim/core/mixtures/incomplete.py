@@ -259,7 +259,7 @@ def maximized_with_gaps(
     maxiter: int,
     progress: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:
-    """Run EM for rows with missing values (NaN), like `em.maximized` for complete rows.
+    """Run EM for rows with missing values (NaN), like `em.run_em` for complete rows.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ LAWS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
-def test_the_bound_holds_the_closed_form(name):
+def test_bound_covers_the_closed_form(name):
     first, second, truth, most = LAWS[name]
     law = bayes(None, {"a": first, "b": second})
     assert off_by(law, truth) <= 1
@@ -108,7 +108,7 @@ def normal_function(mean, sd):
 
 
 @pytest.mark.parametrize(("mean", "sd"), [(1000, 50), (20, 10), (-1e6, 3e5), (5, 0.01), (0, 1e-5)])
-def test_a_function_is_followed_wherever_it_is(mean, sd):
+def test_density_function_is_integrated_at_any_location(mean, sd):
     law = bayes(None, {"a": normal_function(mean, sd), "b": normal_function(mean + 2 * sd, sd)})
     assert law.error_rate == pytest.approx(stats.norm.cdf(-1), rel=1e-11)
     rows = law.sample(4000, seed=1)
@@ -130,7 +130,7 @@ def test_functions_with_jumps():
     assert law.bounds().iloc[0]["chernoff"] >= 0.25
 
 
-def test_values_between_whole_numbers_are_not_forgotten():
+def test_values_between_integers_are_counted():
     first = stats.rv_discrete(values=([0.25, 0.5, 0.8], [0.2, 0.3, 0.5]))()
     second = stats.rv_discrete(values=([0.25, 0.5, 0.8], [0.5, 0.3, 0.2]))()
     law = bayes(None, {"a": first, "b": second})
@@ -138,7 +138,7 @@ def test_values_between_whole_numbers_are_not_forgotten():
     assert law.decision.index.tolist() == [0.25, 0.5, 0.8]
 
 
-def test_counts_beyond_a_list():
+def test_counts_outside_the_listed_values():
     law = bayes(None, {"a": stats.poisson(1e12), "b": stats.poisson(1e12 + 3e6)})
     assert law.error_method == "Monte Carlo"
     assert abs(law.error_rate - stats.norm.cdf(-1.5)) <= law.error_bound + 1e-6
@@ -166,7 +166,7 @@ def test_a_rule_of_many_islands():
 
 
 @pytest.mark.parametrize("distance", [8, 10, 20])
-def test_an_error_that_no_random_point_shows_is_not_called_certain(distance):
+def test_rare_error_keeps_a_positive_bound(distance):
     law = bayes(
         None,
         {
@@ -181,7 +181,7 @@ def test_an_error_that_no_random_point_shows_is_not_called_certain(distance):
     assert law.error_bound <= 0.5 * np.exp(-(distance**2) / 8) * (1 + 1e-9)
 
 
-def test_an_excess_that_no_random_point_shows_is_not_called_nothing():
+def test_rare_excess_keeps_a_positive_bound():
     law = bayes(
         None,
         {"a": stats.multivariate_normal([0, 0], EYE), "b": stats.multivariate_normal([2, 0], EYE)},
@@ -210,7 +210,7 @@ def test_the_interval_covers_as_often_as_it_says():
     assert hits >= 95
 
 
-def test_shares_of_two_are_a_beta():
+def test_two_proportions_follow_a_beta_distribution():
     law = bayes(None, {"a": stats.dirichlet([2, 3]), "b": stats.dirichlet([3, 2])})
     line = bayes(None, {"a": stats.beta(2, 3), "b": stats.beta(3, 2)})
     assert abs(law.error_rate - line.error_rate) <= law.error_bound
@@ -266,7 +266,7 @@ LINE = {"a": stats.norm(), "b": stats.norm(1)}
         (lambda: discrim.compare(bayes(None, LINE)), "Argument 1 of compare.*risk"),
     ],
 )
-def test_what_a_law_cannot_do_is_said(ask, words):
+def test_unsupported_methods_of_a_distribution_raise_errors(ask, words):
     with pytest.raises(DiscrimError, match=words):
         ask()
 
@@ -301,7 +301,7 @@ class Pair:
         return np.where(random_state.random(size)[:, None] < 0.5, first, second)
 
 
-def test_a_law_of_ones_own_has_the_error_of_the_integral():
+def test_user_defined_distribution_has_the_integral_error():
     # A cross of two classes: right where the product of the columns has the sign of the class.
     law = bayes(None, {"a": Pair([1.5, 1.5], [-1.5, -1.5]), "b": Pair([1.5, -1.5], [-1.5, 1.5])})
     one = stats.norm.cdf(-1.5)
@@ -315,7 +315,7 @@ def test_a_law_of_ones_own_has_the_error_of_the_integral():
 # ---- what is shown
 
 
-def test_a_summary_says_what_it_leaves_out():
+def test_summary_states_omitted_probability():
     counts = bayes(None, {"a": stats.poisson(3), "b": stats.poisson(30)})
     assert counts.decision.index[:3].tolist() == [0, 1, 2]
     assert counts.decision.index.dtype == np.int64
@@ -347,7 +347,7 @@ def test_tails_that_do_cross_are_regions():
     assert law.decision["high"].iloc[0] < -3000
 
 
-def test_a_pole_does_not_flatten_a_picture():
+def test_pole_does_not_compress_the_plot():
     axes = bayes(None, {"a": stats.beta(0.5, 0.5), "b": stats.uniform()}).plot()
     assert axes.get_ylim()[1] < 10
     names = [tick.get_text() for tick in bayes(None, LINE_OF_COUNTS).plot().get_xticklabels()]
@@ -374,7 +374,7 @@ def test_a_density_without_an_integral_is_refused(endless):
     assert "'a'" in str(caught.value)
 
 
-def test_a_pole_that_has_an_integral_is_taken():
+def test_integrable_pole_is_accepted():
     root = bayes(None, {"a": lambda x: np.where((x > 0) & (x < 1), 0.5 / np.sqrt(np.maximum(x, 1e-320)), 0.0),
                         "b": stats.uniform(0, 1)})  # fmt: skip
     # The smaller of 1/(4 sqrt x) and 1/2: 1/2 up to x = 1/4, and then 1/2 (1 - 1/2).

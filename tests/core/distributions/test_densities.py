@@ -29,7 +29,7 @@ SMALL = np.outer([0.1, 0.3], [0.1, 0.3])
         (law([0, 0, 0], np.diag([1.0, 1.0, 0.0])), law([0, 0, 0], np.diag([1.0, 0.0, 0.0]))),
     ],
 )
-def test_a_class_on_a_plane_is_told_from_one_that_never_hits_it(first, second):
+def test_class_on_a_plane_is_distinguished_from_others(first, second):
     known = bayes(None, {"a": first, "b": second})
     assert known.error_rate == 0
     assert known.error_bound < 1e-4
@@ -38,7 +38,7 @@ def test_a_class_on_a_plane_is_told_from_one_that_never_hits_it(first, second):
 
 
 @pytest.mark.parametrize("cov", [LINE, SMALL.tolist()])
-def test_two_classes_on_one_line_have_the_error_of_their_distance_on_it(cov):
+def test_error_of_two_classes_on_a_line_follows_their_distance(cov):
     # One standard deviation apart, so that the error is Phi(-1/2).
     step = np.sqrt(np.diag(cov))
     known = bayes(None, {"a": law([0, 0], cov), "b": law(step, cov)})
@@ -46,7 +46,7 @@ def test_two_classes_on_one_line_have_the_error_of_their_distance_on_it(cov):
     np.testing.assert_allclose(known.bounds().iloc[-1]["chernoff"], 0.5 * np.exp(-1 / 8), rtol=1e-3)
 
 
-def test_units_that_differ_are_no_singularity():
+def test_different_units_are_not_singular():
     cov = np.diag([1.0, 1e-12])
     known = bayes(None, {"a": law([0, 0], cov), "b": law([0, 1e-6], cov)})
     np.testing.assert_allclose(known.error_rate, norm.cdf(-0.5), rtol=1e-12)
@@ -78,12 +78,12 @@ def boom(x):
         (lambda x: [object()] * len(x), "returns a number for each"),
     ],
 )
-def test_a_density_that_fails_is_told_by_its_class(density, said):
+def test_failing_density_names_its_class(density, said):
     with pytest.raises(DataError, match=f"(?s){said}"):
         bayes(None, {"a": norm(0, 1), "b": density})
 
 
-def test_a_density_that_fails_later_is_told_too():
+def test_density_that_fails_later_names_its_class():
     known = bayes(None, {"a": norm(0, 1), "b": lambda x: norm.pdf(x) if len(x) > 5 else norm.pdf(x) * np.nan})
     with pytest.raises(DataError) as caught:
         known.predict([1.0, 2.0])

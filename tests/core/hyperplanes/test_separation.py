@@ -139,7 +139,7 @@ def test_the_certificate_of_two_classes_by_brute_force(rows):
 @pytest.mark.slow
 @given(SEEDS)
 @settings(max_examples=120, deadline=None)
-def test_the_certificate_is_that_of_the_program_over_all_rows(seed):
+def test_certificate_matches_the_program_over_all_rows(seed):
     rng = np.random.default_rng(seed)
     n_classes, p = int(rng.integers(2, 5)), int(rng.integers(1, 4))
     n = int(rng.integers(n_classes + p + 1, 26))
@@ -193,7 +193,7 @@ def two_halves(n: int, p: int, gap: float, seed: int = 0) -> tuple[np.ndarray, n
     return x + gap * np.outer(2 * codes - 1, w), codes
 
 
-def test_rows_taken_in_by_violation_give_the_margin_of_all():
+def test_adding_violated_rows_yields_the_margin_of_all_rows():
     x, codes = two_halves(3000, 4, 0.01)
     columns = unit(x)
     found = separation(columns, codes, 2)
@@ -226,7 +226,7 @@ def test_repeated_rows_change_nothing(seed):
     assert few.margin == pytest.approx(many.margin, rel=1e-6, abs=1e-12)
 
 
-def test_coordinates_leave_out_what_adds_nothing():
+def test_coordinates_omit_collinear_columns():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(50, 3)) * [1e-8, 1.0, 1e8] + [0.0, 0.0, -3e9]
     wide = np.column_stack([x, x[:, 0] + 2e-8 * x[:, 1], np.full(50, 0.1)])
@@ -243,7 +243,7 @@ def test_coordinates_leave_out_what_adds_nothing():
 
 @given(SEEDS)
 @settings(max_examples=150, deadline=None)
-def test_the_nearest_point_is_that_of_least_distance_programming(seed):
+def test_nearest_point_matches_least_distance_programming(seed):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(1, 25)), int(rng.integers(1, 5))
     points = rng.normal(size=(n, p)) + rng.normal(size=p) * rng.choice([0.0, 2.0])
@@ -316,7 +316,7 @@ def test_units_do_not_matter_to_the_certificate(unit):
     assert separation(standard(x * unit).columns, mixed, 2).kind == "overlap"
 
 
-def test_many_coefficients_are_certified_by_the_way_a_search_runs():
+def test_many_coefficients_are_certified_by_divergence():
     """Too many for the program: the direction is checked against every row, here again."""
     rng = np.random.default_rng(4)
     codes = np.repeat([0, 1, 2], 150)
@@ -356,7 +356,7 @@ def degenerate_rows(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
 @pytest.mark.slow
 @given(SEEDS)
 @settings(max_examples=120, deadline=None)
-def test_where_the_likelihood_runs_to_is_what_the_programs_say(seed):
+def test_recession_direction_matches_the_programs(seed):
     rng = np.random.default_rng(seed)
     n_classes, p = int(rng.integers(2, 6)), int(rng.integers(1, 6))
     n = int(rng.integers(n_classes + p + 1, 50))
@@ -416,7 +416,7 @@ def test_many_classes_of_coded_answers_are_decided(noise):
     assert (gaps[~twin] > 1e-7).all()
 
 
-def test_a_program_without_an_answer_in_its_time_says_what_to_do(monkeypatch):
+def test_time_limit_error_has_a_hint(monkeypatch):
     rng = np.random.default_rng(0)
     x, codes = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
     monkeypatch.setattr(program, "FIRST_TIME_LIMIT", 0.0)
@@ -428,7 +428,7 @@ def test_a_program_without_an_answer_in_its_time_says_what_to_do(monkeypatch):
     assert "bias_red" in str(caught.value)
 
 
-def test_one_more_pair_is_not_said_to_be_several():
+def test_message_uses_the_singular_for_one_more_pair():
     table = pd.DataFrame({"y": ["a", "b", "c", "d"] * 6, "z": [1.0, 1.0, 0.0, 0.0] * 6})
     with pytest.raises(SeparationError) as caught:
         logistic("y ~ z", table)

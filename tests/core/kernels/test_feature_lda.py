@@ -60,7 +60,7 @@ def test_all_rows_as_landmarks_give_the_regression_on_the_kernel(weights):
     np.testing.assert_allclose(left, exact.left, rtol=0, atol=1e-9)
 
 
-def test_rows_left_out_are_those_of_refits(waves):
+def test_leave_one_out_matches_refits(waves):
     _, residuals, left = left_out_parts(indicators_of(waves, ROWS, CODES, WEIGHTS), ROWS, CODES, WEIGHTS)
     for i in range(0, 80, 9):
         rest = WEIGHTS.copy()
@@ -71,7 +71,7 @@ def test_rows_left_out_are_those_of_refits(waves):
 
 
 @pytest.mark.parametrize("ncomp", [None, 1])
-def test_normal_classes_left_out_are_those_of_refits(waves, ncomp):
+def test_leave_one_out_of_normal_classes_matches_refits(waves, ncomp):
     def fitted(weights):
         indicators = indicators_of(waves, ROWS, CODES, weights)
         sums = sums_of(waves, ROWS, CODES, weights)
@@ -87,7 +87,7 @@ def test_normal_classes_left_out_are_those_of_refits(waves, ncomp):
         np.testing.assert_allclose(found, wanted - wanted.mean(), rtol=0, atol=1e-9)
 
 
-def test_weights_are_rows_that_come_again(waves):
+def test_weights_match_repeated_rows(waves):
     again = np.repeat(np.arange(80), WEIGHTS.astype(int))
     for power in (-4, 0, 4):
         a = fit_feature_ridge(sums_of(waves, ROWS, CODES, WEIGHTS), 2.0**power)
@@ -96,7 +96,7 @@ def test_weights_are_rows_that_come_again(waves):
         np.testing.assert_allclose([a.loss, a.df], [b.loss, b.df], rtol=1e-11)
 
 
-def test_parts_add_up(waves):
+def test_moments_of_chunks_add_up(waves):
     gathered = partial(gather, n_classes=3, n_columns=40, rooted=False)
     parts = [
         gathered(FeatureRows([(ROWS[i], CODES[i], WEIGHTS[i])], waves)) for i in np.split(np.arange(80), 4)
@@ -110,7 +110,7 @@ def test_parts_add_up(waves):
     )
 
 
-def test_generalized_cross_validation_is_that_of_its_definition(waves):
+def test_generalized_cross_validation_matches_its_definition(waves):
     sums = sums_of(waves, ROWS, CODES)
     fit = fit_feature_ridge(sums, 0.7)
     f = waves(ROWS)
@@ -123,14 +123,14 @@ def test_generalized_cross_validation_is_that_of_its_definition(waves):
     np.testing.assert_allclose(fit.df, np.trace(hat) - 1, rtol=1e-10)
 
 
-def test_the_ridge_chosen_has_the_least_loss_of_all_near_it(waves):
+def test_chosen_ridge_has_the_smallest_nearby_loss(waves):
     sums = sums_of(waves, ROWS, CODES)
     fit, tried = choose_feature_ridge(sums, lambda done: None)
     grid = [fit_feature_ridge(sums, sums.size * 2.0**power).loss for power in range(-18, 9)]
     assert fit.loss == min(grid) == min(loss for loss in [each.loss for each in tried])
 
 
-def test_a_sample_is_of_different_rows_whatever_their_parts_and_order():
+def test_sample_of_distinct_rows_is_independent_of_chunks_and_order():
     rows = np.concatenate([ROWS, ROWS[:30]])
     codes = np.r_[CODES, CODES[:30]]
     one = sampled_rows([(rows, codes, None)], 25, 3)
@@ -149,7 +149,7 @@ def test_a_sample_is_of_different_rows_whatever_their_parts_and_order():
     assert (one.first(9).x == sampled_rows(parts, 9, 3).x).all()
 
 
-def test_a_sample_is_even():
+def test_sample_is_uniform():
     """Each of 40 rows is in a sample of ten in a quarter of the tables, and so is each pair of neighbours."""
     tables = [RNG.normal(size=(40, 2)) for _ in range(400)]
     seen = np.zeros((400, 40))

@@ -38,7 +38,7 @@ def test_all_rows_as_landmarks_give_the_kernel():
     assert (found.width, found.n_spanned) == (60, 0)
 
 
-def test_products_are_those_of_the_projection_on_the_landmarks():
+def test_feature_products_match_projection_on_landmarks():
     points, new = ROWS[:12], ROWS[12:]
     f = landmarks(gaussian, points).features(new)
     between = gaussian(points, points)
@@ -59,14 +59,14 @@ def test_landmarks_that_others_span_are_left_out():
 
 
 @pytest.mark.parametrize("kernel", [lambda a, b: -a @ b.T, lambda a, b: np.zeros((len(a), len(b)))])
-def test_what_is_no_kernel_is_refused(kernel):
+def test_invalid_kernel_is_rejected(kernel):
     with pytest.raises(DataError) as caught:
         landmarks(kernel, ROWS)
     assert "negative" in str(caught.value)
     assert "finite" in str(caught.value)
 
 
-def test_landmarks_are_drawn_once_and_alike_by_one_seed():
+def test_landmarks_are_distinct_and_reproducible():
     places = drawn_landmarks(gaussian, ROWS, 25, seed=3)
     assert len(set(places.tolist())) == 25
     assert places.tolist() == drawn_landmarks(gaussian, ROWS, 25, seed=3).tolist()
@@ -80,7 +80,7 @@ def test_no_more_landmarks_are_drawn_than_span_the_rows():
     assert len(set((drawn_landmarks(gaussian, doubled, 30) % 20).tolist())) == 20
 
 
-def test_draws_follow_what_is_left():
+def test_landmark_draws_follow_the_residual_kernel():
     """The first two landmarks have the law of a pivoted Cholesky, by its definition."""
     rows = np.array([[0.0], [0.3], [2.0], [2.2]])
     kernel = gaussian(rows, rows)

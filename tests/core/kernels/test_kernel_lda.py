@@ -36,7 +36,7 @@ def fitted(x, codes, weights, ncomp):
 
 @pytest.mark.parametrize("ncomp", [None, 1])
 @pytest.mark.parametrize("weights", [WEIGHTS, 0.4 * WEIGHTS], ids=["whole", "fractions"])
-def test_scores_of_rows_left_out_are_those_of_fits_without_them(weights, ncomp):
+def test_leave_one_out_scores_match_refits(weights, ncomp):
     found = fitted(X, CODES, weights, ncomp).left_out(np.log(PRIOR))
     for i in range(N):
         rest = weights.copy()
@@ -48,7 +48,7 @@ def test_scores_of_rows_left_out_are_those_of_fits_without_them(weights, ncomp):
         np.testing.assert_allclose(gaps, gaps[0], atol=1e-11)
 
 
-def test_variates_have_unit_variance_within_classes_where_nothing_is_penalized():
+def test_unpenalized_variates_have_unit_variance_within_classes():
     kernel = Kernel("linear")
     moments = gather([(X, CODES, None)], n_classes=K, n_columns=P, spread="diagonal")
     sample = KernelRows.of(X, CODES, None, K, ())
@@ -60,7 +60,7 @@ def test_variates_have_unit_variance_within_classes_where_nothing_is_penalized()
     np.testing.assert_allclose(gaps.T @ gaps / N, np.eye(2), atol=1e-5)
 
 
-def test_rows_at_other_places_are_scored_by_fits_without_them():
+def test_modified_rows_are_scored_by_leave_one_out_fits():
     elsewhere = X + RNG.normal(size=X.shape)
     found = fitted(X, CODES, WEIGHTS, None).left_out_elsewhere(np.log(PRIOR))(STANDARD.of(elsewhere))
     for i in range(0, N, 4):
@@ -72,7 +72,7 @@ def test_rows_at_other_places_are_scored_by_fits_without_them():
         np.testing.assert_allclose(gaps, gaps[0], atol=1e-11)
 
 
-def test_coefficients_of_a_file_that_are_of_no_regression_on_its_rows_are_refused():
+def test_stored_coefficients_that_do_not_fit_the_rows_are_rejected():
     fit = fitted(X, CODES, WEIGHTS, None)
     options = {"estimated_prior": True, "ncomp": None}
     again = restore_expansion(fit.moments, PRIOR, fit.state, **options)

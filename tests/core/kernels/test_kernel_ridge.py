@@ -48,7 +48,7 @@ def left_out_one_by_one(weights):
     return out
 
 
-def test_coefficients_are_those_of_kernel_ridge_on_the_centred_kernel():
+def test_coefficients_match_kernel_ridge_on_the_centred_kernel():
     n = len(X)
     centre = np.eye(n) - 1 / n
     theirs = KernelRidge(alpha=RIDGE, kernel="precomputed")
@@ -61,7 +61,7 @@ def test_coefficients_are_those_of_kernel_ridge_on_the_centred_kernel():
 
 
 @pytest.mark.parametrize("weights", [np.ones(40), WEIGHTS, 0.3 * WEIGHTS], ids=["one", "whole", "fractions"])
-def test_rows_left_out_are_those_of_fits_without_them(weights):
+def test_leave_one_out_residuals_match_refits(weights):
     fit = fit_ridge(gram(), weights, Y, RIDGE)
     coef, constant = solved(X, Y, weights, RIDGE)
     np.testing.assert_allclose(fit.coef, coef, atol=1e-12)
@@ -87,7 +87,7 @@ def test_weights_are_repeated_rows():
 
 @pytest.mark.parametrize("n", [40, 420], ids=["few", "landmarks"])
 @pytest.mark.parametrize("weight", [None, 1e9], ids=["rows", "weights"])
-def test_a_ridge_that_is_chosen_is_one_that_can_be_given(n, weight):
+def test_chosen_ridge_can_be_passed_as_an_argument(n, weight):
     # Of classes far apart, and of rows that leave their equals behind, the least ridge is the best.
     rng = np.random.default_rng(8)
     codes = np.arange(n) % 2

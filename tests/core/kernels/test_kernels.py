@@ -21,11 +21,11 @@ A, B = RNG.normal(size=(7, 4)), RNG.normal(size=(5, 4))
         ("linear", pairwise.linear_kernel),
     ],
 )
-def test_kernels_are_those_of_scikit_learn(name, theirs):
+def test_kernels_match_scikit_learn(name, theirs):
     np.testing.assert_allclose(Kernel(name, 1.7).matrix(A, B), theirs(A, B), rtol=1e-12)
 
 
-def test_the_arccos_kernel_is_that_of_many_rectified_linear_units():
+def test_arccos_kernel_matches_many_rectified_linear_units():
     weights = np.random.default_rng(0).normal(size=(5, 400_000))
     units = [np.maximum(np.column_stack([z / 1.7, np.ones(len(z))]) @ weights, 0.0) for z in (A, B)]
     products = 2 * units[0] @ units[1].T / weights.shape[1]
@@ -34,7 +34,7 @@ def test_the_arccos_kernel_is_that_of_many_rectified_linear_units():
     assert (np.abs(found - products) < 5 * spread).all()
 
 
-def test_a_row_far_away_is_near_none():
+def test_distant_row_has_zero_kernel():
     far = np.full((1, 4), 1e100)
     assert Kernel("gaussian", 1.0).matrix(far, B).tolist() == [[0.0] * 5]
     assert Kernel("laplace", 1.0).matrix(far, B).tolist() == [[0.0] * 5]
@@ -46,7 +46,7 @@ def coordinates(x, scale, factors=(), weights=None, kernel="gaussian"):
     return standard, found, found.of(standard.of(x), kernel)
 
 
-def test_standard_units_have_mean_zero_and_variance_one_whatever_the_units():
+def test_standardized_columns_do_not_depend_on_units():
     weights = np.array([1.0, 3, 2, 1, 1, 2, 1])
     for unit in (1.0, 1e-250, 1e250):
         _, _, z = coordinates(A * unit, "sd", weights=weights)
@@ -64,7 +64,7 @@ def test_ranks_are_normal_scores_and_are_interpolated():
     np.testing.assert_allclose(new, [(expected[0] + expected[2]) / 2, expected[0], expected[4]], rtol=1e-12)
 
 
-def test_levels_are_equally_far_whatever_their_coding():
+def test_levels_are_equidistant_for_any_coding():
     level = np.array([0, 1, 2, 0, 1, 2, 0, 0])
     treatment, other = np.eye(3)[level][:, 1:], np.eye(3)[level][:, :2]
     effects = np.vstack([np.eye(2), [-1, -1]])[level]
@@ -92,7 +92,7 @@ def test_a_factor_of_two_levels_is_the_column_of_zeros_and_ones(kernel):
     np.testing.assert_allclose(kernels[1], kernels[0], rtol=1e-12)
 
 
-def test_the_median_distance_of_weighted_rows_is_that_of_repeated_ones():
+def test_median_distance_of_weighted_rows_matches_repeated_rows():
     times = np.array([1, 3, 2, 1, 4, 2, 1])
     repeated = median_distance(np.repeat(A, times, axis=0), "laplace")
     assert median_distance(A, "laplace", times.astype(float)) == pytest.approx(repeated, rel=1e-14)

@@ -29,7 +29,7 @@ X = IRIS.iloc[:, :4].to_numpy()
 
 
 @pytest.mark.parametrize("case", GOLDEN["within"], ids=lambda case: case["name"])
-def test_em_from_a_partition_ends_where_that_of_mclust_does(case):
+def test_em_from_a_partition_matches_mclust(case):
     x, form = X[IRIS.species == "virginica"], case["name"]
     z = np.ascontiguousarray((x - x.mean(axis=0)).T)
     upper = x[:, 0] > np.median(x[:, 0])
@@ -56,7 +56,7 @@ def deviance(held, means, x, codes):
     return -2 * np.log((joint / joint.sum(axis=1, keepdims=True))[np.arange(len(x)), codes]).sum()
 
 
-def test_a_pooled_covariance_takes_the_steps_of_mda_and_ends_where_it_does():
+def test_pooled_covariance_follows_the_steps_of_mda():
     golden, codes = GOLDEN["started"], np.repeat([0, 1, 2], 50)
     own = [X[codes == k] for k in range(3)]
     means = [x.mean(axis=0) for x in own]
@@ -114,7 +114,7 @@ def test_no_covariances_of_the_form_are_more_likely(seed, form):
 
 
 @pytest.mark.parametrize(("size", "thin", "what"), [(6, 1e-4, "narrow"), (6, 0.3, None), (30, 1e-4, None)])
-def test_a_component_of_a_few_rows_near_a_plane_is_none(size, thin, what):
+def test_narrow_component_of_few_rows_is_rejected(size, thin, what):
     rng = np.random.default_rng(8)
     wide, flat = rng.normal(size=(60, 3)), rng.normal(size=(size, 3))
     flat[:, 0] += 4

@@ -44,7 +44,7 @@ def tables(n, seed):
 
 
 @pytest.mark.parametrize("kind", tables(10, 0))
-def test_sums_have_all_digits_in_the_middle_in_gaps_and_far_out(kind):
+def test_kernel_sums_are_accurate_everywhere(kind):
     values = tables(300, 1)[kind]
     density = KernelDensity.of(values, None, "nrd0", 0.0)
     h, points = density.bandwidth, density.points
@@ -63,7 +63,7 @@ def test_sums_have_all_digits_in_the_middle_in_gaps_and_far_out(kind):
 
 @pytest.mark.parametrize("kind", tables(10, 0))
 @pytest.mark.parametrize("weighted", [False, True])
-def test_expansions_are_the_sums_as_they_stand(kind, weighted, monkeypatch):
+def test_expansions_match_direct_sums(kind, weighted, monkeypatch):
     values = tables(2500, 3)[kind]
     weights = np.random.default_rng(4).integers(1, 5, len(values)).astype(float) if weighted else None
     found = []
@@ -91,7 +91,7 @@ CROWDS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CROWDS)
-def test_places_beside_and_between_crowds_of_points_are_in_boxes_and_right(kind):
+def test_boxes_near_clusters_are_accurate(kind):
     """An expansion serves all places that are near many points, also those in gaps, which see only tails."""
     rng = np.random.default_rng(5)
     points = np.sort(CROWDS[kind](6000, rng))
@@ -116,7 +116,7 @@ def test_places_beside_and_between_crowds_of_points_are_in_boxes_and_right(kind)
 
 
 @pytest.mark.slow
-def test_a_sum_has_the_same_bits_whatever_was_asked_before_and_by_whom():
+def test_sums_do_not_depend_on_earlier_calls():
     rng = np.random.default_rng(3)
     points, at = np.sort(rng.normal(size=3000)), rng.normal(size=2000)
     bandwidths = np.full(len(at), 0.1)
@@ -135,7 +135,7 @@ def test_a_sum_has_the_same_bits_whatever_was_asked_before_and_by_whom():
             np.testing.assert_array_equal(logs, whole[order])
 
 
-def test_weights_of_very_different_sizes_lose_nothing():
+def test_very_different_weights_keep_precision():
     rng = np.random.default_rng(8)
     points = np.sort(np.concatenate([rng.normal(size=1000), 6 + rng.normal(size=1000)]))
     weights = np.where(points < 3, 1.0, 1e-9)
@@ -146,12 +146,12 @@ def test_weights_of_very_different_sizes_lose_nothing():
         assert abs(found[i] - expected) <= 2e-14 * max(1.0, abs(expected))
 
 
-def test_a_table_judged_block_by_block_takes_few_kernels_a_row():
+def test_scoring_in_blocks_evaluates_few_kernels_per_row():
     rng = np.random.default_rng(9)
     for kind in CROWDS:
         points = CROWDS[kind](40_000, rng)
         density = KernelDensity.of(points, None, "nrd0", 0.0)
-        with calls_of(kernel_boxes.runs) as evaluated:
+        with calls_of(kernel_boxes.concatenate_ranges) as evaluated:
             for part in np.array_split(points, 20):
                 density.log_density(part)
                 density.log_density_without(part, None, "nrd0", 0.0)
@@ -169,7 +169,7 @@ def test_a_bandwidth_for_each_side_of_a_quartile_is_fast_and_right(monkeypatch):
     np.testing.assert_allclose(found[0], found[1], rtol=1e-14, atol=1e-14)
 
 
-def test_rows_left_out_of_a_table_are_judged_by_sums_over_the_others():
+def test_leave_one_out_densities_match_direct_sums():
     rng = np.random.default_rng(11)
     x, own = rng.standard_t(2, 800), np.arange(800) % 2
     data = {"x": x, "y": np.where(own, "b", "a")}
@@ -182,7 +182,7 @@ def test_rows_left_out_of_a_table_are_judged_by_sums_over_the_others():
     np.testing.assert_allclose(left[["a", "b"]].to_numpy(), expected, rtol=1e-12, atol=1e-15)
 
 
-def test_bandwidths_of_their_own_are_taken_into_account():
+def test_separate_bandwidths_are_used():
     rng = np.random.default_rng(6)
     points = np.sort(rng.normal(size=1000))
     for spread in (1e-3, 1e-1, 3.0):
@@ -192,7 +192,7 @@ def test_bandwidths_of_their_own_are_taken_into_account():
         np.testing.assert_allclose(found, direct, rtol=1e-14, atol=1e-14)
 
 
-def test_places_and_bandwidths_that_are_none_have_no_sum():
+def test_missing_points_and_bandwidths_yield_nan():
     points, ones = np.arange(500.0), np.ones(500)
     found = KernelSums(points, ones, 1.0).logs(np.array([1.0, 2.0, 1e300]), np.array([np.nan, 0.0, 1.0]))
     assert np.isnan(found[:2]).all()

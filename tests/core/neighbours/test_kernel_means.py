@@ -30,7 +30,7 @@ def direct(kernel, d2, radii, weights, total):
 
 @pytest.mark.parametrize("kernel", ALL)
 @pytest.mark.parametrize("kind", ["ones", "rows", "pairs"])
-def test_means_at_many_radii_are_those_of_each(kernel, kind):
+def test_means_at_many_radii_match_each_radius(kernel, kind):
     rng = np.random.default_rng(7)
     d2 = 10.0 ** rng.uniform(-6, 4, (9, 60))
     weights = {
@@ -48,7 +48,7 @@ def test_means_at_many_radii_are_those_of_each(kernel, kind):
     np.testing.assert_allclose(single, expected, rtol=1e-13, atol=1e-12)
 
 
-def test_what_lies_beyond_reach_is_less_than_rounding():
+def test_neglected_kernels_are_smaller_than_rounding():
     """Many rows just beyond the reach of the nearest: the sum is that of 40 digits."""
     d2 = np.concatenate([[0.0], np.linspace(60.0, 110.0, 5000)])[None]
     with mpmath.workdps(40):
@@ -91,7 +91,7 @@ def test_series_are_sums_of_40_digits(grid, weighed):
     assert np.abs(errors).max() < 2e-15
 
 
-def test_what_a_series_loses_does_not_count_in_the_worst_place():
+def test_series_error_is_negligible_in_the_worst_case():
     """Ten thousand rows at any one distance beside the nearest row."""
     radii = np.geomspace(1.0, 2.0, 8)
     series = KernelSeries.of(radii, 37 + np.log(1e4))
@@ -104,12 +104,12 @@ def test_what_a_series_loses_does_not_count_in_the_worst_place():
     np.testing.assert_allclose(sums, expected, rtol=4e-15)
 
 
-def test_there_is_no_series_of_kernels_too_unlike():
+def test_series_is_not_used_for_very_different_radii():
     assert KernelSeries.of(np.array([1e-200, 1.0, 1e200]), 40.0) is None
     assert KernelSeries.of(np.geomspace(0.1, 1.0, 9), 600.0) is None
 
 
-def test_rows_that_are_left_to_a_refit_stay_alone():
+def test_rows_that_require_a_refit_do_not_affect_others():
     series = KernelSeries.of(np.geomspace(0.1, 1.0, 9), 40.0)
     assert series is not None
     d2 = np.array([[0.0, 1.0], [np.nan, -np.nan], [0.0, 2.0]])
@@ -120,7 +120,7 @@ def test_rows_that_are_left_to_a_refit_stay_alone():
 
 @pytest.mark.parametrize("metric", ["mahalanobis", "diagonal", "euclidean"])
 @pytest.mark.parametrize("repeated", [False, True])
-def test_a_long_grid_gives_what_each_of_its_bandwidths_gives(metric, repeated):
+def test_long_grid_matches_single_bandwidths(metric, repeated):
     _, _, table = made(300, 2, 2)
     if repeated:
         table[["x0", "x1"]] = table[["x0", "x1"]].round(1)
@@ -133,7 +133,7 @@ def test_a_long_grid_gives_what_each_of_its_bandwidths_gives(metric, repeated):
         np.testing.assert_array_equal(path.loc[rows, "error"], few["error"])
 
 
-def test_rows_that_all_leave_have_no_mean():
+def test_mean_is_undefined_if_all_rows_are_left_out():
     place = ClassPoints(
         np.zeros(1), np.ones(1), Covariance.from_root(np.ones(1)), np.zeros((1, 1)), np.ones(1)
     )

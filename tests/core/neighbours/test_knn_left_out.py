@@ -22,7 +22,7 @@ PENGUINS = "species ~ bill_length_mm + bill_depth_mm + flipper_length_mm + body_
 @pytest.mark.parametrize(("formula", "load"), [("cultivar ~ .", load_wine), (PENGUINS, load_penguins)])
 @pytest.mark.parametrize("more", [8, 10**6, 0], ids=["a few more", "all", "none more"])
 @pytest.mark.parametrize("k", [1, 6])
-def test_leaving_a_row_out_is_a_refit_without_it(formula, load, more, k, monkeypatch):
+def test_leave_one_out_matches_a_refit(formula, load, more, k, monkeypatch):
     monkeypatch.setattr(neighbour_downdate, "N_SPARE_ROWS", more)
     data = load().dropna().reset_index(drop=True)
     left = knn(formula, data, k=k, metric="mahalanobis").leave_one_out()
@@ -92,7 +92,7 @@ def exact_votes_without(x, codes, k, n_classes):
     most=st.integers(1, 5),
     seed=st.integers(0, 10**6),
 )
-def test_votes_are_those_of_the_covariance_without_the_row_in_exact_arithmetic(n, p, k, most, seed):
+def test_votes_match_exact_covariance_without_the_row(n, p, k, most, seed):
     rng = np.random.default_rng(seed)
     x = rng.integers(0, most + 1, (n, p)).astype(float)
     # The third class has one row.

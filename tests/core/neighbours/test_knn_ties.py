@@ -35,7 +35,7 @@ def brute_votes(x, codes, k, n_classes, metric):
 @pytest.mark.parametrize(
     ("n", "p", "most"), [(400, 2, 3), (400, 3, 30), (500, 6, 4), (300, 10, 2), (400, 12, 1), (200, 3, 0)]
 )
-def test_votes_of_whole_numbers_are_those_of_brute_force(metric, n, p, most):
+def test_votes_of_integer_columns_match_brute_force(metric, n, p, most):
     rng = np.random.default_rng(n + p + most)
     x = rng.integers(0, most + 1, (n, p)).astype(float)
     x[: n // 20] *= 100
@@ -129,7 +129,7 @@ def test_a_row_of_a_cell_is_left_to_the_other_classes_of_its_cell(k):
     assert (left["label"] != table.y).all()
 
 
-def test_a_choice_of_k_by_copies_is_told_of():
+def test_choice_of_k_by_copies_warns():
     rng = np.random.default_rng(5)
     codes = np.repeat([0, 1], 60)
     once = pd.DataFrame(rng.normal(size=(120, 3)) + 1.0 * codes[:, None], columns=list("abc")).assign(y=codes)

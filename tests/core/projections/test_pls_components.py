@@ -45,7 +45,7 @@ def test_all_components_are_least_squares_and_there_are_no_more():
         assert doubled.count == 5
 
 
-def test_of_one_response_the_algorithms_are_one():
+def test_algorithms_agree_for_one_response():
     a, b = tables(4, q=1)
     one, other = fit_latent(a, b, 4), fit_latent(a, b, 4, "simpls")
     np.testing.assert_allclose(
@@ -54,7 +54,7 @@ def test_of_one_response_the_algorithms_are_one():
 
 
 @pytest.mark.parametrize("p", [4, 40])
-def test_few_rows_have_the_products_of_all(p):
+def test_small_tables_have_the_products_of_all_rows(p):
     rng = np.random.default_rng(8)
     x, codes, w = rng.normal(size=(30, p)) + 50, np.arange(30) % 3, rng.integers(1, 4, 30).astype(float)
     moments = ClassMoments.from_block(x, codes, w, n_classes=3, spread="thin" if p > 30 else "pooled")
@@ -66,7 +66,7 @@ def test_few_rows_have_the_products_of_all(p):
     np.testing.assert_allclose(held.indicators.T @ held.indicators, y.T @ y, atol=1e-9)
 
 
-def test_a_rule_along_components_is_that_of_fits_with_as_many():
+def test_rules_by_component_match_separate_fits():
     rng = np.random.default_rng(9)
     x, codes = rng.normal(size=(30, 6)), np.arange(30) % 3
     x[:, :3] += 2 * np.eye(3)[codes]

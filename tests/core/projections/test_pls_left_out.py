@@ -33,7 +33,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize("shape", [(40, 5), (14, 60)])
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda held: "-".join(map(str, held.values())))
-def test_scores_are_those_of_fits_to_the_other_rows(shape, options):
+def test_leave_one_out_scores_match_refits_to_other_rows(shape, options):
     x, codes = rows(*shape)
     weights = RNG.choice([0.5, 1.0, 3.0], len(x))
     prior, log_prior = np.full(3, 1 / 3), np.log([0.2, 0.3, 0.5])
@@ -52,7 +52,7 @@ def test_scores_are_those_of_fits_to_the_other_rows(shape, options):
         np.testing.assert_allclose(own, held, rtol=1e-9, atol=1e-9)
 
 
-def test_a_row_that_is_alone_or_all_of_a_column_is_left_to_a_refit():
+def test_lone_row_requires_a_refit():
     x, codes = rows(20, 3)
     x[:, 2] = 0.0
     x[4, 2] = 1.0

@@ -10,7 +10,7 @@ RNG = np.random.default_rng(2)
 
 @pytest.mark.parametrize("shape", [(24, 3), (24, 40)])
 @pytest.mark.parametrize("scaled", [True, False])
-def test_q2_and_r2_are_those_of_plain_fits(shape, scaled):
+def test_q2_and_r2_match_separate_fits(shape, scaled):
     regression = pytest.importorskip("sklearn.cross_decomposition").PLSRegression
     x = RNG.normal(size=shape) * RNG.uniform(1, 9, shape[1])
     drawn = [RNG.permutation(np.arange(24) % 3) for _ in range(3)]

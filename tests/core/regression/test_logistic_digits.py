@@ -101,7 +101,7 @@ def drawn(k: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize("offset", [1.0, 1e2, 1e4, 1e6, 1e8])
 @pytest.mark.parametrize("k", [2, 3])
-def test_offsets_and_units_cost_no_digit(k, offset, unit):
+def test_offsets_and_units_do_not_reduce_precision(k, offset, unit):
     z, codes = drawn(k)
     # One column moves and the other only changes its unit, and then both move.
     compare(np.column_stack([(z[:, 0] + offset) * unit, z[:, 1]]), codes, 1e-13)
@@ -109,7 +109,7 @@ def test_offsets_and_units_cost_no_digit(k, offset, unit):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_weights_cost_no_digit(k):
+def test_weights_do_not_reduce_precision(k):
     z, codes = drawn(k)
     compare(z + 1e6, codes, 1e-13, weights=1.0 + np.arange(len(codes)) % 4)
 
@@ -122,12 +122,12 @@ def test_data_as_in_nist_s_smls(leading):
 
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6])
-def test_correlated_columns_lose_what_their_condition_takes(gap):
+def test_precision_of_correlated_columns_follows_condition_number(gap):
     z, codes = drawn(3)
     compare(np.column_stack([z[:, 0], z[:, 0] + gap * z[:, 1]]), codes, 1e-15 / gap)
 
 
-def test_rows_that_are_all_but_certain():
+def test_rows_with_probabilities_close_to_one():
     """Log odds from -18 to 16."""
     z, codes = drawn(3)
     z[codes == 1, 0] += 3.0

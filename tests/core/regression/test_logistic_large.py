@@ -36,7 +36,7 @@ def information_of(frame: pd.DataFrame, params: pd.DataFrame) -> tuple[np.ndarra
 
 
 @pytest.mark.parametrize(("n", "p", "n_classes"), [(12_000, 6, 4), (20_000, 5, 2), (9_000, 3, 8)])
-def test_the_maximum_of_many_rows_is_one(n, p, n_classes):
+def test_large_fit_reaches_the_unique_maximum(n, p, n_classes):
     frame = table(n, p, n_classes)
     assert n >= SUBSAMPLE_STRIDE * MIN_ROWS_PER_COEFFICIENT * (p + 1) * (n_classes - 1)
     fit = logistic("y ~ .", frame)
@@ -60,7 +60,7 @@ def test_the_order_of_many_rows_does_not_matter(order):
     np.testing.assert_array_equal(again.bse, here.bse)
 
 
-def test_weights_of_many_rows_are_so_many_rows():
+def test_frequency_weights_match_repeated_rows():
     frame = table(12_000, 4, 3)
     weights = np.random.default_rng(2).integers(0, 4, len(frame))
     weighted = logistic("y ~ x0 + x1 + x2 + x3", frame.assign(w=weights), weights="w")
@@ -82,7 +82,7 @@ def test_correlated_columns_with_offsets():
     np.testing.assert_allclose(shifted.bse.iloc[1:], fit.bse.iloc[1:], rtol=1e-5)
 
 
-def test_a_rare_class_that_no_part_holds():
+def test_rare_class_missing_from_the_subsample():
     frame = table(12_000, 3, 3)
     frame["y"] = np.where(np.arange(len(frame)) < 6, 3, frame["y"])
     fit = logistic("y ~ .", frame)
@@ -113,7 +113,7 @@ def test_heavy_separated_rows_have_the_penalized_maximum_of_their_table(weight):
     np.testing.assert_allclose(fit.params["b"], expected, rtol=1e-6)
 
 
-def test_rows_too_heavy_for_the_penalty_say_what_helps():
+def test_error_for_heavy_rows_has_a_hint():
     frame = pd.DataFrame({"x": np.arange(12.0), "y": np.repeat(["a", "b", "c"], 4), "w": 1e14})
     with pytest.raises(DataError) as caught:
         logistic("y ~ x", frame, weights="w", bias_reduction=True)
@@ -124,7 +124,7 @@ def test_rows_too_heavy_for_the_penalty_say_what_helps():
 
 
 @pytest.mark.parametrize(("p1", "q"), [(3, 1), (4, 2), (21, 4), (2, 9), (3, 30), (40, 3), (1, 5)])
-def test_pairs_of_columns_and_classes_are_the_whole_information(p1, q):
+def test_information_from_pairs_matches_full_products(p1, q):
     rng = np.random.default_rng(p1 * q)
     z, shares, own = rng.normal(size=(p1, 37)), rng.random((q, 37)), rng.random((q, 37))
     held = shares * rng.random(37)
@@ -144,7 +144,7 @@ def test_pairs_of_columns_and_classes_are_the_whole_information(p1, q):
 
 @pytest.mark.parametrize("weight", [1e13, 1e18])
 @pytest.mark.parametrize("tol", [1e-8, 1e-14])
-def test_the_search_among_great_weights_ends_at_their_rounding(weight, tol):
+def test_search_with_large_weights_stops_at_rounding(weight, tol):
     """The estimates do not depend on a weight of all rows, beside which Firth's penalty is nothing."""
     frame = table(60, 2, 2)
     plain = logistic("y ~ .", frame)

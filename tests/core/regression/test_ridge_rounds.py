@@ -38,7 +38,7 @@ def slope(model, beta, strength):
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_a_step_is_that_of_the_whole_system(k):
+def test_conjugate_gradient_step_solves_the_full_system(k):
     model, second = rows(70, 9, k), 0.01
     functions, p1 = model.functions, len(model.z)
     beta = np.random.default_rng(1).normal(size=(functions, p1))
@@ -60,7 +60,7 @@ def test_a_step_is_that_of_the_whole_system(k):
 
 
 @pytest.mark.parametrize(("n", "p", "k"), [(120, 70, 4), (60, 80, 5), (90, 260, 2)])
-def test_a_path_ends_at_minima_wherever_it_begins(n, p, k):
+def test_path_reaches_minima_from_any_start(n, p, k):
     model = rows(n, p, k)
     strengths = strengths_of(model, 0.0, 12)
     path = penalized_path(model, 0.0, strengths, 50)
@@ -77,7 +77,7 @@ def test_a_path_ends_at_minima_wherever_it_begins(n, p, k):
     np.testing.assert_allclose(path[-1].beta, least.beta, atol=1e-4 * np.abs(least.beta).max())
 
 
-def test_a_path_is_that_of_whole_systems():
+def test_path_matches_full_systems():
     model = rows(120, 70, 4)
     strengths = strengths_of(model, 0.0, 10)
     path = penalized_path(model, 0.0, strengths, 50)

@@ -24,7 +24,7 @@ def table(n: int, p: int, k: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("options", [{}, {"weights": "w"}], ids=["plain", "weighted"])
-def test_ratios_are_those_of_fits_without_the_term(k: int, options: dict[str, Any]) -> None:
+def test_likelihood_ratios_match_refits_without_the_term(k: int, options: dict[str, Any]) -> None:
     data, names = table(300, 4, k), [f"x{j}" for j in range(4)]
     fit = discrim.logistic("y ~ " + " + ".join(names), data, **options)
     found = fit.lr_test(by="term")["statistic"]
@@ -34,7 +34,7 @@ def test_ratios_are_those_of_fits_without_the_term(k: int, options: dict[str, An
         np.testing.assert_allclose(found[name], 2 * (fit.llf - less.llf), rtol=1e-10, atol=1e-10)
 
 
-def test_ratios_have_the_digits_of_double_precision() -> None:
+def test_likelihood_ratios_have_float64_precision() -> None:
     data = table(60, 2, 2)
     found = discrim.logistic("y ~ x0 + x1", data).lr_test(by="term")["statistic"]
     with mpmath.workdps(40):
@@ -71,7 +71,7 @@ def largest(x: np.ndarray, y: np.ndarray) -> Any:
 
 
 @pytest.mark.parametrize(("p", "k"), [(8, 2), (8, 3), (24, 4)])
-def test_terms_share_their_passes(p: int, k: int) -> None:
+def test_terms_are_tested_in_shared_passes(p: int, k: int) -> None:
     data, passes = table(800, p, k), []
 
     def source() -> Iterator[pd.DataFrame]:
@@ -85,7 +85,7 @@ def test_terms_share_their_passes(p: int, k: int) -> None:
 
 
 @pytest.mark.parametrize(("p1", "q"), [(3, 1), (4, 2), (9, 4), (40, 3)])
-def test_information_at_some_points_is_that_at_each(p1: int, q: int) -> None:
+def test_information_at_several_points_matches_each_point(p1: int, q: int) -> None:
     rng = np.random.default_rng(p1)
     z, (shares, own, held) = rng.normal(size=(p1, 30)), rng.random((3, 5, q, 30))
     held *= shares
