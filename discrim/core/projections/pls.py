@@ -820,7 +820,7 @@ def pls_of_moments(
     moments: ClassMoments,
     prior: Floats,
     *,
-    pls_options: PLSOptions,
+    regressed: PLSOptions,
     decides: Decides,
     estimated_prior: bool,
     engine_components: EngineComponents | None,
@@ -831,7 +831,7 @@ def pls_of_moments(
     ----------
     moments : ClassMoments
     prior : (K,) float
-    pls_options : PLSOptions
+    regressed : PLSOptions
     decides : str
         The rule, see `fit_pls`.
     estimated_prior : bool
@@ -846,7 +846,7 @@ def pls_of_moments(
     InvalidStateError
         If the arguments contradict each other.
     """
-    components, algorithm, scale, is_scaled, orthogonal, nonzero = pls_options
+    components, algorithm, scale, is_scaled, orthogonal, nonzero = regressed
     engine = engine_components
     if (algorithm == "engine") != (engine is not None) or not 0 <= orthogonal < components:
         raise InvalidStateError("its components do not match its algorithm")
