@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, get_args
 
 Proportional = Literal["proportional", "size"]
-PROPORTIONAL: tuple[Proportional, ...] = get_args(Proportional)
+PROPORTIONAL_PRIOR_WORDS: tuple[Proportional, ...] = get_args(Proportional)
 """Words of SAS and SPSS for a prior equal to the class proportions, the same as None."""
 
 PlotKind = Literal[
@@ -303,7 +303,7 @@ BY_MODEL = {model.name: model for model in MODELS}
 BY_VERB = {model.verb: model for model in MODELS if not model.name_in_files}
 """The models by verb; of a verb with two models, the one with its name."""
 
-_OTHERS = {
+_OTHER_NAMES = {
     "selection.choose": ("ChooseResults", "choose"),
     "selection.comparison": ("compare",),
     "selection.covariance_tests": ("box_m", "covariance_models", "hausman", "lr_test"),
@@ -323,7 +323,7 @@ _OTHERS = {
 MODULE_BY_NAME = (
     {model.verb: model.module for model in MODELS}
     | {model.results: model.results_module for model in MODELS}
-    | {name: f"discrim.models.{module}" for module, names in _OTHERS.items() for name in names}
+    | {name: f"discrim.models.{module}" for module, names in _OTHER_NAMES.items() for name in names}
 )
 """The module of each public name."""
 

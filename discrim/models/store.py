@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 from discrim.core.numerics.atomic_write import validate_path
 from discrim.errors import DataError
-from discrim.models.base.fit_file import fit_of
+from discrim.models.base.fit_file import fit_of_file
 from discrim.models.base.reading import told, with_keyword_hints
 from discrim.models.base.tensor_file import read_file
 from discrim.models.moments.moments import NAME, moments_of_file
@@ -82,18 +82,18 @@ def load(
     if results is not None and not isinstance(results, type):
         raise DataError(
             f"results={told(results)} is not valid.",
-            hint="Give the class that the file holds, such as LDAResults.",
+            hint="Pass the class of the contents, such as LDAResults.",
         )
-    place = validate_path(path)
-    about, tensors = read_file(place)
+    file_path = validate_path(path)
+    about, tensors = read_file(file_path)
     if about.get("model") == NAME:
-        found: Any = moments_of_file(place, about, tensors, functions)
+        contents: Any = moments_of_file(file_path, about, tensors, functions)
     else:
-        fit = fit_of(place, about, tensors, functions)
-        found = fit.spec.results_class(fit)
-    if results is not None and not isinstance(found, results):
+        fit = fit_of_file(file_path, about, tensors, functions)
+        contents = fit.spec.results_class(fit)
+    if results is not None and not isinstance(contents, results):
         raise DataError(
-            f"{place} holds {type(found).__name__}, not {results.__name__}.",
-            hint="Give that class as results=, or leave it out.",
+            f"{file_path} contains {type(contents).__name__}, not {results.__name__}.",
+            hint="Pass that class as results=, or leave out results=.",
         )
-    return found
+    return contents

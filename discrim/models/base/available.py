@@ -116,13 +116,18 @@ def available_if(check: Check | None = None, message: str = "") -> Callable[[Cal
 _CONDITIONAL: dict[type, dict[str, Conditional]] = {}
 
 
-def conditional_attributes(kind: type) -> dict[str, Conditional]:
+def conditional_attributes(results_class: type) -> dict[str, Conditional]:
     """Return the conditional attributes of a class by name."""
-    if kind not in _CONDITIONAL:
-        held = {name: getattr_static(kind, name) for name in dir(kind)}
-        getters = {name: each.fget if isinstance(each, property) else each for name, each in held.items()}
-        _CONDITIONAL[kind] = {name: each for name, each in getters.items() if isinstance(each, Conditional)}
-    return _CONDITIONAL[kind]
+    if results_class not in _CONDITIONAL:
+        attributes = {name: getattr_static(results_class, name) for name in dir(results_class)}
+        getters = {
+            name: attribute.fget if isinstance(attribute, property) else attribute
+            for name, attribute in attributes.items()
+        }
+        _CONDITIONAL[results_class] = {
+            name: attribute for name, attribute in getters.items() if isinstance(attribute, Conditional)
+        }
+    return _CONDITIONAL[results_class]
 
 
 class PublicAttributes:
@@ -153,10 +158,10 @@ class PublicAttributes:
 
             listed = dir(self)
             nested = [
-                f"{each}.{inner}"
-                for each in COMPONENTS
-                if each in listed
-                for inner in dir(getattr(self, each))
+                f"{component}.{inner}"
+                for component in COMPONENTS
+                if component in listed
+                for inner in dir(getattr(self, component))
             ]
             owner = type(self).__name__
             hint = attribute_hint(name, ([*listed, *nested], dir(type(self))), ATTRIBUTES)
@@ -169,24 +174,24 @@ class PublicAttributes:
 _PREPARED: set[type] = set()
 
 
-def prepare_attributes(kind: type) -> None:
+def prepare_attributes(results_class: type) -> None:
     """Prepare the public methods and properties of a class and of its bases in this package.
 
     Methods suggest the intended keyword if one is misspelt. Methods and properties that are annotated to
     return a DataFrame return a ResultTable.
     """
-    for each in kind.__mro__:
-        if each.__module__.startswith("discrim.") and each not in _PREPARED:
-            _PREPARED.add(each)
-            for name, value in list(vars(each).items()):
+    for base in results_class.__mro__:
+        if base.__module__.startswith("discrim.") and base not in _PREPARED:
+            _PREPARED.add(base)
+            for name, value in list(vars(base).items()):
                 if name.startswith("_"):
                     continue
                 if isfunction(value):
-                    setattr(each, name, _prepared_method(value))
+                    setattr(base, name, _prepared_method(value))
                 elif isinstance(value, Conditional):
-                    setattr(each, name, value.wrapping(_prepared_method(value.function)))
+                    setattr(base, name, value.wrapping(_prepared_method(value.function)))
                 elif isinstance(value, property) and value.fget and _returns_table(value.fget):
-                    setattr(each, name, value.getter(_prepared_getter(value.fget)))
+                    setattr(base, name, value.getter(_prepared_getter(value.fget)))
                 elif isinstance(value, cached_property) and _returns_table(value.func):
                     value.func = returning_result_table(value.func)
 

@@ -1,4 +1,4 @@
-"""Messages and hints of the errors of the core, which know neither option names nor names of columns.
+"""Messages and hints of the errors of the core, which has neither the options of verbs nor column names.
 
 A text is a format string of the values of the error. `models.base.fit` registers them in the core.
 """
@@ -23,7 +23,7 @@ def _singular_scores_of_ncomp(values: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _fewer_axes(values: Mapping[str, Any], option: str, axes: str, other: str) -> tuple[str, str]:
-    """Return message and hint of scores without a covariance.
+    """Return message and hint for scores whose covariance is singular.
 
     Parameters
     ----------
@@ -37,27 +37,27 @@ def _fewer_axes(values: Mapping[str, Any], option: str, axes: str, other: str) -
     -------
     tuple of str
     """
-    wanted = values["wanted"]
+    n_axes = values["wanted"]
     df = values["df"]
-    cause = f"the rows leave {df} degrees of freedom there"
-    if df >= wanted:
+    cause = f"the observations leave only {df} degrees of freedom there"
+    if df >= n_axes:
         cause = "they vary along fewer directions there"
-    fewer = min(df, wanted - 1)
+    fewer = min(df, n_axes - 1)
     return (
-        f"The scores on {wanted} {axes} have no full covariance {values['where']}, as {cause}.",
-        f"Give {option}={fewer} or fewer, or pass {other}." if fewer > 0 else f"Pass {other}.",
+        f"The scores on {n_axes} {axes} have a singular covariance {values['where']}: {cause}.",
+        f"Pass {option}={fewer} or a smaller number, or pass {other}." if fewer > 0 else f"Pass {other}.",
     )
 
 
-def _no_noise(values: Mapping[str, Any]) -> tuple[str, str]:
+def _no_noise_dimension(values: Mapping[str, Any]) -> tuple[str, str]:
     dimension = values["dimension"]
     rank = values["rank"]
-    hint = f'Pass dimensions= of {rank - 1} at most, or covariance="shrunk".'
+    hint = f'Pass dimensions= with at most {rank - 1}, or covariance="shrunk".'
     if rank <= 1:
-        hint = 'Pass covariance="shrunk", or leave the class out.'
+        hint = 'Pass covariance="shrunk", or drop the class.'
     return (
-        f"{dimension} dimension{'s' * (dimension != 1)} of the signal leave nothing to the noise: the rows "
-        f"vary in {rank} dimension{'s' * (rank != 1)} only {values['where']}.",
+        f"No variance is left for the noise with {dimension} signal dimension{'s' * (dimension != 1)}: the "
+        f"observations vary in only {rank} dimension{'s' * (rank != 1)} {values['where']}.",
         hint,
     )
 
@@ -67,8 +67,8 @@ def _signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
     component = "signal" if "Bk" in form else "noise"
     other = "AkjBkQkD" if common_dimension(form) else "AkjBkQkDk"
     return (
-        f'In form="{form}", with one variance of the {component} for all classes, a signal of class '
-        f"{values['class_name']} varies less than its noise.",
+        f'form="{form}" has a common {component} variance of all classes, with which a signal dimension of '
+        f"class {values['class_name']} has a smaller variance than the noise.",
         f'Pass form="{other}", or fewer dimensions.',
     )
 
@@ -76,8 +76,8 @@ def _signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
 def _no_likelihood_of_covariance(values: Mapping[str, Any]) -> tuple[str, str]:
     name = COVARIANCE_NAMES.get(values["name"], f'covariance="{values["name"]}"')
     return (
-        f"A likelihood needs a maximum likelihood estimate, which {name} is not.",
-        'Compare by error_rates(["cv"]), or fit another covariance.',
+        f"A likelihood requires a maximum likelihood estimate, which {name} is not.",
+        'Compare models by error_rates(["cv"]), or fit another covariance.',
     )
 
 
@@ -92,213 +92,214 @@ COVARIANCE_NAMES: Mapping[str, str] = {
 DESCRIPTIONS: Mapping[str, tuple[str, str] | Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "singular_scores": _singular_scores,
     "singular_scores_of_ncomp": _singular_scores_of_ncomp,
-    "no_noise": _no_noise,
+    "no_noise": _no_noise_dimension,
     "signal_below_noise": _signal_below_noise,
     "few_degrees_of_freedom": (
-        "Nonlinear shrinkage needs {least} degrees of freedom {where}. There are {df:g}.",
+        "Nonlinear shrinkage requires {least} degrees of freedom {where}. There are {df:g}.",
         'Pass covariance="shrunk".',
     ),
     "no_likelihood_of_covariance": _no_likelihood_of_covariance,
     "reduced_likelihood": (
-        "The log-likelihood exists for all canonical axes only.",
+        "The log-likelihood is not defined for a fit with reduced rank (ncomp=).",
         "Fit without ncomp=.",
     ),
     "search_for_each_row": (
-        "leave_one_out() would take a new search for each of {n_rows:,} rows.",
-        'Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
+        "leave_one_out() would repeat the search of the robust covariance for each of {n_rows:,} "
+        "observations.",
+        'Use cross-validation instead: error_rates(["cv"]) or confusion("cv").',
     ),
     "unshrunken_correlations": (
-        "CAT scores of more columns than rows need a covariance whose correlations are shrunk.",
-        'Fit with covariance="correlation", or "diagonal" for t-scores.',
+        "CAT scores of more variables than observations require shrunken correlations.",
+        'Fit with covariance="correlation", or with covariance="diagonal" for t-scores.',
     ),
     "adjusted_for_covariates": (
-        "{what} takes the columns as they are, and this fit adjusts them for covariates.",
-        "Fit without the `|` of the formula, or with + in its place.",
+        "{what} requires columns without adjustment, and this fit adjusts them for covariates.",
+        "Fit without covariates, or replace the `|` of the formula by +.",
     ),
     "not_full_covariance": (
-        'method="{method}" has a closed form for the full covariance, not the {covariance} one.',
-        'Use "plugin" or "calibrated".',
+        'method="{method}" requires the full covariance, and this fit has the {covariance} one.',
+        'Use method="plugin" or method="calibrated".',
     ),
     "reduced_dimensions": (
-        'method="{method}" uses all dimensions.',
+        'method="{method}" is not defined for a fit with reduced rank (ncomp=).',
         "Fit without ncomp=.",
     ),
     "too_few_for_debiased": (
-        'method="debiased" needs N - K > p + 1; here N - K is {df:g} and p is {n_columns}.',
-        'Use "plugin".',
+        'method="debiased" requires N - K > p + 1. Here N - K is {df:g} and p is {n_columns}.',
+        'Use method="plugin".',
     ),
     "reduced_leave_one_out": (
-        "leave_one_out() has a closed form for all axes only.",
-        'Fit without ncomp=, or cross-validate with error_rates(["cv"]) or confusion("cv").',
+        "leave_one_out() has no closed form for a fit with reduced rank (ncomp=).",
+        'Fit without ncomp=, or use cross-validation: error_rates(["cv"]) or confusion("cv").',
     ),
     "not_full_covariances": (
-        'method="{method}" has a closed form for full covariances, not {covariance} ones.',
-        'Use "plugin" or "calibrated".',
+        'method="{method}" requires full covariances, and this fit has {covariance} ones.',
+        'Use method="plugin" or method="calibrated".',
     ),
     "not_elliptical": (
-        "Points are bent to normal and t distributions only.",
+        "The boundary is defined for normal and t distributions only.",
         "",
     ),
     "no_posterior": (
-        "At x = {x}, a random point of class {class_name}, the densities are zero, infinite "
-        "or not known, so that it has no posterior.",
-        "Change the unit of x, or the law.",
+        "The posterior is not defined at x = {x}, a random point of class {class_name}: the densities are "
+        "zero, infinite or missing there.",
+        "Change the unit of x, or the distribution.",
     ),
     "negative_density": (
         "The density is {value:g} at {x:g}.",
-        "Give one that is 0 or more.",
+        "Pass a density that is nowhere negative.",
     ),
     "not_a_distribution": (
-        "{distribution} is no distribution.",
-        "Give a frozen one of scipy.stats, such as scipy.stats.norm(0, 1), or a function of one "
-        "variable that gives its density.",
+        "{distribution} is not a distribution.",
+        "Pass a frozen distribution of scipy.stats, such as scipy.stats.norm(0, 1), or the density as a "
+        "function of one variable.",
     ),
     "not_frozen": (
-        "{distribution} is not frozen, or cannot be drawn from.",
-        "Freeze it, or give its pdf, a function of one variable.",
+        "{distribution} is not frozen, or random numbers cannot be drawn from it.",
+        "Freeze it by passing its parameters, or pass its pdf, a function of one variable.",
     ),
     "not_multivariate": (
-        "{distribution} is not a density of rows of numbers (its logpdf does not take rows).",
-        "See multivariate_normal, multivariate_t, or distributions of one variable. ({cause})",
+        "{distribution} is not a multivariate density: its logpdf does not accept an array of rows.",
+        "Use multivariate_normal, multivariate_t, or distributions of one variable. ({cause})",
     ),
     "array_parameters": (
-        "{distribution} has arrays of parameters.",
-        "Give one distribution a class.",
+        "{distribution} has arrays as parameters.",
+        "Pass one distribution for each class.",
     ),
     "parameters_out_of_range": (
         "{distribution} has parameters that are out of range.",
-        "Give ones that scipy.stats takes.",
+        "Pass parameters that scipy.stats accepts.",
     ),
     "infinite_integral": (
-        "The density does not integrate to one: its integral grows without end, in the tails or at a "
-        "pole, or cannot be found.",
-        "Give another density, or a scipy.stats distribution.",
+        "The density does not integrate to one: its integral diverges, in the tails or at a pole, or cannot "
+        "be computed.",
+        "Pass another density, or a distribution of scipy.stats.",
     ),
     "integral_not_one": (
         "The density integrates to {integral:.6g}, not to one.",
-        "Divide it by its integral. (A density far narrower than its distance from zero is not seen: "
-        "give a scipy.stats distribution, with loc and scale.)",
+        "Divide it by its integral. If it is much narrower than its distance from zero, the integration "
+        "misses it: pass a distribution of scipy.stats with loc and scale.",
     ),
     "density_raised": (
-        "{distribution} raised {error_type} when it was asked for {n_points} points: {error}.",
-        "Correct it, or give a frozen distribution of scipy.stats.",
+        "{distribution} raised {error_type} for {n_points} points: {error}.",
+        "Correct the function, or pass a frozen distribution of scipy.stats.",
     ),
     "not_a_number_for_each": (
-        "{distribution} gave {value} for {n_points} points.",
-        "Give a function that returns a number for each.",
+        "{distribution} returned {value} for {n_points} points.",
+        "Pass a function that returns one number for each point.",
     ),
     "zero_variance": (
-        "{distribution} has a variance of zero, and so no density.",
-        "Give a larger one.",
+        "{distribution} has a variance of zero and therefore no density.",
+        "Pass a distribution with a positive variance.",
     ),
     "missing_parameters": (
-        "{distribution} needs parameters.",
-        "Freeze it with them.",
+        "{distribution} requires parameters.",
+        "Freeze it by passing its parameters.",
     ),
     "no_nearest_point": (
-        "The nearest point was not found in {n_rounds:,} rounds.",
-        "Bring the columns to like units.",
+        "The search for the nearest point did not converge in {n_rounds:,} iterations.",
+        "Scale the columns to similar sizes.",
     ),
     "no_solution": (
-        "The linear program of the separation has no answer ({message_of_solver}).",
-        "Bring the columns to like units, or use lda().",
+        "The linear program of the separation was not solved ({message_of_solver}).",
+        "Scale the columns to similar sizes, or use lda().",
     ),
     "out_of_time": (
-        "Whether a hyperplane separates the {n_classes} classes was not decided: the linear program "
-        "of {n_coefficients:,} coefficients found no answer in {seconds:.0f} seconds.",
-        "Pass bias_reduction=True, whose estimates exist in any case, name fewer columns, or merge classes.",
+        "Whether a hyperplane separates the {n_classes} classes is undecided: the linear program with "
+        "{n_coefficients:,} coefficients was not solved in {seconds:.0f} seconds.",
+        "Pass bias_reduction=True, whose estimates always exist, name fewer columns, or merge classes.",
     ),
     "ridge_rounded_away": (
-        "ridge={ridge:.3g} is so small beside the features that the coefficients are rounding.",
-        "Give a larger one, or None.",
+        "ridge={ridge:.3g} is so small compared with the features that rounding errors dominate the "
+        "coefficients.",
+        "Pass a larger ridge=, or None.",
     ),
     "equal_features": (
-        "All rows have the same features, so that nothing tells them apart.",
-        "Name other columns.",
+        "All observations have the same features. They cannot be separated.",
+        "Name other columns in the formula.",
     ),
     "no_random_features": (
         "Random features exist for the kernels {kernels}, not for kernel={kernel!r}.",
-        "Use one of these, or components=discrim.subspace.Landmarks(n).",
+        "Use one of these kernels, or components=discrim.subspace.Landmarks(n).",
     ),
     "kernel_diagonal": (
-        "The kernel of some row with itself is negative or not finite, or that of all rows is zero.",
-        "Give another kernel or width.",
+        "The diagonal of the kernel matrix is zero, or has a value that is negative or not finite.",
+        "Pass another kernel= or width=.",
     ),
     "odd_features": (
-        "components={count}: random features of a kernel of differences are cosines and sines, two "
-        "for each direction.",
-        "Give an even number, such as {even}.",
+        "components={count} is odd. The random features of this kernel are pairs of a cosine and a sine.",
+        "Pass an even number, such as components={even}.",
     ),
     "no_rows_of_file": (
-        "A fit from a file does not leave rows out.",
-        "Fit the rows again.",
+        "A loaded fit has no rows to leave out.",
+        "Fit the model to the rows again.",
     ),
     "ridge_too_small": (
-        "ridge={ridge:.6g} is so small that coefficients are rounding.",
-        "Give {smallest:.2g} or more, or None to have it chosen.",
+        "ridge={ridge:.6g} is so small that rounding errors dominate the coefficients.",
+        "Pass ridge={smallest:.2g} or more, or None to choose it.",
     ),
     "kernel_not_definite": (
-        "The kernel with ridge={ridge:.6g} is not positive definite to the digits of doubles.",
-        "Give a larger ridge=, or None to have it chosen.",
+        "The kernel matrix with ridge={ridge:.6g} is not positive definite in double precision.",
+        "Pass a larger ridge=, or None to choose it.",
     ),
     "kernel_not_symmetric": (
-        "The kernel function is not symmetric: k(a, b) is not k(b, a) for rows of the table.",
-        "Give one that is, such as the mean of both, if that is positive semidefinite.",
+        "The kernel function is not symmetric: k(a, b) differs from k(b, a) for rows of the table.",
+        "Pass a symmetric function, for example the mean of both if it is positive semidefinite.",
     ),
     "kernel_not_semidefinite": (
         "The kernel function is not positive semidefinite: its matrix over the rows has the "
-        "eigenvalue {smallest:.3g}, beside {largest:.3g}.",
-        "Give one that is, such as a sum or a product of known kernels.",
+        "smallest eigenvalue {smallest:.3g} and the largest {largest:.3g}.",
+        "Pass a positive semidefinite function, such as a sum or a product of standard kernels.",
     ),
     "constant_kernel": (
-        "With width={width:.6g} the kernel is the same number for all pairs of rows.",
-        "Give another width, or None to have it chosen.",
+        "With width={width:.6g} the kernel has the same value for all pairs of rows.",
+        "Pass another width=, or None to choose it.",
     ),
     "kernel_shape": (
         "The kernel function returns an array of shape {shape} for rows of shapes {a} and {b}.",
-        "Give one that returns the kernels of all pairs, {expected}.",
+        "Pass a function that returns the kernel of each pair, an array of shape {expected}.",
     ),
     "kernel_not_finite": (
         "The kernel function returns values that are not finite.",
-        "Give one that returns finite numbers.",
+        "Pass a function that returns finite numbers.",
     ),
     "equal_rows": (
-        "All rows are equal in the columns of the formula, so that nothing tells them apart.",
-        "Name others.",
+        "All observations are equal in the columns of the formula. They cannot be separated.",
+        "Name other columns in the formula.",
     ),
     "kernel_raised": (
         "The kernel function fails on rows of shapes {a} and {b}: {error}.",
-        "Give one that takes two arrays of rows, (m, q) and (n, q), and returns their kernels, (m, n).",
+        "Pass a function of two arrays of rows, (m, q) and (n, q), that returns their kernels, (m, n).",
     ),
     "not_a_row_of_the_fit": (
-        "A row to be left out is not one of the fit.",
-        "Pass the table of the fit.",
+        "A row that is to be left out is not a row of the fit.",
+        "Pass the table to which the model was fitted.",
     ),
     "too_little_weight": (
-        "The rows have weights that sum to {total:g}, and this needs {required} or more, the number "
-        "of classes and columns.",
-        "Pass weights that count rows, for example divided by their mean.",
+        "The weights sum to {total:g}. The sum has to be {required} or more, the number of classes plus the "
+        "number of columns.",
+        "Pass frequency weights, for example the weights divided by their mean.",
     ),
     "unlike_moments": (
         "Moments of {n_classes} classes, {n_columns} columns ({spread}) and of {other_classes} "
         "classes, {other_columns} columns ({other_spread}) cannot be merged.",
-        "Gather both with the same formula, levels and options.",
+        "Compute both with the same formula, levels and options.",
     ),
     "no_normal_columns": (
-        "Distances to class means need normal columns, and there is none.",
+        "Distances to class means require normal columns, and this fit has none.",
         "Name numeric columns in the formula.",
     ),
     "plugin_of_naive_bayes": (
         'method="{method}" is defined for normal classes with full covariances.',
-        'Use "plugin", or fit lda() or qda().',
+        'Use method="plugin", or fit lda() or qda().',
     ),
     "kernel_densities": (
         "{what} is not defined for kernel densities, nor are AIC and BIC.",
-        "Compare by error_rates(['loo']).",
+        "Compare models by error_rates(['loo']).",
     ),
     "too_few_neighbours": (
         "{left}, fewer than k={k}.",
-        "Give a smaller k.",
+        "Pass a smaller k=.",
     ),
     "singular_metric": (
         "The covariance within classes is singular.",
@@ -310,50 +311,50 @@ DESCRIPTIONS: Mapping[str, tuple[str, str] | Callable[[Mapping[str, Any]], tuple
     ),
     "not_binary": (
         "metric={metric!r} requires columns of zeros and ones. Column {column_name} has the value {value:g}.",
-        "Take another metric.",
+        "Use another metric=.",
     ),
     "undefined_distance": (
-        "metric={metric!r} gives no distance between some rows: {cause}.",
-        "Leave such rows out, or take another metric.",
+        "metric={metric!r} does not define the distance between some rows: {cause}.",
+        "Drop these rows, or use another metric=.",
     ),
     "nothing_to_calibrate": (
-        "No row that was left out has a class and a score, so that there is nothing to calibrate by.",
-        'Use the posteriors as they are, with method="plugin".',
+        "No left-out observation has a class and a score. The posteriors cannot be calibrated.",
+        'Use the posteriors without calibration, with method="plugin".',
     ),
     "infinite_scores": (
-        "The score of {n_rows} rows is infinitely large, and no finite slope fits it.",
-        "Divide the columns by their sizes.",
+        "The scores of {n_rows} observations are infinite. No finite slope calibrates them.",
+        "Scale the columns to similar sizes.",
     ),
     "impossible_rows": (
-        "No row that was left out is possible in its class.",
-        "Give each class more rows.",
+        "Every left-out observation has probability zero in its own class.",
+        "Fit more observations of each class.",
     ),
     "calibration_not_found": (
-        "The most likely calibration was not found, as where classes are told apart without error.",
-        "Use the penalty, or a temperature.",
+        "The maximum likelihood calibration was not found, for example because the classes are separated.",
+        "Use the penalty, or temperature scaling.",
     ),
     "many_calibration_parameters": (
         "A {kind} calibration of {n_classes} classes has {n_parameters:,} parameters.",
-        'Use "temperature" or "vector".',
+        'Use "temperature" or "vector" calibration.',
     ),
     "no_errors_to_calibrate": (
-        "Every row that was left out has the right class, so that no slope is the most likely.",
-        "Use the penalty, which has one.",
+        "Every left-out observation is classified correctly. The likelihood of the slope has no maximum.",
+        "Use the penalty, with which the maximum exists.",
     ),
     "many_refits": (
         "Leave-one-out {takes}; {n_rows} are more than {limit:,}.",
-        'Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
+        'Use cross-validation instead: error_rates(["cv"]) or confusion("cv").',
     ),
     "plugin_only": (
         'method="{method}" {cause}.',
-        'Use "plugin" or "calibrated".',
+        'Use method="plugin" or method="calibrated".',
     ),
     "no_likelihood_of_kernel_density": (
-        "The likelihood of kernels at their own rows does not measure the fit.",
+        "The likelihood of a kernel density at its own observations does not measure the fit.",
         "Compare models by error_rates().",
     ),
     "no_parameters_of_kernel_density": (
-        "Kernels have no parameters to count.",
+        "A kernel density has no number of parameters.",
         "Compare models by error_rates().",
     ),
     "no_likelihood_of_knn": (
@@ -361,7 +362,7 @@ DESCRIPTIONS: Mapping[str, tuple[str, str] | Callable[[Mapping[str, Any]], tuple
         "Compare models by error_rates().",
     ),
     "no_parameters_of_knn": (
-        "Nearest neighbours have no parameters to count.",
+        "Nearest neighbours have no number of parameters.",
         "Compare models by error_rates().",
     ),
     "no_likelihood_of_kernel_lda": (
@@ -373,140 +374,141 @@ DESCRIPTIONS: Mapping[str, tuple[str, str] | Callable[[Mapping[str, Any]], tuple
         "Compare models by error_rates().",
     ),
     "no_likelihood_of_sparse_lda": (
-        "A sparse discriminant analysis does not maximise a likelihood.",
+        "A sparse discriminant analysis does not maximize a likelihood.",
         "Compare models by error_rates().",
     ),
     "no_parameters_of_sparse_lda": (
-        "A sparse discriminant analysis has no count of free parameters, nor AIC and BIC.",
+        "A sparse discriminant analysis has no number of free parameters, AIC or BIC.",
         "Compare models by error_rates().",
     ),
     "no_likelihood_of_pls": (
-        "Partial least squares does not maximise a likelihood.",
+        "Partial least squares does not maximize a likelihood.",
         "Compare models by error_rates().",
     ),
     "no_parameters_of_pls": (
-        "Partial least squares has no count of free parameters, nor AIC and BIC.",
+        "Partial least squares has no number of free parameters, AIC or BIC.",
         "Compare models by error_rates().",
     ),
     "no_likelihood_of_shrunken_centroids": (
-        "Shrunken centroids do not maximise a likelihood.",
+        "Shrunken centroids do not maximize a likelihood.",
         "Compare models by error_rates().",
     ),
     "no_parameters_of_shrunken_centroids": (
-        "Shrunken centroids have no count of free parameters, nor AIC and BIC.",
+        "Shrunken centroids have no number of free parameters, AIC or BIC.",
         "Compare models by error_rates().",
     ),
     "no_likelihood_of_location": (
-        "Means that are smoothed over cells maximize no likelihood.",
+        "Means that are smoothed over cells do not maximize a likelihood.",
         "Compare models by error_rates().",
     ),
     "no_parameters_of_location": (
-        "Means that are smoothed over cells have no whole number of parameters.",
+        "Means that are smoothed over cells have no integer number of parameters.",
         "Compare models by error_rates().",
     ),
     "estimator_not_definite": (
         "The covariance_ of {name} {where} is not positive definite.",
-        "Use an estimator that regularizes, or fewer columns.",
+        "Use an estimator with regularization, or fewer columns.",
     ),
     "estimator_leave_one_out": (
-        "Leave-one-out of {estimator} has no closed form, and would fit it once for each row.",
-        'Cross-validate instead, with error_rates(["cv"]) or confusion(method="cv"), which fits it in'
-        " each fold.",
+        "Leave-one-out of {estimator} has no closed form and would fit it again for each observation.",
+        'Use cross-validation instead: error_rates(["cv"]) or confusion("cv") fits it once for each fold.',
     ),
     "estimator_shape": (
-        "The covariance_ of {name} {where} has shape {shape}, where {expected} is asked for.",
+        "The covariance_ of {name} {where} has shape {shape} instead of {expected}.",
         "Use another estimator.",
     ),
     "estimator_not_finite": (
-        "The covariance_ of {name} {where} holds a value that is not finite.",
-        "Use another estimator, or columns of another scale.",
+        "The covariance_ of {name} {where} has a value that is not finite.",
+        "Use another estimator, or scale the columns.",
     ),
     "estimator_not_symmetric": (
         "The covariance_ of {name} {where} is not symmetric.",
         "Use another estimator.",
     ),
     "estimator_of_rows": (
-        "{estimator} is fitted to rows.",
-        "Give weights that are whole numbers.",
+        "{estimator} does not accept weights that are not integers.",
+        "Pass integer weights.",
     ),
     "estimator_fails": (
-        "{name} cannot be fitted to the {n_rows} rows {where}: {error}.",
+        "{name} cannot be fitted to the {n_rows} observations {where}: {error}.",
         "Use another estimator, or fewer columns.",
     ),
     "no_estimator": (
         "{name} has no covariance_ after fit(X).",
-        "Pass an estimator of a covariance, as those of sklearn.covariance.",
+        "Pass a covariance estimator, for example one of sklearn.covariance.",
     ),
     "estimator_not_numeric": (
-        "The covariance_ of {name} {where} is no matrix of numbers.",
+        "The covariance_ of {name} {where} is not a numeric matrix.",
         "Use another estimator.",
     ),
     "no_likelihood_of_rows": (
-        "The rows have no likelihood at the means and deviations of what is observed: values or "
-        "weights are out of range.",
-        "Divide them by their largest, or leave them out.",
+        "The likelihood is not finite at the means and standard deviations of the observed values: values "
+        "or weights are out of range.",
+        "Divide them by their maximum, or drop the extreme ones.",
     ),
     "one_column_for_factors": (
-        'covariance="factor" needs two columns or more, and there is one.',
+        'covariance="factor" requires two columns or more, and the formula has one.',
         'Use covariance="full".',
     ),
     "one_common_dimension": (
-        'form="{form}" has one dimension for all classes, and dimensions= gives several.',
-        "Give one number.",
+        'form="{form}" has one dimension for all classes, and dimensions= has several.',
+        "Pass one number as dimensions=.",
     ),
     "one_common_dimension_of_own_axes": (
-        'form="{form}" has one dimension for all classes, and dimensions= gives several.',
-        'Give one number, or pass form="{form}k".',
+        'form="{form}" has one dimension for all classes, and dimensions= has several.',
+        'Pass one number as dimensions=, or pass form="{form}k".',
     ),
     "axes_without_each_row": (
-        "{what} learns principal axes without each of {n_rows:,} rows, which takes long here.",
-        'Use folds, as error_rates(["cv"]) or components="cv".',
+        "{what} would compute the principal axes again for each of {n_rows:,} left-out observations, which "
+        "is "
+        "slow.",
+        'Use cross-validation instead: error_rates(["cv"]) or components="cv".',
     ),
     "matrix_of_other_size": (
-        "Separable({n_rows}, {n_columns}) is a matrix of {n_entries} entries, and the formula leaves "
+        "Separable({n_rows}, {n_columns}) describes matrices of {n_entries} entries, and the formula has "
         "{n_varying} column{plural} that vary.",
-        "Give the numbers of its rows and columns, and leave out those that hold a constant.",
+        "Pass the numbers of rows and columns of the matrix without its constant rows and columns.",
     ),
     "nothing_to_shrink": (
-        "No column varies within classes: there is no covariance to shrink.",
-        "Name other columns.",
+        "No column varies within classes. There is no covariance to shrink.",
+        "Name other columns in the formula.",
     ),
     "shrinkage_out_of_range": (
         "shrinkage={shrinkage!r} is not valid.",
-        "Give a number from 0 to 1.",
+        "Pass a number from 0 to 1.",
     ),
     "shrinkage_too_small": (
-        "shrinkage={shrinkage!r} is too small for more columns than rows.",
-        "Give a number above 0, at most 1.",
+        "shrinkage={shrinkage!r} is too small for more variables than observations.",
+        "Pass a number greater than 0 and at most 1.",
     ),
     "unknown_class_of_dimensions": (
         "Unknown class {label!r} in dimensions=.",
-        "Name the classes of the fit.",
+        "Use the classes of the fit as keys.",
     ),
     "missing_class_of_dimensions": (
-        "dimensions= has no number for class {label!r}.",
-        "Give each class a number.",
+        "dimensions= has no value for class {label!r}.",
+        "Pass a number for each class.",
     ),
     "no_separable_covariance": (
-        "There is no separable covariance of matrices of {n_rows} x {n_columns} {where}: the rows leave "
+        "The separable covariance of {n_rows} x {n_columns} matrices does not exist {where}: there are only "
         "{df} degrees of freedom, or a row or column of the matrix is constant or determined by others.",
-        'Give more rows, leave that row or column out, or pass covariance="shrunk".',
+        'Fit more observations, drop that row or column, or pass covariance="shrunk".',
     ),
     "fewer_columns_than_axes": (
-        "ncomp={wanted} is more than the number of columns, {available}.",
-        "Give a number up to {available}.",
+        "ncomp={wanted} exceeds the number of columns, {available}.",
+        "Pass a number up to {available}.",
     ),
     "singular_total": (
-        "ncomp= whitens the columns by the covariance of all rows, which is singular: {n_rows} rows "
-        "and {n_columns} columns.",
+        "ncomp= whitens the columns by the total covariance, which is singular: there are {n_rows} "
+        "observations and {n_columns} columns.",
         "Name fewer columns, or pass components= for principal axes.",
     ),
     "fewer_axes_than_wanted": (
-        "components={wanted}, but the rows vary along {available} principal axes.",
-        "Give a number up to {available}, or a share of the variance, as components=0.9.",
+        "components={wanted} exceeds the number of principal axes with variance, {available}.",
+        "Pass a number up to {available}, or a proportion of the variance, such as components=0.9.",
     ),
 }
-"""Message and hint of each reason, or the function that returns them. Models catch those without a hint.
+"""Message and hint of each reason, or the function that returns them. Models catch errors without a hint.
 
 In addition to the values of the error, format strings have the fields `where` (for example "in class 'a'"),
 `class_name` and `column_name`.
@@ -570,7 +572,7 @@ def public_error(
     ----------
     error : CoreError
     columns, classes : sequence, optional
-        Names of the columns and labels of the classes; without them, the message is the one of the error.
+        Names of the columns and labels of the classes; by default the message of the error is kept.
 
     Returns
     -------

@@ -43,8 +43,8 @@ def column_range(moments: ClassMoments) -> ColumnRange:
     """Return the range of values, in the units of the data, that a fit accepts in new observations."""
     means = moments.class_means[moments.rows > 0]
     with np.errstate(over="ignore"):
-        reach = MAX_DEVIATIONS * (_within_sd(moments, _variances(moments)) / moments.scale)
-        return ColumnRange(means.min(axis=0) - reach, means.max(axis=0) + reach)
+        max_deviations = MAX_DEVIATIONS * (_within_sd(moments, _variances(moments)) / moments.scale)
+        return ColumnRange(means.min(axis=0) - max_deviations, means.max(axis=0) + max_deviations)
 
 
 def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
@@ -56,8 +56,8 @@ def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
     if accepted is None:
         return np.inf
     with np.errstate(over="ignore", invalid="ignore"):
-        reach = (accepted.high - accepted.low) / 2 * rule.scale
-        limit = float((np.abs(rule.coef).max(axis=1) * reach).min()) / 2
+        half_range = (accepted.high - accepted.low) / 2 * rule.scale
+        limit = float((np.abs(rule.coef).max(axis=1) * half_range).min()) / 2
     return limit if limit > MIN_SCORE_LIMIT else 0.0
 
 
@@ -114,15 +114,16 @@ def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
     """Raise a DataError for a column whose variation, a decimal logarithm (p,), is too small or too large."""
     # Sizes of columns whose values differ by more than the largest float64 are not finite.
     log_sizes = np.where(np.isfinite(log_sizes), log_sizes, np.log10(np.finfo(np.float64).max))
-    wild = np.flatnonzero((log_sizes < MIN_LOG_SIZE) | (log_sizes > MAX_LOG_SIZE))
-    if len(wild):
-        name = terms[wild[0]]
-        size = float(log_sizes[wild[0]])
-        more = f" (and {len(wild) - 1} more)" if len(wild) > 1 else ""
+    out_of_range = np.flatnonzero((log_sizes < MIN_LOG_SIZE) | (log_sizes > MAX_LOG_SIZE))
+    if len(out_of_range):
+        name = terms[out_of_range[0]]
+        size = float(log_sizes[out_of_range[0]])
+        more = f" (and {len(out_of_range) - 1} more)" if len(out_of_range) > 1 else ""
         raise DataError(
-            f"Column {name!r} varies by about 1e{size:.0f}{more}, and its coefficients would be out of "
-            "the range of double precision.",
-            hint=f"Give it in other units, as in data[{name!r}] * 1e{-np.sign(size) * 290:.0f}.",
+            f"Column {name!r} varies by about 1e{size:.0f}{more}. Its coefficients would be out of the "
+            "range of "
+            "double precision.",
+            hint=f"Use other units, such as data[{name!r}] * 1e{-np.sign(size) * 290:.0f}.",
             columns=(name,),
         )
 
@@ -139,7 +140,7 @@ def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: Blocks) 
     raise OutOfRangeError(
         f"Values of column {name!r} lie more than {MAX_DEVIATIONS:g} standard deviations of a class from "
         "the mean of that class.",
-        hint="Correct the values, or leave the column out.",
+        hint="Correct the values, or drop the column from the formula.",
         columns=(name,),
     )
 
@@ -168,11 +169,11 @@ def _refuse_far_rows(
     blocks: Blocks, columns: Codes, centre: Floats, unit: Floats, measure: str = WITHIN_CLASSES
 ) -> None:
     """Raise an OutOfRangeError for the first row more than 1e100 units (c,) from a centre (c,)."""
-    for place, x, _, _ in used_rows(blocks):
+    for rows_, x, _, _ in used_rows(blocks):
         with np.errstate(over="ignore", invalid="ignore"):
-            far = np.abs(x[:, columns] - centre) / MAX_DEVIATIONS > unit
-        if far.any():
-            row, j = np.argwhere(far)[0].tolist()
-            position = place.start + row if isinstance(place, slice) else int(place[row])
+            is_far = np.abs(x[:, columns] - centre) / MAX_DEVIATIONS > unit
+        if is_far.any():
+            row, j = np.argwhere(is_far)[0].tolist()
+            position = rows_.start + row if isinstance(rows_, slice) else int(rows_[row])
             label = blocks.table.label(position)
             refuse_far(blocks.terms[columns[j]], float(x[row, columns[j]]), label, measure)

@@ -27,30 +27,30 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SHARES = (
+PROPORTION_COLUMNS = (
     "prior share error proportion cumulative partial_R2 R2 wilks tolerance accuracy kappa sensitivity "
     "specificity within between"
 )
-TWO_DECIMALS = "z t F levene_F chi2 aic bic llf llf_given_row LR LR_free D2"
-COUNTS = "rows wrong total nobs errors"
+TWO_DECIMAL_COLUMNS = "z t F levene_F chi2 aic bic llf llf_given_row LR LR_free D2"
+COUNT_COLUMNS = "rows wrong total nobs errors"
 FORMATS: dict[str, Format] = {
-    **dict.fromkeys(COUNTS.split(), "count"),
-    **dict.fromkeys(SHARES.split(), "share"),
-    **dict.fromkeys(TWO_DECIMALS.split(), "z"),
+    **dict.fromkeys(COUNT_COLUMNS.split(), "count"),
+    **dict.fromkeys(PROPORTION_COLUMNS.split(), "share"),
+    **dict.fromkeys(TWO_DECIMAL_COLUMNS.split(), "z"),
 }
 """Formats of columns that have the same meaning in every table; others are formatted by their dtype."""
 
-LONGEST = 1e15
+MAX_WITHOUT_EXPONENT = 1e15
 """Whole numbers up to this have no exponent."""
 
 
 def number(x: float) -> str:
     """Return the text of a count or of a sum of weights."""
-    return f"{x:.0f}" if x == round(x) and abs(x) < LONGEST else f"{x:.10g}"
+    return f"{x:.0f}" if x == round(x) and abs(x) < MAX_WITHOUT_EXPONENT else f"{x:.10g}"
 
 
 def displayed(
-    lines: Mapping[str, Format] | None = None, **formats: Format
+    row_formats: Mapping[str, Format] | None = None, **formats: Format
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Have a notebook show the table that a function returns with the digits its numbers have.
 
@@ -60,7 +60,7 @@ def displayed(
 
     Parameters
     ----------
-    lines : mapping of label to format, optional
+    row_formats : mapping of label to format, optional
         Of rows by the last level of their labels, where rows and not columns hold unlike numbers.
     **formats : format
         Of columns whose name says less than the function does; `every` of all that it does not name.
@@ -76,22 +76,22 @@ def displayed(
     [True, True, True]
     """
 
-    def decorated(function: Callable[P, T]) -> Callable[P, T]:
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)
-        def shown(*args: P.args, **kwargs: P.kwargs) -> T:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
             table = as_result_table(function(*args, **kwargs))
             if isinstance(table, pd.DataFrame):
                 # Past pandas, to which attributes are columns.
                 object.__setattr__(
                     table,
                     "_formatted_html",
-                    partial(_html, name=function.__name__, formats=formats, lines=lines or {}),
+                    partial(_html, name=function.__name__, formats=formats, lines=row_formats or {}),
                 )
             return table
 
-        return shown
+        return wrapper
 
-    return decorated
+    return decorate
 
 
 def _html(
@@ -102,7 +102,7 @@ def _html(
     from discrim.report.grid import COLUMNS, Section
     from discrim.report.html import frame_html
 
-    forms = {column: _form(table.iloc[:, j], formats) for j, column in enumerate(table.columns)}
+    forms = {column: _column_format(table.iloc[:, j], formats) for j, column in enumerate(table.columns)}
     ends = zip(table.index, table.index.get_level_values(-1), strict=True) if lines else ()
     rows = {label: lines[end] for label, end in ends if end in lines}
     names = list(table.index.names)
@@ -113,16 +113,16 @@ def _html(
     return frame_html(section, names)
 
 
-def _form(column: pd.Series, formats: dict[str, Format]) -> Format:
+def _column_format(column: pd.Series, formats: dict[str, Format]) -> Format:
     name = str(column.name)
-    kind = column.dtype
-    if pd.api.types.is_bool_dtype(kind) or not pd.api.types.is_numeric_dtype(kind):
+    dtype = column.dtype
+    if pd.api.types.is_bool_dtype(dtype) or not pd.api.types.is_numeric_dtype(dtype):
         return "text"
-    if name in formats or (name in FORMATS and "every" not in formats) or name in COUNTS.split():
+    if name in formats or (name in FORMATS and "every" not in formats) or name in COUNT_COLUMNS.split():
         return formats.get(name) or FORMATS[name]
     if name in ("p", "pvalue") or name.startswith(("p_", "pvalue_")) or name.endswith("_p"):
         return "tail"
-    if pd.api.types.is_integer_dtype(kind) or name.startswith("df") or name.endswith("_df"):
+    if pd.api.types.is_integer_dtype(dtype) or name.startswith("df") or name.endswith("_df"):
         return "count"
     return formats.get("every", "share" if name.startswith("error") else "general")
 
@@ -172,11 +172,11 @@ class Shown(PublicAttributes, ABC):
         self.summary().to_excel(path)
 
 
-def shown_briefly(kind: type[T]) -> type[T]:
+def shown_briefly(results_class: type[T]) -> type[T]:
     """Decorate a class with a method `_brief`, such as a named tuple, to be displayed like `Shown`."""
     for name in ("__repr__", "_repr_html_"):
-        setattr(kind, name, getattr(Shown, name))
-    return kind
+        setattr(results_class, name, getattr(Shown, name))
+    return results_class
 
 
 class ShownModel(Shown):
@@ -215,8 +215,8 @@ class ShownModel(Shown):
         """
         from discrim.report.tables import SectionFunctions
 
-        whole, short = self._spec.summary_sections()
-        sections = short if brief else whole
+        all_sections, short_sections = self._spec.summary_sections()
+        sections = short_sections if brief else all_sections
         arguments = (self, subject or self._subject())
         if callable(sections):
             sections = sections(*arguments)
@@ -230,8 +230,8 @@ class ShownModel(Shown):
     def _brief(self) -> Summary:
         from discrim.report.tables import Summary
 
-        made = {name: make() for name, make in self._section_functions(brief=True).items()}
-        return Summary(self._heading(), self._facts() | made).shortened()
+        sections = {name: make() for name, make in self._section_functions(brief=True).items()}
+        return Summary(self._heading(), self._facts() | sections).shortened()
 
     def _facts(self) -> dict[str, Any]:
         """Return the sections before those of `summary_sections` in the short form, by name."""

@@ -100,10 +100,10 @@ T = TypeVar("T")
 CALIBRATOR = "calibrator"
 """Key of the calibrated posteriors in the cache of a fit."""
 
-WITHOUT_ROWS = ("along", "drop1", "separation", CALIBRATOR)
+CACHE_KEYS_WITHOUT_ROWS = ("along", "drop1", "separation", CALIBRATOR)
 """Keys of the cache of a fit that are kept without its rows, because they contain no data of single rows."""
 
-HELD_NUMBERS = 2**14
+MAX_CACHED_RULE_SIZE = 2**14
 """Largest number of classes times columns at which a fit caches its rule, which is slow to create."""
 
 
@@ -308,10 +308,10 @@ class Refits(Generic[E]):
     def _usable_columns(self, fit: FittedModel[E], moments: ClassMoments) -> Codes:
         """Return the positions of the columns that the verb would not leave out of these rows."""
         dropped = set(constant_columns(moments)) - set(self.informative(fit))
-        kept = [j for j in range(moments.n_columns) if j not in dropped]
-        if self.drops_columns(fit) and kept:
-            remaining = moments.columns(np.array(kept)) if dropped else moments
-            dropped |= {kept[each.column] for each in self.obstacles(fit, remaining)}
+        varying = [j for j in range(moments.n_columns) if j not in dropped]
+        if self.drops_columns(fit) and varying:
+            remaining = moments.columns(np.array(varying)) if dropped else moments
+            dropped |= {varying[dependency.column] for dependency in self.obstacles(fit, remaining)}
         return np.array([j for j in range(moments.n_columns) if j not in dropped], dtype=np.intp)
 
 
@@ -321,7 +321,7 @@ class ModelSpec(Refits[E]):
 
     A subclass has to define `name`, `title`, `results_class`, `summary_sections`, `plots` and, if files can
     store its fits, `constructor`. Every other attribute and method has a default. The estimates of a model
-    have the attributes `moments`, `prior` and `estimated_prior`, and the methods `rule`, `refit` and
+    have the attributes `moments`, `prior` and `estimate_prior`, and the methods `rule`, `refit` and
     `left_out` unless the subclass overrides the methods that call these. The results call their methods
     `llf` and `df_model`.
 
@@ -468,15 +468,15 @@ class ModelSpec(Refits[E]):
         gaps : Gaps
             Options for missing values and unseen levels.
         """
-        own = fit.design_rows
+        blocks = fit.design_rows
         is_partial = gaps.missing == "integrate"
         if gaps.missing is not None:
-            own = replace(own, partial=is_partial, incomplete=own.incomplete and is_partial)
+            blocks = replace(blocks, partial=is_partial, incomplete=blocks.incomplete and is_partial)
         if data is None:
             fit.rows("predict", "pass data=")
-            return own
-        unseen = gaps.unseen == "missing" and own.design.spec is not None
-        return new_blocks(own if own.unseen == unseen else replace(own, unseen=unseen), data)
+            return blocks
+        unseen = gaps.unseen == "missing" and blocks.design.spec is not None
+        return new_blocks(blocks if blocks.unseen == unseen else replace(blocks, unseen=unseen), data)
 
     def rule(self, fit: FittedModel[E], prior: Floats, method: str, convention: str | None) -> Rule:
         """Return the rule under a prior.
@@ -637,8 +637,10 @@ class FittedModel(Generic[N]):
     def __reduce__(self) -> tuple[Any, ...]:
         # A pickle has no rows, because it may be sent anywhere. __reduce__ instead of __getstate__, because
         # dataclasses with slots overwrite the latter in Python 3.11.2.
-        bare = self.without_rows()
-        state = [{} if each.name == "_derived" else getattr(bare, each.name) for each in fields(bare)]
+        stripped = self.without_rows()
+        state = [
+            {} if field_.name == "_derived" else getattr(stripped, field_.name) for field_ in fields(stripped)
+        ]
         return object.__new__, (type(self),), state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -648,10 +650,10 @@ class FittedModel(Generic[N]):
         """Return the fit without its rows; it can still predict new rows."""
         if not self.has_rows:
             return self
-        kept = {name: self.cache[name] for name in WITHOUT_ROWS if name in self.cache}
+        kept_cache = {name: self.cache[name] for name in CACHE_KEYS_WITHOUT_ROWS if name in self.cache}
         choice = None if self.selection is None else replace(self.selection, anew=None)
-        bare = self.design_rows.without_rows()
-        return replace(self, design_rows=bare, has_rows=False, cache=kept, selection=choice)
+        design_only = self.design_rows.without_rows()
+        return replace(self, design_rows=design_only, has_rows=False, cache=kept_cache, selection=choice)
 
     @property
     def refits(self) -> Refits[Any]:
@@ -662,7 +664,7 @@ class FittedModel(Generic[N]):
     def choice(self) -> str:
         """Description of everything that the rows chose; empty without a choice."""
         columns = "" if self.selection is None else self.selection.choice
-        return " and ".join(each for each in (columns, self.refits.choice(self)) if each)
+        return " and ".join(description for description in (columns, self.refits.choice(self)) if description)
 
     @property
     def has_posteriors(self) -> bool:
@@ -739,38 +741,39 @@ class FittedModel(Generic[N]):
         """Return the class means, classes by terms."""
         return pd.DataFrame(self.estimates.moments.class_means, index=self.classes, columns=self.terms)
 
-    def rows(self, what: str, hint: str = "fit formula and data") -> Blocks:
+    def rows(self, method_name: str, hint: str = "fit formula and data") -> Blocks:
         """Return the rows of the fit.
 
-        Raises NotSupportedError, with `what` as the method that needs the rows, if the fit lacks them, and
-        DataError if the table was changed after the fit.
+        Raises NotSupportedError, which names the method, if the fit lacks its rows, and DataError if the
+        table was changed after the fit.
         """
         if not self.has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of the fit, which a fit that was loaded, unpickled, made by an "
-                f"estimator or made of moments does not have.",
+                f"{method_name} requires the rows of the fit. A fit that was loaded, unpickled, made by an "
+                "estimator "
+                "or computed from moments does not have them.",
                 hint=sentence(hint),
             )
         self.design_rows.table.refuse_changes()
         return self.design_rows
 
-    def drawn_rows(self, what: str = "plot()") -> Blocks:
+    def drawn_rows(self, method_name: str = "plot()") -> Blocks:
         """Return the rows of the fit for a plot; raise NotSupportedError if they are not in memory."""
-        blocks = self.rows(what)
+        blocks = self.rows(method_name)
         blocks.rows.need_table(
-            f"{what} draws each row, and ",
-            " is read part by part.",
-            hint="Fit a sample of its rows as a DataFrame, and draw that fit.",
+            f"{method_name} draws each row, and ",
+            " is read in chunks.",
+            hint="Fit a sample of the rows as a DataFrame, and plot that fit.",
         )
         return blocks
 
-    def new_rows(self, data: Any, gaps: Gaps = AS_FITTED) -> Blocks:
+    def new_rows(self, data: Any, missing_policy: Gaps = AS_FITTED) -> Blocks:
         """Return the rows of a table, the rows of the fit for None, or `Blocks` unchanged."""
         if isinstance(data, Blocks):
             return data
-        if gaps.missing == "integrate":
+        if missing_policy.missing == "integrate":
             self.need_marginals()
-        blocks = self.spec.read_rows(self, data, gaps)
+        blocks = self.spec.read_rows(self, data, missing_policy)
         return blocks if data is None else replace(blocks, column_range=self.column_range)
 
     def need_marginals(self) -> None:
@@ -781,20 +784,20 @@ class FittedModel(Generic[N]):
             axes = "" if within is None else f" with {option}="
             axes = " with covariates" if getattr(self.estimates, "covariates", 0) else axes
             raise NotSupportedError(
-                'missing="integrate" integrates missing columns out of a density of the rows within '
-                f"classes, which {self.spec.name}(){axes} does not have.",
-                hint="Fill the values or leave the rows out, or fit lda(), qda() or naive_bayes().",
+                'missing="integrate" requires a density of the columns within classes, which '
+                f"{self.spec.name}(){axes} does not have.",
+                hint="Fill in the values, drop the rows, or fit lda(), qda() or naive_bayes().",
             )
 
-    def need_posteriors(self, what: str) -> None:
+    def need_posteriors(self, method_name: str) -> None:
         """Raise NotSupportedError if the model lacks posteriors."""
         if hint := self.spec.posteriors_hint(self):
             article = "an" if self.title[0] in "AEIOU" else "a"
             raise NotSupportedError(
-                f"{what} needs probabilities, which {article} {self.title_in_sentence} does not have.",
-                hint=sentence(
-                    f'{hint}, ask for predict_proba(method="calibrated"), or fit logistic() or lda()'
-                ),
+                f"{method_name} requires posterior probabilities, which {article} {self.title_in_sentence} "
+                "does "
+                "not have.",
+                hint=sentence(f'{hint}, use predict_proba(method="calibrated"), or fit logistic() or lda()'),
             )
 
     def prior_values(self, prior: Any = None) -> Floats:
@@ -817,9 +820,9 @@ class FittedModel(Generic[N]):
         def make() -> Rule:
             return self.spec.rule(self, self.prior_values(prior), method, convention)
 
-        is_held = len(self.prior) * len(self.design_rows.terms) <= HELD_NUMBERS
+        is_cached = len(self.prior) * len(self.design_rows.terms) <= MAX_CACHED_RULE_SIZE
         as_fitted = prior is None and convention is None and method == "plugin"
-        return self._lazily("rule", make) if is_held and as_fitted else make()
+        return self._lazily("rule", make) if is_cached and as_fitted else make()
 
     def rule_of(self, blocks: Blocks, prior: Any = None) -> Rule:
         """Return the rule for some rows, which integrates missing columns out if the rows require it."""
@@ -840,8 +843,8 @@ class FittedModel(Generic[N]):
             return rule
         if convention is not None:
             raise NotSupportedError(
-                f'convention="{convention}" has no numbers for rows with columns integrated out.',
-                hint='Leave it out, or pass missing="drop".',
+                f'convention="{convention}" cannot be combined with missing="integrate".',
+                hint='Leave out convention=, or pass missing="drop".',
             )
         log_prior = rules.logs_of_prior(self.prior_values(prior))
         return MarginalRule(
@@ -878,12 +881,12 @@ class FittedModel(Generic[N]):
         """Return the table with predicted labels and values by class; DataError if it has such a column."""
         table = blocks.table
         columns = pd.Index([f".{name}.{label}" for label in values.columns])
-        taken = [column for column in (".fitted", *columns) if column in table.names]
-        if taken:
+        existing = [column for column in (".fitted", *columns) if column in table.names]
+        if existing:
             raise DataError(
-                f"The table has a column {taken[0]!r} already, which augment() would write.",
-                hint=f"Rename it, as in data.rename(columns={{{taken[0]!r}: {'before' + taken[0]!r}}}).",
-                columns=(taken[0],),
+                f"augment() cannot add the column {existing[0]!r}, which the table already has.",
+                hint=f"Rename it: data.rename(columns={{{existing[0]!r}: {'before' + existing[0]!r}}}).",
+                columns=(existing[0],),
             )
         frame = table.frame(table.names)
         frame[".fitted"] = self.labelled(self.predicted_codes(blocks), table.index)
@@ -892,9 +895,9 @@ class FittedModel(Generic[N]):
 
 def with_rows_copied(value: T, memo: dict[int, Any]) -> T:
     """Return a deep copy, with rows, of a frozen dataclass whose pickles omit rows."""
-    twin: T = object.__new__(type(value))
-    memo[id(value)] = twin
-    whole: Any = value
-    for each in fields(whole):
-        object.__setattr__(twin, each.name, deepcopy(getattr(whole, each.name), memo))
-    return twin
+    duplicate: T = object.__new__(type(value))
+    memo[id(value)] = duplicate
+    dataclass_value: Any = value
+    for field_ in fields(dataclass_value):
+        object.__setattr__(duplicate, field_.name, deepcopy(getattr(dataclass_value, field_.name), memo))
+    return duplicate

@@ -39,17 +39,17 @@ from discrim.formula.design import Design
 from discrim.models.base.fit import CALIBRATOR, FittedModel, ModelSpec, Selection
 from discrim.models.base.refits import as_json, read_options
 from discrim.models.base.stored import StoredEstimates, restore, stored_names
-from discrim.models.base.tensor_file import check_finite, damaged, write_file
+from discrim.models.base.tensor_file import check_finite, damaged_file_error, write_file
 from discrim.models.registry import BY_MODEL, spec_of
 
-OWN = "estimates."
+ESTIMATE_PREFIX = "estimates."
 """Prefix of the names of arrays of one model; moments and prior exist for all models."""
 
-CLASSES_TRIED = 64
+MAX_CHECKED_CLASSES = 64
 """Number of class means at which the rule of a loaded fit is evaluated."""
 
 
-def without_score(fit: FittedModel[Any], *, at_means: bool) -> str | None:
+def find_undefined_score(fit: FittedModel[Any], *, at_means: bool) -> str | None:
     """Describe a point at which the rule is undefined; None if the rule is valid.
 
     Points are the class means and one standard deviation below and above them.
@@ -62,38 +62,40 @@ def without_score(fit: FittedModel[Any], *, at_means: bool) -> str | None:
     """
     moments = fit.estimates.moments
     divisors = [getattr(fit.estimates, name, 1.0) for name in ("divisor", "divisors")]
-    if not all((np.asarray(each) > 0).all() for each in divisors):
-        return "its class counts leave nothing that a covariance is divided by"
+    if not all((np.asarray(divisor) > 0).all() for divisor in divisors):
+        return "its class counts leave no degrees of freedom for a covariance"
     with np.errstate(all="ignore"):
-        means = moments.class_means[:CLASSES_TRIED]
+        means = moments.class_means[:MAX_CHECKED_CLASSES]
         # Divide before the sum over classes, which might overflow.
-        beside = np.sqrt((moments.squares / moments.total).sum(axis=0)) / moments.scale
-        rows = np.concatenate([means, means - beside, means + beside])
-        plan = getattr(fit.estimates, "plan", None)
-        if plan is not None:
+        sd = np.sqrt((moments.squares / moments.total).sum(axis=0)) / moments.scale
+        rows = np.concatenate([means, means - sd, means + sd])
+        column_plan = getattr(fit.estimates, "plan", None)
+        if column_plan is not None:
             # Zero is a valid level and a valid count.
-            rows[:, (plan.families == 1) | (plan.families == 3)] = 0.0
+            rows[:, (column_plan.families == 1) | (column_plan.families == 3)] = 0.0
         rule = fit.rule()
         if not at_means:
             return None
         scores = rule.scores(rows)
-    strange = np.isnan(scores) | np.isposinf(scores)
-    if plan is None:
-        own = np.arange(len(means))
+    is_undefined = np.isnan(scores) | np.isposinf(scores)
+    if column_plan is None:
+        class_index = np.arange(len(means))
         # The score of a class with a positive prior is finite at its own mean.
-        strange[own, own] |= np.isneginf(scores[own, own]) & (fit.estimates.prior[own] > 0)
-    if not strange.any():
+        is_undefined[class_index, class_index] |= np.isneginf(scores[class_index, class_index]) & (
+            fit.estimates.prior[class_index] > 0
+        )
+    if not is_undefined.any():
         return None
-    row, k = np.argwhere(strange)[0].tolist()
-    near = fit.classes[row % len(means)]
+    row, k = np.argwhere(is_undefined)[0].tolist()
+    nearest_class = fit.classes[row % len(means)]
     label = fit.classes[k]
-    return f"near its mean of class {near!r}, class {label!r} has no score"
+    return f"the score of class {label!r} is undefined near the mean of class {nearest_class!r}"
 
 
-MOST_ROWS = 2**53
+MAX_DROPPED_ROWS = 2**53
 """Largest number of omitted rows in a file."""
 
-MOST_WORDS = 200
+MAX_DESCRIPTION_LENGTH = 200
 """Largest number of characters in the description of a choice of columns."""
 
 _LONE = re.compile("[\ud800-\udfff]")
@@ -114,22 +116,24 @@ def check_values(path: Any, about: Any) -> None:
 
     JSON can contain infinite numbers, integers of any length, and lone surrogates.
     """
-    rest = [about]
-    while rest:
-        value = rest.pop()
+    remaining = [about]
+    while remaining:
+        value = remaining.pop()
         if isinstance(value, dict):
-            rest.extend(value)
-            rest.extend(value.values())
+            remaining.extend(value)
+            remaining.extend(value.values())
         elif isinstance(value, list):
             if not _is_harmless(value):
-                rest.extend(value)
+                remaining.extend(value)
         elif isinstance(value, str):
             if _LONE.search(value):
-                raise damaged(path, f"{value[:40]!r} is no text of Unicode")
+                raise damaged_file_error(path, f"{value[:40]!r} is not valid Unicode")
         elif isinstance(value, float) and not math.isfinite(value):
-            raise damaged(path, f"its description holds {value}, which is no finite number")
+            raise damaged_file_error(path, f"its description has the value {value}, which is not finite")
         elif isinstance(value, int) and abs(value) >= 2**1023:
-            raise damaged(path, "its description holds a whole number beyond all doubles")
+            raise damaged_file_error(
+                path, "its description has an integer out of the range of double precision"
+            )
 
 
 def _is_harmless(values: list[Any]) -> bool:
@@ -163,13 +167,13 @@ def check_description(path: Any, design: Design, keep: Any, dropped: Any, weight
         Whether the fit has weights.
     """
     if keep is not None:
-        whole = isinstance(keep, list) and keep and all(type(j) is int for j in keep)
-        if not whole or sorted(set(keep)) != keep or not 0 <= keep[0] <= keep[-1] < len(design.terms):
-            raise damaged(path, "the columns it keeps are not those of its design")
-    if type(dropped) is not int or not 0 <= dropped <= MOST_ROWS or type(weighted) is not bool:
-        raise damaged(path, "its counts of rows are no counts")
+        is_index_list = isinstance(keep, list) and keep and all(type(j) is int for j in keep)
+        if not is_index_list or sorted(set(keep)) != keep or not 0 <= keep[0] <= keep[-1] < len(design.terms):
+            raise damaged_file_error(path, "the columns that it keeps are not columns of its design")
+    if type(dropped) is not int or not 0 <= dropped <= MAX_DROPPED_ROWS or type(weighted) is not bool:
+        raise damaged_file_error(path, "its numbers of rows are not valid")
     if len(design.levels) < 2:
-        raise damaged(path, f"it has {len(design.levels)} classes, where two or more are read")
+        raise damaged_file_error(path, f"it has {len(design.levels)} classes instead of two or more")
 
 
 def _check_ranges(path: Any, arguments: Mapping[str, Any], n_classes: int) -> None:
@@ -187,36 +191,44 @@ def _check_ranges(path: Any, arguments: Mapping[str, Any], n_classes: int) -> No
     for name, (low, high) in ranges.items():
         value = arguments.get(name)
         if isinstance(value, int | float) and not low <= value <= high:
-            raise damaged(path, f"its {name} is {_shown(value)}")
+            raise damaged_file_error(path, f"its {name} is {_short_repr(value)}")
 
 
-def selection_of(path: Any, stored: Any) -> Selection | None:
+def read_selection(path: Any, stored: Any) -> Selection | None:
     """Read the description of a choice of columns or model from its entry in a file, which may be None."""
     if stored is None:
         return None
     match stored:
         case {"kind": "columns" | "model" as kind, "words": str() as words}:
-            if 0 < len(words) <= MOST_WORDS and words.isprintable():
+            if 0 < len(words) <= MAX_DESCRIPTION_LENGTH and words.isprintable():
                 return Selection(kind, words)
-    raise damaged(path, f"its choice of columns is {_shown(stored)}")
+    raise damaged_file_error(path, f"its choice of columns is {_short_repr(stored)}")
 
 
-def _shown(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     """Return the text of a value, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def names_left_out(path: Any, left_out: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def read_dropped_names(path: Any, left_out: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Read the names of the columns that a fit dropped: constant ones, and collinear ones."""
-    right = isinstance(left_out, dict) and set(left_out) == {"constant", "collinear"}
-    lists = list(left_out.values()) if right else []
-    if not right or not all(isinstance(x, list) and all(isinstance(t, str) for t in x) for x in lists):
-        raise damaged(path, "the columns it left out are no lists of names")
+    is_valid = isinstance(left_out, dict) and set(left_out) == {"constant", "collinear"}
+    lists = list(left_out.values()) if is_valid else []
+    if not is_valid or not all(isinstance(x, list) and all(isinstance(t, str) for t in x) for x in lists):
+        raise damaged_file_error(path, "its dropped columns are not lists of names")
     return tuple(left_out["constant"]), tuple(left_out["collinear"])
 
 
-BROKEN = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+INCONSISTENCY_ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """Exceptions that inconsistent parts of a file may cause."""
 
 
@@ -238,12 +250,12 @@ def save(fit: FittedModel[Any], path: str | os.PathLike[str]) -> None:
     """
     if not fit.spec.can_be_saved:
         raise NotSupportedError(
-            f"{fit.title} cannot be saved.", hint="Pickle the fit, or keep the call that made it."
+            f"{fit.title} cannot be saved.", hint="Pickle the fit, or store the call that creates it."
         )
-    about, tensors = _parts(fit)
-    read = partial(fit_of, functions=fit.design_rows.functions)
-    refusal = f"{fit.title} cannot be saved, as its file could not be loaded"
-    write_loadable(path, about, tensors, read, refusal, "Pickle the fit, or keep the call that made it.")
+    about, tensors = _description_and_arrays(fit)
+    read = partial(fit_of_file, functions=fit.design_rows.functions)
+    refusal = f"{fit.title} cannot be saved, because its file could not be loaded"
+    write_loadable(path, about, tensors, read, refusal, "Pickle the fit, or store the call that creates it.")
 
 
 def write_loadable(
@@ -267,17 +279,17 @@ def write_loadable(
     refusal, hint : str
         Message and hint of the NotSupportedError that is raised if `read` fails.
     """
-    place = validate_output_path(path)
+    output_path = validate_output_path(path)
     try:
-        check_finite(place, tensors)
-        read(place, json.loads(json.dumps(about)), dict(tensors))
+        check_finite(output_path, tensors)
+        read(output_path, json.loads(json.dumps(about)), dict(tensors))
     except Exception as error:
         reason = error.reason if isinstance(error, DamagedFileError) else str(error).rstrip(".")
         raise NotSupportedError(f"{refusal}: {reason}.", hint=hint) from error
-    write_file(place, about, tensors)
+    write_file(output_path, about, tensors)
 
 
-def _parts(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
+def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Return the description and the arrays of a fit."""
     estimates = fit.estimates
     blocks = fit.design_rows
@@ -298,9 +310,9 @@ def _parts(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
     # Loading rescales the moments again.
     moments = getattr(estimates, "unscaled", None) or estimates.moments
     tensors = moment_buffers(moments) | {"prior": estimates.prior}
-    tensors |= {OWN + name: array for name, array in stored.arrays.items()}
+    tensors |= {ESTIMATE_PREFIX + name: array for name, array in stored.arrays.items()}
     if CALIBRATOR in fit.cache:
-        about["calibration"], tensors["calibration"] = _of_calibrator(fit.cache[CALIBRATOR])
+        about["calibration"], tensors["calibration"] = _stored_calibrator(fit.cache[CALIBRATOR])
     return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
 
 
@@ -316,11 +328,11 @@ def _is_argument(name: str, value: Any, arguments: Mapping[str, Any]) -> bool:
         Arguments of the verb.
     """
     argument = arguments.get(name, value)
-    same = name in arguments and type(argument) is type(value) and argument == value
-    return same and not isinstance(value, dict | list)
+    is_equal = name in arguments and type(argument) is type(value) and argument == value
+    return is_equal and not isinstance(value, dict | list)
 
 
-def fit_of(
+def fit_of_file(
     path: Path,
     about: dict[str, Any],
     tensors: dict[str, Floats],
@@ -348,65 +360,71 @@ def fit_of(
         values = about["estimates"]
         keep = about["keep"]
         left_out = about["left_out"]
-        written = about["arguments"]
+        stored_arguments = about["arguments"]
         dropped = about["dropped"]
         weighted = about["weighted"]
-        selection = selection_of(path, about.get("selection"))
-        calibrator = _calibrator_of(path, about.get("calibration"), tensors, len(design.levels))
+        selection = read_selection(path, about.get("selection"))
+        calibrator = _read_calibrator(path, about.get("calibration"), tensors, len(design.levels))
     except FormulaError:
         raise
-    except BROKEN as error:
-        raise damaged(path, f"its description is incomplete ({error})") from None
+    except INCONSISTENCY_ERRORS as error:
+        raise damaged_file_error(path, f"its description is incomplete ({error})") from None
     if spec is None:
-        raise damaged(path, f"its description is incomplete ({name!r})")
-    arguments = read_options(name, written, partial(damaged, path))
+        raise damaged_file_error(path, f"its description is incomplete ({name!r})")
+    arguments = read_options(name, stored_arguments, partial(damaged_file_error, path))
     check_description(path, design, keep, dropped, weighted)
-    names = names_left_out(path, left_out)
+    names = read_dropped_names(path, left_out)
     check_functions_given(design, functions)
     k = len(design.levels)
     p = len(design.terms) if keep is None else len(keep)
-    own = {key.removeprefix(OWN): tensors.pop(key) for key in list(tensors) if key.startswith(OWN)}
+    model_arrays = {
+        key.removeprefix(ESTIMATE_PREFIX): tensors.pop(key)
+        for key in list(tensors)
+        if key.startswith(ESTIMATE_PREFIX)
+    }
     try:
-        _check_shapes_of_model(path, spec.array_shapes(k, p), own)
-        values = _with_arguments(spec, written, values, own)
-        restored = restore(spec.constructor, StoredEstimates(values, own))
+        _check_shapes_of_model(path, spec.array_shapes(k, p), model_arrays)
+        values = _with_arguments(spec, stored_arguments, values, model_arrays)
+        restored = restore(spec.constructor, StoredEstimates(values, model_arrays))
         _check_ranges(path, restored, k)
         moments = _moments_of_model(path, spec, restored, tensors, (k, p), weighted=weighted)
         prior = tensors["prior"]
         if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
-            raise damaged(path, "its prior is no distribution over the classes")
-        kept = None if keep is None else tuple(keep)
+            raise damaged_file_error(path, "its prior is not a probability distribution over the classes")
+        kept_columns = None if keep is None else tuple(keep)
         blocks = without_rows(
-            design, functions, weighted=weighted, keep=kept, left_out=names, dropped=dropped
+            design, functions, weighted=weighted, keep=kept_columns, left_out=names, dropped=dropped
         )
         with np.errstate(all="ignore"):
             estimates = spec.from_arrays(moments, prior, restored)
         fit = replace(spec.fit(estimates, blocks, arguments, has_rows=False), loaded=True)
-        wrong = without_score(fit, at_means=spec.scores_class_means)
+        wrong = find_undefined_score(fit, at_means=spec.scores_class_means)
     except DamagedFileError:
         raise
     except DiscrimError as error:
-        raise damaged(path, str(error).rstrip(".")) from None
-    except BROKEN as error:
-        raise damaged(path, f"its numbers contradict each other ({type(error).__name__}: {error})") from None
+        raise damaged_file_error(path, str(error).rstrip(".")) from None
+    except INCONSISTENCY_ERRORS as error:
+        raise damaged_file_error(
+            path, f"its values are inconsistent ({type(error).__name__}: {error})"
+        ) from None
     if wrong is not None:
-        raise damaged(path, wrong)
+        raise damaged_file_error(path, wrong)
     if calibrator is not None:
         fit.cache[CALIBRATOR] = calibrator
     return replace(fit, selection=selection)
 
 
-def _of_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
+def _stored_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
     """Convert a calibrator to description and array, in which infinite intercepts are flagged."""
-    there = calibrator.intercepts > -np.inf
-    lines = [np.where(there, calibrator.intercepts, 0.0), there.astype(np.float64)]
+    is_finite = calibrator.intercepts > -np.inf
+    lines = [np.where(is_finite, calibrator.intercepts, 0.0), is_finite.astype(np.float64)]
     if calibrator.mixes:
         lines = [*calibrator.mixing, *lines]
     about = {"kind": calibrator.kind, "slope": calibrator.slope, "ceiling": calibrator.ceiling}
     return about, np.stack(lines)
 
 
-def _calibrator_of(path: Any, about: Any, tensors: dict[str, Floats], k: int) -> Calibrator | None:
+def _read_calibrator(path: Any, about: Any, tensors: dict[str, Floats], k: int) -> Calibrator | None:
     """Create a calibrator from its description and array, which is removed from `tensors`.
 
     Parameters
@@ -421,17 +439,21 @@ def _calibrator_of(path: Any, about: Any, tensors: dict[str, Floats], k: int) ->
     """
     if about is None:
         return None
-    right = isinstance(about, dict) and set(about) == {"kind", "slope", "ceiling"}
-    numbers = [about["slope"], about["ceiling"]] if right else []
-    if not right or about["kind"] not in CALIBRATIONS or not all(type(each) is float for each in numbers):
-        raise damaged(path, f"its calibration is {_shown(about)}")
-    kind, slope, ceiling = about["kind"], *numbers
+    is_complete = isinstance(about, dict) and set(about) == {"kind", "slope", "ceiling"}
+    parameters = [about["slope"], about["ceiling"]] if is_complete else []
+    if (
+        not is_complete
+        or about["kind"] not in CALIBRATIONS
+        or not all(type(parameter) is float for parameter in parameters)
+    ):
+        raise damaged_file_error(path, f"its calibration is {_short_repr(about)}")
+    calibration_type, slope, ceiling = about["kind"], *parameters
     lines = tensors.pop("calibration", np.empty(0))
-    shape = (k + 2 if kind in MIXING else 2, k)
+    shape = (k + 2 if calibration_type in MIXING else 2, k)
     if lines.shape != shape or not ceiling > 0 or not are_flags(lines[-1]) or not lines[-1].any():
-        raise damaged(path, "the numbers of its calibration do not go together")
-    mixing = lines[:-2] if kind in MIXING else np.eye(k)
-    return Calibrator(kind, slope, ceiling, mixing, np.where(lines[-1] > 0, lines[-2], -np.inf))
+        raise damaged_file_error(path, "the numbers of its calibration do not go together")
+    mixing = lines[:-2] if calibration_type in MIXING else np.eye(k)
+    return Calibrator(calibration_type, slope, ceiling, mixing, np.where(lines[-1] > 0, lines[-2], -np.inf))
 
 
 def check_functions_given(design: Design, functions: Mapping[str, Callable[..., Any]] | None) -> None:
@@ -439,7 +461,8 @@ def check_functions_given(design: Design, functions: Mapping[str, Callable[..., 
     missing = [name for name in design.functions if name not in (functions or {})]
     if missing:
         raise DataError(
-            f"The formula calls {missing[0]!r}.", hint=f"Pass functions={{{missing[0]!r}: ...}} to load."
+            f"The formula calls the function {missing[0]!r}.",
+            hint=f"Pass functions={{{missing[0]!r}: ...}} to load().",
         )
 
 
@@ -477,9 +500,9 @@ def _check_shapes_of_model(
     """
     for key, shape in shapes.items():
         if key in arrays:
-            found = arrays[key].shape
-            if len(found) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, found, strict=True)):
-                raise damaged(path, f"{key!r} has shape {found}, where {shape} is read")
+            actual = arrays[key].shape
+            if len(actual) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, actual, strict=True)):
+                raise damaged_file_error(path, f"{key!r} has shape {actual} instead of {shape}")
 
 
 def _moments_of_model(
@@ -510,7 +533,7 @@ def _moments_of_model(
     default = ShrunkCovariance() if spec.allows_few_rows else FullCovariance()
     model: CovarianceModel = arguments.get("covariance_model") or arguments.get("within_axes") or default
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
-    return checked_moments(
+    return validated_moments(
         path,
         tensors,
         k,
@@ -522,22 +545,22 @@ def _moments_of_model(
     )
 
 
-MOST_CLASS_ROWS = 2.0**52
+MAX_CLASS_ROWS = 2.0**52
 """Largest number of rows in a class; up to twice this number float64 represents every integer."""
 
-LARGEST = 1e300
+MAX_SIZE = 1e300
 """Upper bound of sums of weights, and of scaled means."""
 
-FARTHEST = 1e150
+MAX_SD = 1e150
 """Bound of scaled standard deviations and of their inverse: their squares do not overflow."""
 
-SUNK = 1e-140
+MIN_ROOT_NORM = 1e-140
 """Norm of columns of a root below which their products underflow."""
 
-ROUNDED = 1e-3
+MAX_RELATIVE_ROUNDING = 1e-3
 """Largest relative rounding error of a mean."""
 
-CLOSE = 1e-6
+SCATTER_TOLERANCE = 1e-6
 """Tolerance for the relative difference of a scatter matrix and the square of its root."""
 
 
@@ -550,17 +573,17 @@ def moment_buffers(moments: ClassMoments) -> dict[str, Floats]:
     return {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
 
 
-def checked_moments(
+def validated_moments(
     path: Any,
     tensors: Mapping[str, Floats],
     k: int,
     p: int,
-    spread: Spread,
+    required_moments: Spread,
     *,
     singular: bool,
     constant: bool,
     weighted: bool,
-    part: bool = False,
+    is_partial: bool = False,
 ) -> ClassMoments:
     """Create moments from arrays, with validation of shapes and ranges.
 
@@ -571,7 +594,7 @@ def checked_moments(
     tensors : mapping of str to array
     k, p : int
         Numbers of classes and columns.
-    spread : Spread
+    required_moments : Spread
         Which second moments are expected.
     singular : bool
         Whether scatter matrices may be singular.
@@ -579,7 +602,7 @@ def checked_moments(
         Whether columns may be constant.
     weighted : bool
         Whether counts are sums of weights.
-    part : bool
+    is_partial : bool
         Whether the moments are of a part of a table, which may lack rows of classes and does not have a
         prior.
 
@@ -587,24 +610,26 @@ def checked_moments(
     -------
     ClassMoments
     """
-    _check_shapes(path, tensors, k, p, spread, part=part)
+    _check_shapes(path, tensors, k, p, required_moments, is_partial=is_partial)
     counts, rows, scale, scatters = (tensors[key] for key in ("counts", "rows", "scale", "scatters"))
     roots = tensors.get("roots")
     with np.errstate(all="ignore"):
-        _check_counts(path, counts, rows, weighted=weighted, part=part)
-        if part:
-            _check_empty(path, tensors, by_class=spread != "pooled")
+        _check_counts(path, counts, rows, weighted=weighted, is_partial=is_partial)
+        if is_partial:
+            _check_empty(path, tensors, by_class=required_moments != "pooled")
         _check_sizes(path, tensors)
-        _check_spread(path, tensors, singular=singular, constant=constant)
+        _check_variation(path, tensors, singular=singular, constant=constant)
         if roots is not None:
-            full = singular or np.diagonal(roots, axis1=1, axis2=2).all()
-            if np.tril(roots, -1).any() or not full:
-                raise damaged(path, "its roots are not triangular, or singular")
+            is_triangular = singular or np.diagonal(roots, axis1=1, axis2=2).all()
+            if np.tril(roots, -1).any() or not is_triangular:
+                raise damaged_file_error(path, "its roots are not triangular or are singular")
             # Squares of columns with far smaller units may underflow.
-            sunk = SUNK if singular and not part else 0.0
-            if not all(_is_square(each, root, sunk) for each, root in zip(scatters, roots, strict=True)):
-                raise damaged(path, "its scatters are not the squares of its roots")
-        elif spread != "diagonal":
+            min_norm = MIN_ROOT_NORM if singular and not is_partial else 0.0
+            if not all(
+                _is_square(scatter, root, min_norm) for scatter, root in zip(scatters, roots, strict=True)
+            ):
+                raise damaged_file_error(path, "its scatters are not the squares of its roots")
+        elif required_moments != "diagonal":
             for matrix in scatters:
                 _check_definite(path, matrix, singular=singular)
     return ClassMoments(
@@ -613,54 +638,54 @@ def checked_moments(
 
 
 def _check_shapes(
-    path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: Spread, *, part: bool
+    path: Any, tensors: Mapping[str, Floats], k: int, p: int, required_moments: Spread, *, is_partial: bool
 ) -> None:
-    """Raise DamagedFileError if names or shapes of arrays are not valid; see `checked_moments`.
+    """Raise DamagedFileError if names or shapes of arrays are not valid; see `validated_moments`.
 
     Parameters
     ----------
     path : path
     tensors : mapping of str to array
     k, p : int
-    spread : Spread
-    part : bool
+    required_moments : Spread
+    is_partial : bool
     """
-    whole: tuple[int, ...] = (p, p) if spread in ("pooled", "class") else (p,)
-    scatter = (1 if spread in ("pooled", "thin") else k, *whole)
+    matrix_shape: tuple[int, ...] = (p, p) if required_moments in ("pooled", "class") else (p,)
+    scatter = (1 if required_moments in ("pooled", "thin") else k, *matrix_shape)
     shapes: dict[str, tuple[int, ...]] = {
         "counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "scatters": scatter,
     }  # fmt: skip
-    if not part:
+    if not is_partial:
         shapes["prior"] = (k,)
-    if "roots" in tensors and spread != "diagonal":
-        found = tensors["roots"].shape
-        thin = (scatter[0], found[1] if len(found) == 3 else 0, p)
+    if "roots" in tensors and required_moments != "diagonal":
+        root_shape = tensors["roots"].shape
+        thin = (scatter[0], root_shape[1] if len(root_shape) == 3 else 0, p)
         shapes["roots"] = scatter if len(scatter) == 3 else thin
     if set(tensors) != set(shapes):
-        raise damaged(path, f"its buffers are {sorted(tensors)}, where {sorted(shapes)} are read")
+        raise damaged_file_error(path, f"its arrays are {sorted(tensors)} instead of {sorted(shapes)}")
     for key, shape in shapes.items():
         if tensors[key].shape != shape:
-            raise damaged(path, f"{key!r} has shape {tensors[key].shape}, where {shape} is read")
-    if k < (0 if part else 2) or not p:
-        raise damaged(path, f"it has {k} classes and {p} columns")
+            raise damaged_file_error(path, f"{key!r} has shape {tensors[key].shape} instead of {shape}")
+    if k < (0 if is_partial else 2) or not p:
+        raise damaged_file_error(path, f"it has {k} classes and {p} columns")
 
 
-def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, part: bool) -> None:
-    """Raise DamagedFileError if the counts of classes are not valid; see `checked_moments`.
+def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, is_partial: bool) -> None:
+    """Raise DamagedFileError if the counts of classes are not valid; see `validated_moments`.
 
     Parameters
     ----------
     path : path
     counts, rows : (K,) float
         Sums of weights and numbers of rows.
-    weighted, part : bool
+    weighted, is_partial : bool
     """
-    if not ((rows >= (0 if part else 1)) & (rows == np.round(rows)) & (rows <= MOST_CLASS_ROWS)).all():
-        raise damaged(path, "its rows by class are no numbers of rows")
-    if not (((counts > 0) | (part & (rows == 0) & (counts == 0))).all() and counts.sum() <= LARGEST):
-        raise damaged(path, "its class counts are not positive, or have no sum")
-    if not weighted and (np.minimum(counts, MOST_CLASS_ROWS) != rows).any():
-        raise damaged(path, "its class counts are not its rows by class")
+    if not ((rows >= (0 if is_partial else 1)) & (rows == np.round(rows)) & (rows <= MAX_CLASS_ROWS)).all():
+        raise damaged_file_error(path, "its numbers of rows by class are not valid")
+    if not (((counts > 0) | (is_partial & (rows == 0) & (counts == 0))).all() and counts.sum() <= MAX_SIZE):
+        raise damaged_file_error(path, "its class counts are not positive, or their sum is out of range")
+    if not weighted and (np.minimum(counts, MAX_CLASS_ROWS) != rows).any():
+        raise damaged_file_error(path, "its class counts differ from its numbers of rows by class")
 
 
 def _check_empty(path: Any, tensors: Mapping[str, Floats], *, by_class: bool) -> None:
@@ -668,40 +693,42 @@ def _check_empty(path: Any, tensors: Mapping[str, Floats], *, by_class: bool) ->
     empty = tensors["rows"] == 0
     names = ("counts", "centres", "rests", *(("scatters", "roots") if by_class else ()))
     if any(tensors[key][empty].any() for key in names if key in tensors):
-        raise damaged(path, "a class without rows has moments")
+        raise damaged_file_error(path, "a class without rows has moments")
     if empty.all() and tensors["scatters"].any():
-        raise damaged(path, "it has moments, and no rows")
+        raise damaged_file_error(path, "it has moments without rows")
 
 
 def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
     """Raise DamagedFileError if means or their rounding errors are out of range."""
-    centres, rests, scale, scatters = (tensors[key] for key in ("centres", "rests", "scale", "scatters"))
+    centres, rounding_errors, scale, scatters = (
+        tensors[key] for key in ("centres", "rests", "scale", "scatters")
+    )
     if not ((scale > 0) & (np.frexp(scale)[0] == 0.5)).all():
-        raise damaged(path, "its scales are not powers of two")
+        raise damaged_file_error(path, "its scales are not powers of two")
     squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
     if not (squares >= 0).all():
-        raise damaged(path, "a sum of squares is negative")
+        raise damaged_file_error(path, "a sum of squares is negative")
     total = float(tensors["counts"].sum())
     # Divide before the sum over classes, which might overflow; the total of empty moments is zero.
-    typical = np.sqrt((squares / (total or 1.0)).sum(axis=0))
+    sd = np.sqrt((squares / (total or 1.0)).sum(axis=0))
     size = np.abs(centres).max(axis=0, initial=0.0) * scale
-    in_range = (typical == 0) | ((typical >= 1 / FARTHEST) & (typical <= FARTHEST))
-    if not (in_range & (size <= LARGEST)).all():
-        raise damaged(path, "its class means, or what varies about them, are out of range")
-    if not (np.abs(rests) <= ROUNDED * (size + typical)).all():
-        raise damaged(path, "what the rounding of its class means left is larger than any rounding")
+    in_range = (sd == 0) | ((sd >= 1 / MAX_SD) & (sd <= MAX_SD))
+    if not (in_range & (size <= MAX_SIZE)).all():
+        raise damaged_file_error(path, "its class means or standard deviations are out of range")
+    if not (np.abs(rounding_errors) <= MAX_RELATIVE_ROUNDING * (size + sd)).all():
+        raise damaged_file_error(path, "the rounding errors of its class means are too large")
 
 
-def _check_spread(path: Any, tensors: Mapping[str, Floats], *, singular: bool, constant: bool) -> None:
+def _check_variation(path: Any, tensors: Mapping[str, Floats], *, singular: bool, constant: bool) -> None:
     """Raise DamagedFileError if a column is constant and the model does not support it."""
     scatters = tensors["scatters"]
     squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
     varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
     if not (constant or (squares.any() if singular else varies.all())):
-        raise damaged(path, "a column of it does not vary")
+        raise damaged_file_error(path, "one of its columns is constant")
 
 
-def _is_square(scatter: Floats, root: Floats, sunk: float) -> bool:
+def _is_square(scatter: Floats, root: Floats, min_norm: float) -> bool:
     """Return whether a scatter matrix is R'R, apart from columns that underflow.
 
     Parameters
@@ -710,20 +737,20 @@ def _is_square(scatter: Floats, root: Floats, sunk: float) -> bool:
         Scatter matrix or its diagonal.
     root : (m, p) float
         R.
-    sunk : float
+    min_norm : float
         Norm of columns below which products are not compared.
     """
     largest = np.abs(root).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)
-    lengths = largest * np.sqrt(((root / unit) ** 2).sum(axis=0))
+    norms = largest * np.sqrt(((root / unit) ** 2).sum(axis=0))
     deviations = np.sqrt(scatter if scatter.ndim == 1 else np.diagonal(scatter))
-    if not (np.abs(deviations - lengths) <= CLOSE * lengths + sunk).all():
+    if not (np.abs(deviations - norms) <= SCATTER_TOLERANCE * norms + min_norm).all():
         return False
     if scatter.ndim == 1:
         return True
-    size = np.where(lengths > 0, lengths, 1.0)
-    gap = np.abs(scatter / size / size[:, None] - (root / size).T @ (root / size))
-    return bool((gap[np.minimum.outer(lengths, lengths) > sunk] <= CLOSE).all())
+    size = np.where(norms > 0, norms, 1.0)
+    differences = np.abs(scatter / size / size[:, None] - (root / size).T @ (root / size))
+    return bool((differences[np.minimum.outer(norms, norms) > min_norm] <= SCATTER_TOLERANCE).all())
 
 
 def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:
@@ -731,7 +758,7 @@ def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:
     sd = np.sqrt(np.diagonal(matrix))
     unit = 1 / np.where(sd > 0, sd, 1.0)
     correlation = matrix * unit * unit[:, None]
-    least = -1e-10 if singular else 0.0
-    right = np.isfinite(correlation).all() and not (matrix != matrix.T).any()
-    if not right or not (has_root(correlation) or np.linalg.eigvalsh(correlation)[0] > least):
-        raise damaged(path, "a scatter of it is not positive definite")
+    min_eigenvalue = -1e-10 if singular else 0.0
+    is_symmetric = np.isfinite(correlation).all() and not (matrix != matrix.T).any()
+    if not is_symmetric or not (has_root(correlation) or np.linalg.eigvalsh(correlation)[0] > min_eigenvalue):
+        raise damaged_file_error(path, "one of its scatter matrices is not positive definite")

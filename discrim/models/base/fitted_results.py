@@ -57,9 +57,9 @@ class FittedResults(ShownModel):
 
     def _without_rows(self) -> Self:
         """Return a copy without the rows of the fit."""
-        bare = copy(self)
-        bare._fit = self._fit.without_rows()
-        return bare
+        stripped = copy(self)
+        stripped._fit = self._fit.without_rows()
+        return stripped
 
     @property
     def _spec(self) -> ModelSpec[Any]:
@@ -77,12 +77,12 @@ class FittedResults(ShownModel):
         return f"{self._title()}: {shorten(clean(self.formula), 70)}"
 
 
-def needs_rows(what: str, hint: str = "fit formula and data") -> Any:
+def needs_rows(method_name: str, hint: str = "fit formula and data") -> Any:
     """Return a check of `available_if` for methods that need the rows of the fit and do not accept others.
 
     Parameters
     ----------
-    what : str
+    method_name : str
         Name of the method in the error message.
     hint : str
         Hint for fits without rows.
@@ -90,7 +90,7 @@ def needs_rows(what: str, hint: str = "fit formula and data") -> Any:
 
     def check(results: FittedResults) -> None:
         if not results._fit.has_rows:
-            results._fit.rows(what, hint)
+            results._fit.rows(method_name, hint)
 
     return check
 

@@ -43,14 +43,14 @@ MIN_EXPONENT, MAX_EXPONENT = -1022.0, 1024.0
 
 def distinct(word: str, names: Iterable[Any]) -> str:
     """Return the word, with as many underscores appended as it takes to differ from all names."""
-    taken = set(names)
-    while word in taken:
+    existing_names = set(names)
+    while word in existing_names:
         word += "_"
     return word
 
 
 def labelled(
-    codes: NDArray[np.intp], classes: pd.Index, index: pd.Index, kind: LabelType | None = None
+    codes: NDArray[np.intp], classes: pd.Index, index: pd.Index, label_type: LabelType | None = None
 ) -> pd.Series:
     """Convert predicted codes to labels in the dtype of the response.
 
@@ -65,7 +65,7 @@ def labelled(
         Labels of the classes.
     index : (n,) Index
         Index of the result.
-    kind : LabelType, optional
+    label_type : LabelType, optional
         Dtype and categories of the response.
 
     Returns
@@ -78,24 +78,25 @@ def labelled(
         If there are observations without a class and a class has the label "rejected" or "unknown".
     """
     names = classes.tolist()
-    dtype = None if kind is None else kind.dtype
+    dtype = None if label_type is None else label_type.dtype
     classless = [name for k, name in enumerate((REJECTED, UNKNOWN), len(names)) if (codes == k).any()]
     if classless:
-        taken = [name for name in (REJECTED, UNKNOWN) if name in set(names)]
-        if taken:
+        conflicting = [name for name in (REJECTED, UNKNOWN) if name in set(names)]
+        if conflicting:
             raise DataError(
-                f"A class is named {taken[0]!r}, the label of rows that get no class.",
+                f"A class is named {conflicting[0]!r}, which is the label of observations without a class.",
                 hint="Rename the class.",
+                classes=conflicting[:1],
             )
         names += [REJECTED, UNKNOWN]
         dtype = dtype if dtype in TEXT_DTYPES else "object"
-    if kind is not None and kind.categories is not None:
-        known = [*kind.categories, *classless]
-        positions = {label: position for position, label in enumerate(known)}
+    if label_type is not None and label_type.categories is not None:
+        labels_of_codes = [*label_type.categories, *classless]
+        positions = {label: position for position, label in enumerate(labels_of_codes)}
         # The code -1 indexes the last element.
         category_codes = np.array([*(positions.get(name, -1) for name in names), -1])[codes]
-        categories = pd.Index(known, dtype=dtype)
-        ordered = kind.ordered and not classless
+        categories = pd.Index(labels_of_codes, dtype=dtype)
+        ordered = label_type.ordered and not classless
         labels = pd.Categorical.from_codes(category_codes, categories, ordered=ordered)
         return pd.Series(labels, index=index, name=classes.name)
     values: NDArray[Any] = np.array(names, dtype=object) if classless else classes.to_numpy()
@@ -171,9 +172,10 @@ def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], te
     if not outside.any():
         return ""
     return (
-        f"In the units of the columns the variance of {listed(terms[outside])} is out of the range of double "
-        "precision, so that it, or a covariance with it, shows as infinite or as zero: give the columns in "
-        "other units, as standardize() does. Posteriors hold in any."
+        f"The variance of {listed(terms[outside])} is out of the range of double precision in the units of "
+        "the "
+        "columns. It, or a covariance with it, is shown as infinite or zero. Use other units, for example by "
+        "standardize(). Posteriors are valid in any units."
     )
 
 

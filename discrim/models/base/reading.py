@@ -46,7 +46,7 @@ from discrim.errors import told as told
 from discrim.inference.manova import TestType
 from discrim.models.base.core_errors import public_error
 from discrim.models.base.data_range import check_data_range
-from discrim.models.registry import PROPORTIONAL, Proportional
+from discrim.models.registry import PROPORTIONAL_PRIOR_WORDS, Proportional
 from discrim.options import check_flag as check_flag
 from discrim.options import check_grid as check_grid
 from discrim.options import check_number as check_number
@@ -71,7 +71,7 @@ def with_keyword_hints(function: Callable[P, T]) -> Callable[P, T]:
     """
 
     @wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
         except CoreError as error:
@@ -83,7 +83,7 @@ def with_keyword_hints(function: Callable[P, T]) -> Callable[P, T]:
             refuse_keyword(function, kwargs)
             raise
 
-    return called
+    return wrapper
 
 
 class Tabular(Protocol):
@@ -121,13 +121,13 @@ class HasPrior(Protocol):
 Paths: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[PathLike[str]]
 Sources: TypeAlias = ArrowStream | ArrowDataset | Paths | Iterator[Any] | Callable[[], Iterable[Any]]
 Data: TypeAlias = Tabular | dict[Any, Any] | Sources
-"""What verbs and fits read rows from: a table in memory, or a source of tables."""
+"""Types of data from which verbs and fits read rows: a table in memory, or a source of tables."""
 
 PriorWord = Literal["equal", Proportional]
 Prior: TypeAlias = (
     PriorWord | Mapping[Any, float] | pd.Series | Sequence[float] | NDArray[Any] | HasPrior | None
 )
-"""What `prior=` takes."""
+"""Types that `prior=` accepts."""
 
 NaAction = Literal["drop", "raise"]
 Collinear = Literal["raise", "drop"]
@@ -139,11 +139,11 @@ Structure = Literal["within", "total", "between"]
 PRIOR_SLACK = 1e-8
 """Largest deviation of the sum of a prior from one; the prior is divided by its sum."""
 
-NOT_OPTIONS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
-"""Arguments of a verb that say which rows are fitted, or that a fit stores in a form of its own."""
+NON_OPTION_ARGUMENTS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
+"""Arguments of a verb that determine the rows, or that a fit stores in another form."""
 
 
-class LostObject:
+class UnsavedObject:
     """Text that a file stores instead of an object of the user, such as an estimator."""
 
     def __init__(self, text: str) -> None:
@@ -155,7 +155,8 @@ class LostObject:
     def fit(self, *rows: Any, **parameters: Any) -> NoReturn:
         """Raise NotSupportedError."""
         raise NotSupportedError(
-            f"A loaded fit keeps the text {self.text} and not the object.", hint="Fit the verb again."
+            f"A loaded fit contains only the text {self.text} and not the object.",
+            hint="Fit the model again.",
         )
 
     set_params = fit
@@ -172,30 +173,32 @@ def verb_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
     Arrays and tables become lists and dicts. If the user later changes the array, refits do not change.
     """
-    options = {name: plain_option(value) for name, value in arguments.items() if name not in NOT_OPTIONS}
+    options = {
+        name: copy_option(value) for name, value in arguments.items() if name not in NON_OPTION_ARGUMENTS
+    }
     for name in ("folds", "cv"):
         if not isinstance(options.get(name), int | str | None):
             # Splits may be many or an iterator, and are of no use without the rows.
-            options[name] = LostObject("splits of the rows")
+            options[name] = UnsavedObject("splits of the rows")
     return options
 
 
-def plain_option(value: Any) -> Any:
+def copy_option(value: Any) -> Any:
     """Return a copy of an option in numbers, text, lists and dicts; other objects are not copied."""
     if value is None or type(value) in (str, bool, int, float):
         return value
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping | pd.Series | pd.DataFrame):
-        return {plain_option(key): plain_option(each) for key, each in value.items()}
+        return {copy_option(key): copy_option(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | pd.Index):
         value = value.tolist()
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Iterator | type):
-        return value if hasattr(value, "fit") else [plain_option(each) for each in value]
+        return value if hasattr(value, "fit") else [copy_option(item) for item in value]
     return value
 
 
-TYPES: dict[Any, TestType] = {
+TEST_TYPES: dict[Any, TestType] = {
     **{1: 1, 2: 2, 3: 3},
     **{"1": 1, "2": 2, "3": 3},
     **{"I": 1, "II": 2, "III": 3},
@@ -203,11 +206,15 @@ TYPES: dict[Any, TestType] = {
 """Values of `type=` for tests of terms."""
 
 
-def check_test_type(given: Any) -> TestType:
+def check_test_type(test_type: Any) -> TestType:
     """Return the type of tests of terms, 1, 2 or 3 (or I, II or III), as a number."""
-    if isinstance(given, bool) or not isinstance(given, int | str | np.integer) or given not in TYPES:
-        raise DataError(f"type={told(given)} is not known.", hint="Use 1, 2 or 3 (or I, II or III).")
-    return TYPES[given]
+    if (
+        isinstance(test_type, bool)
+        or not isinstance(test_type, int | str | np.integer)
+        or test_type not in TEST_TYPES
+    ):
+        raise DataError(f"type={told(test_type)} is not valid.", hint="Use 1, 2 or 3 (or I, II or III).")
+    return TEST_TYPES[test_type]
 
 
 def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[Any], Any]) -> list[Any]:
@@ -237,8 +244,8 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
     missing = [label for label in classes if label not in value]
     if missing:
         raise DataError(
-            f"{name}= gives nothing for class {told(missing[0])}.",
-            hint="Give each class a value.",
+            f"{name}= has no value for class {told(missing[0])}.",
+            hint="Pass a value for each class.",
             classes=(missing[0],),
         )
     return [check(value[label]) for label in classes]
@@ -246,7 +253,7 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
 
 def is_proportional(prior: Any) -> bool:
     """Return whether a prior stands for the class proportions."""
-    return prior is None or (isinstance(prior, str) and prior in PROPORTIONAL)
+    return prior is None or (isinstance(prior, str) and prior in PROPORTIONAL_PRIOR_WORDS)
 
 
 def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> Floats:
@@ -276,7 +283,7 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
     if isinstance(prior, str):
         if prior != "equal":
             raise PriorError(
-                f"prior={prior!r} is not known.",
+                f"prior={prior!r} is not valid.",
                 hint="Use None, 'equal', 'proportional', or a probability for each class.",
             )
         return np.full(k, 1.0 / k)
@@ -288,20 +295,20 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
         if prior.index.has_duplicates:
             raise PriorError(
                 f"The prior names {listed(prior.index[prior.index.duplicated()])} more than once.",
-                hint="Name each once.",
+                hint="Name each class once.",
             )
         prior = prior.to_dict()
     if isinstance(prior, Mapping):
-        known = set(classes)
+        class_labels = set(classes)
         missing = [c for c in classes if c not in prior]
-        unknown = [c for c in prior if c not in known]
+        unknown = [c for c in prior if c not in class_labels]
         if missing or unknown:
             problems = [f"missing: {listed(missing)}"] if missing else []
             if unknown:
                 problems.append(f"unknown: {listed(unknown)}")
-            hint = "Give a probability for each class, and for no other."
+            hint = "Pass a probability for each class, and for no other."
             if {str(c) for c in missing} & {str(c) for c in unknown}:
-                hint = "Write the keys as the classes are, numbers or text."
+                hint = "Use keys of the same type as the classes, numbers or text."
             raise PriorError(
                 f"The prior does not match the classes {listed(classes)} ({'; '.join(problems)}).",
                 hint=hint,
@@ -312,24 +319,24 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
         values = np.asarray(prior, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise PriorError(
-            f"The prior {prior!r} is not a list of probabilities.", hint="Give a number for each class."
+            f"The prior {prior!r} is not a list of probabilities.", hint="Pass a number for each class."
         ) from None
     if values.shape != (k,):
         raise PriorError(
             f"The prior has {values.size} values for {k} classes.",
-            hint=f"Give one for each of {listed(classes)}.",
+            hint=f"Pass one value for each of {listed(classes)}.",
         )
-    bad = ~(values >= 0)
-    if bad.any():
+    is_invalid = ~(values >= 0)
+    if is_invalid.any():
         raise PriorError(
-            f"The prior of class {shown(classes[int(np.argmax(bad))])} is {values[bad][0]:g}.",
-            hint="Give 0 or more.",
-            classes=(classes[int(np.argmax(bad))],),
+            f"The prior of class {shown(classes[int(np.argmax(is_invalid))])} is {values[is_invalid][0]:g}.",
+            hint="Pass non-negative probabilities.",
+            classes=(classes[int(np.argmax(is_invalid))],),
         )
     total = float(values.sum())
     if not abs(total - 1) <= PRIOR_SLACK:
         raise PriorError(
-            f"The prior sums to {total:.10g}, not to one.", hint="Divide it by its sum if that is meant."
+            f"The prior sums to {total:.10g}, not to one.", hint="Divide it by its sum if you intend that."
         )
     return values / total
 
@@ -339,38 +346,38 @@ def read_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) ->
     return prior_vector(prior, classes, counts), is_proportional(prior)
 
 
-def every_sparse_row(blocks: Blocks) -> tuple[SparseRows, NDArray[np.bool_]] | None:
+def all_sparse_rows(blocks: Blocks) -> tuple[SparseRows, NDArray[np.bool_]] | None:
     """Return all rows and a mask (n,) of those with a missing value; None if the columns are not sparse."""
-    held = stored_rows(blocks)
-    return None if held is None else (SparseRows(held.base, held.steps), held.missing)
+    stored = stored_rows(blocks)
+    return None if stored is None else (SparseRows(stored.base, stored.steps), stored.missing)
 
 
 def used_sparse_rows(blocks: Blocks) -> list[SparseBlock] | None:
     """Return the complete rows as a list of one block; None if the columns are not sparse."""
-    found = every_sparse_row(blocks)
-    if found is None:
+    all_rows = all_sparse_rows(blocks)
+    if all_rows is None:
         return None
-    rows, missing = found
-    kept = (blocks.codes >= 0) & ~missing
+    rows, missing = all_rows
+    is_used = (blocks.codes >= 0) & ~missing
     if blocks.weights is not None:
-        kept &= ~np.isnan(blocks.weights)
-    blocks.dropped = blocks.n_dropped(kept)
-    if kept.all():
+        is_used &= ~np.isnan(blocks.weights)
+    blocks.dropped = blocks.n_dropped(is_used)
+    if is_used.all():
         return [(rows, blocks.codes, blocks.weights)]
-    weights = None if blocks.weights is None else blocks.weights[kept]
-    return [(rows.rows(kept), blocks.codes[kept], weights)]
+    weights = None if blocks.weights is None else blocks.weights[is_used]
+    return [(rows.rows(is_used), blocks.codes[is_used], weights)]
 
 
 WrapBlocks = Callable[[Any], Iterable[Any]]
 """Wraps blocks, of arrays or of sparse rows, in an iterable that also passes each to another computation."""
 
-EVEN = 1e-2
+MAX_MEAN_WEIGHT_DEVIATION = 1e-2
 """Largest deviation from one of the mean of weights that are not whole numbers but count as frequencies."""
 
 
 def usable_rows(
     blocks: Blocks,
-    spread: Spread,
+    required_moments: Spread,
     na_action: NaAction,
     wrap: WrapBlocks | None = None,
     *,
@@ -383,7 +390,7 @@ def usable_rows(
     ----------
     blocks : Blocks
         Rows of the table.
-    spread : Spread
+    required_moments : Spread
         Second moments that the model needs.
     na_action : {"drop", "raise"}
     wrap : callable, optional
@@ -402,7 +409,7 @@ def usable_rows(
     Raises
     ------
     DataError
-        A value is missing and `na_action="raise"`, no row is left, or there is one class only.
+        A value is missing and `na_action="raise"`, no complete row remains, or there is only one class.
     CollinearError
         Every column is constant.
     """
@@ -410,9 +417,9 @@ def usable_rows(
     if not blocks.terms:
         raise DataError(
             f"The formula {blocks.design.formula!r} has no predictor.",
-            hint="Name a column on its right side.",
+            hint="Name a column on the right side of the formula.",
         )
-    moments = class_moments(blocks, spread, wrap, rooted=rooted)
+    moments = class_moments(blocks, required_moments, wrap, rooted=rooted)
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     if not moments.total:
@@ -443,51 +450,56 @@ def without_constants(
     CollinearError
         Every column is constant.
     """
-    kept = set(keep)
-    still = [j for j in constant_columns(moments) if j not in kept]
-    if not still:
+    exempt = set(keep)
+    constant = [j for j in constant_columns(moments) if j not in exempt]
+    if not constant:
         return blocks, moments
     terms = blocks.terms
-    if len(still) == len(terms):
+    if len(constant) == len(terms):
         _refuse_all(terms, "over all rows")
-    one = len(still) == 1
+    is_single = len(constant) == 1
     warn_user(
-        f"Left out {listed((terms[j] for j in still), most=20)}: constant over all rows, so that "
-        f"{'it does' if one else 'they do'} not separate classes.",
+        f"Left out {listed((terms[j] for j in constant), most=20)}: constant over all rows, so that "
+        f"{'it does' if is_single else 'they do'} not separate classes.",
         DroppedColumnsWarning,
     )
-    less = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in still)))
-    return _without_columns(less, moments, still, rooted=rooted)
+    remaining_blocks = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in constant)))
+    return _drop_columns_at(remaining_blocks, moments, constant, rooted=rooted)
 
 
-def _without_columns(
-    blocks: Blocks, moments: ClassMoments, gone: Iterable[int], *, rooted: bool = True
+def _drop_columns_at(
+    blocks: Blocks, moments: ClassMoments, dropped: Iterable[int], *, rooted: bool = True
 ) -> tuple[Blocks, ClassMoments]:
     """Drop columns by position. Rows in which only these values were missing are then used."""
-    without = set(gone)
-    keep = np.array([j for j in range(len(blocks.terms)) if j not in without], dtype=np.intp)
-    less = blocks.columns(keep.tolist())
+    dropped_positions = set(dropped)
+    kept_positions = np.array(
+        [j for j in range(len(blocks.terms)) if j not in dropped_positions], dtype=np.intp
+    )
+    remaining_blocks = blocks.columns(kept_positions.tolist())
     if blocks.dropped and blocks.table.nrows:
-        return less, class_moments(less, moments.spread, rooted=rooted)
-    return less, moments.columns(keep)
+        return remaining_blocks, class_moments(remaining_blocks, moments.spread, rooted=rooted)
+    return remaining_blocks, moments.columns(kept_positions)
 
 
 def _refuse_no_row(blocks: Blocks) -> NoReturn:
     """Raise a DataError that names the columns without any value, or all columns if each has some."""
     table = blocks.table
     columns = blocks.design.columns
-    bare = [name for name in columns if not table.column(name).notna().any()]
-    if bare:
-        be = "has" if len(bare) == 1 else "have"
+    empty_columns = [name for name in columns if not table.column(name).notna().any()]
+    if empty_columns:
+        verb = "has" if len(empty_columns) == 1 else "have"
         raise DataError(
-            f"No row is left: {listed(bare)} {be} no value in any of the {table.nrows} rows.",
-            hint="Leave out such columns.",
-            columns=bare,
+            f"There are no complete rows: {listed(empty_columns)} {verb} only missing values in the "
+            f"{table.nrows} "
+            "rows.",
+            hint="Drop these columns from the formula.",
+            columns=empty_columns,
         )
     raise DataError(
-        f"No row is left: each of the {table.nrows} rows misses a value in {listed(columns)} or in the "
-        f"response {blocks.design.response!r}.",
-        hint="Fill values, or leave columns out.",
+        f"There are no complete rows: each of the {table.nrows} rows has a missing value in "
+        f"{listed(columns)} or "
+        f"in the response {blocks.design.response!r}.",
+        hint="Fill in values, or drop columns from the formula.",
         columns=columns,
     )
 
@@ -495,25 +507,26 @@ def _refuse_no_row(blocks: Blocks) -> NoReturn:
 def _refuse_all(terms: tuple[str, ...], where: str) -> None:
     verb = "is" if len(terms) == 1 else "are"
     raise CollinearError(
-        f"No column is left to fit: {listed(terms)} {verb} constant {where}.",
-        hint="Name others in the formula.",
+        f"There is no column to fit: {listed(terms)} {verb} constant {where}.",
+        hint="Name other columns in the formula.",
         columns=terms,
     )
 
 
-def warn_of_weights(sums: ClassMoments | RowRoot, *, whole: bool) -> None:
+def warn_of_weights(moments: ClassMoments | RowRoot, *, whole: bool) -> None:
     """Warn if weights are not frequencies, because inference uses them as such.
 
-    Weights count as frequencies if they are whole numbers, or if their mean is within `EVEN` of one.
+    Weights count as frequencies if they are integers, or if their mean is close to one.
     """
-    total = sums.total
-    rows = int(np.sum(sums.rows))
-    if whole or abs(total - rows) <= EVEN * rows:
+    total = moments.total
+    rows = int(np.sum(moments.rows))
+    if whole or abs(total - rows) <= MAX_MEAN_WEIGHT_DEVIATION * rows:
         return
     warn_user(
-        f"The weights of {rows} rows sum to {total:g} and are not counts. A weight stands for so many "
-        f"identical rows: standard errors, tests, likelihoods and intervals are for {total:g} rows. Divide "
-        "the weights by their mean if they are only relative.",
+        f"The weights of {rows} observations sum to {total:g} and are not counts. Weights are frequencies: "
+        f"standard errors, tests, likelihoods and intervals are for {total:g} observations. Divide the "
+        "weights "
+        "by their mean if they are only relative.",
         WeightsWarning,
     )
 
@@ -525,33 +538,37 @@ def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, Clas
         present_codes = set(present.tolist())
         empty = [label for k, label in enumerate(blocks.design.levels) if k not in present_codes]
         classes = "class" if len(empty) == 1 else "classes"
-        warn_user(f"No row is left in {classes} {listed(empty)}: left out of the fit.", EmptyClassWarning)
+        warn_user(f"Dropped {classes} {listed(empty)}, without complete rows.", EmptyClassWarning)
         blocks = blocks.classes(present)
         moments = moments.classes(present)
     if moments.n_classes < 2:
         (only,) = blocks.design.levels
         raise DataError(
-            f"The response {blocks.design.response!r} has one class only, {only!r} ({moments.rows[0]} "
-            "rows): a discriminant analysis needs two.",
-            hint="Give rows of another class.",
+            f"The response {blocks.design.response!r} has only one class, {only!r} ({moments.rows[0]} "
+            "observations). Discriminant analysis requires two or more.",
+            hint="Add observations of another class.",
             classes=(only,),
         )
     return blocks, moments
 
 
 def class_moments(
-    blocks: Blocks, spread: Spread, wrap: WrapBlocks | None = None, *, rooted: bool = True
+    blocks: Blocks, required_moments: Spread, wrap: WrapBlocks | None = None, *, rooted: bool = True
 ) -> ClassMoments:
     """Compute the moments of the complete rows. The parameters are those of `usable_rows`."""
     shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
-    sparse = used_sparse_rows(blocks) if spread in ("diagonal", "pooled") else None
+    sparse = used_sparse_rows(blocks) if required_moments in ("diagonal", "pooled") else None
     if sparse is not None:
         rows: Any = sparse if wrap is None else wrap(sparse)
-        found = gather_sparse(rows, **shape, spread=spread)
-        if found is not None and not (spread == "pooled" and asks_for_roots(found, rooted=rooted)):
-            return found
+        moments = gather_sparse(rows, **shape, spread=required_moments)
+        if moments is not None and not (
+            required_moments == "pooled" and asks_for_roots(moments, rooted=rooted)
+        ):
+            return moments
     with Progress(0, "moments of the rows"):
-        return gather(blocks if wrap is None else wrap(blocks), **shape, spread=spread, rooted=rooted)
+        return gather(
+            blocks if wrap is None else wrap(blocks), **shape, spread=required_moments, rooted=rooted
+        )
 
 
 def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
@@ -561,7 +578,7 @@ def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMo
 
 
 def collinear_error(
-    found: list[Dependency],
+    collinear_columns: list[Dependency],
     terms: tuple[str, ...],
     where: str = "within classes",
     *,
@@ -573,7 +590,7 @@ def collinear_error(
 
     Parameters
     ----------
-    found : list of Dependency
+    collinear_columns : list of Dependency
     terms : tuple of str
         Names of the columns.
     where : str
@@ -592,22 +609,25 @@ def collinear_error(
     options = {"collinear": "drop"} if can_drop else {}
     if can_drop:
         instead = 'pass collinear="drop"'
-    said = []
-    for dependency in found[:4]:
+    descriptions = []
+    for dependency in collinear_columns[:4]:
         name = repr(terms[dependency.column])
         others = listed(terms[j] for j in dependency.on)
-        said.append(
+        descriptions.append(
             f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
         )
-    more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
-    what = "columns are collinear" if where == "over all rows" else "covariance is singular"
-    separating = [dependency for dependency in found if dependency.separates]
-    message = f"The {what}: {'; '.join(said)}{more}."
+    more = f" (and {len(collinear_columns) - 4} more)" if len(collinear_columns) > 4 else ""
+    problem = "columns are collinear" if where == "over all rows" else "covariance is singular"
+    separating = [dependency for dependency in collinear_columns if dependency.separates]
+    message = f"The {problem}: {'; '.join(descriptions)}{more}."
     if where == "within classes" and separating and separation_hint:
         hint = f"{separation_sentence(separating, terms)} {separation_hint}"
     else:
-        hint = f"Drop {'it' if len(found) == 1 else 'them'} from the formula{instead and f', or {instead}'}."
-    columns = [terms[each.column] for each in found]
+        hint = (
+            f"Drop {'it' if len(collinear_columns) == 1 else 'them'} from the "
+            f"formula{instead and f', or {instead}'}."
+        )
+    columns = [terms[dependency.column] for dependency in collinear_columns]
     return CollinearError(message, hint=hint, columns=columns, options=options)
 
 
@@ -615,22 +635,22 @@ def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
     """Return a sentence, after a blank, on columns that vary only between classes; "" if there are none."""
     if moments.spread in ("thin", "thin class"):
         return ""
-    found = dependencies(moments, diagonal=moments.spread == "diagonal")
-    separating = [dependency for dependency in found if dependency.separates]
+    collinear_columns = dependencies(moments, diagonal=moments.spread == "diagonal")
+    separating = [dependency for dependency in collinear_columns if dependency.separates]
     return f" {separation_sentence(separating, terms)}" if separating else ""
 
 
-def separation_sentence(found: list[Dependency], terms: tuple[str, ...]) -> str:
-    """Return the sentence that columns without variance within classes separate the classes completely."""
-    constant = [terms[dependency.column] for dependency in found if not dependency.on]
+def separation_sentence(collinear_columns: list[Dependency], terms: tuple[str, ...]) -> str:
+    """Return the sentence that columns without variance within classes separate the classes."""
+    constant = [terms[dependency.column] for dependency in collinear_columns if not dependency.on]
     if constant:
-        differs, it = ("differs", "it") if len(constant) == 1 else ("differ", "them")
-        what = f"{listed(constant)} {differs} between classes"
+        differs, pronoun = ("differs", "it") if len(constant) == 1 else ("differ", "them")
+        subject = f"{listed(constant)} {differs} between classes"
     else:
-        names = [terms[dependency.column] for dependency in found]
-        has, it = ("has", "it") if len(names) == 1 else ("have", "them")
-        what = f"What {listed(names)} {has} beyond the other columns differs between classes"
-    return f"{what}: classes that differ in {it} are told apart without error."
+        names = [terms[dependency.column] for dependency in collinear_columns]
+        pronoun = "it" if len(names) == 1 else "them"
+        subject = f"The residual of {listed(names)} on the other columns differs between classes"
+    return f"{subject}: classes that differ in {pronoun} are separated without error."
 
 
 def warn_of_near_dependencies(
@@ -649,27 +669,27 @@ def warn_of_near_dependencies(
     k : int, optional
         Position of the class; by default all classes together.
     """
-    found = near_dependencies(moments, k)
-    if not found:
+    near_collinear = near_dependencies(moments, k)
+    if not near_collinear:
         return
-    said = [
-        f"{terms[each.column]!r} is a linear combination of {listed(terms[j] for j in each.on)} but for "
-        f"{each.left:.1e} of its standard deviation"
-        for each in found[:4]
+    descriptions = [
+        f"{terms[dependency.column]!r} is a linear combination of {listed(terms[j] for j in dependency.on)} "
+        f"except for {dependency.left:.1e} of its standard deviation"
+        for dependency in near_collinear[:4]
     ]
-    more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
-    one = len(found) == 1
+    more = f" (and {len(near_collinear) - 4} more)" if len(near_collinear) > 4 else ""
+    is_single = len(near_collinear) == 1
     warn_user(
-        f"Columns are nearly collinear {where}: {'; '.join(said)}{more}. Their coefficients may be "
-        f"{1 / min(each.left for each in found):.0e} times those of a column alone, and nearly cancel. Leave "
-        f"{'it' if one else 'them'} out of the formula, or put in {'its' if one else 'their'} place what "
-        "is left, such as the difference of two columns.",
+        f"Columns are nearly collinear {where}: {'; '.join(descriptions)}{more}. Their coefficients may be "
+        f"{1 / min(dependency.left for dependency in near_collinear):.0e} times the coefficients of single "
+        f"columns and nearly cancel. Drop {'it' if is_single else 'them'} from the formula, or replace "
+        f"{'it' if is_single else 'them'} by the residual, such as the difference of two columns.",
         CollinearWarning,
     )
 
 
 def drop_columns(
-    blocks: Blocks, moments: ClassMoments, found: list[Dependency], where: str = "within classes"
+    blocks: Blocks, moments: ClassMoments, collinear_columns: list[Dependency], where: str = "within classes"
 ) -> tuple[Blocks, ClassMoments]:
     """Drop the dependent columns, with a warning that names them.
 
@@ -678,29 +698,30 @@ def drop_columns(
     blocks : Blocks
     moments : ClassMoments
         Moments of these rows.
-    found : list of Dependency
+    collinear_columns : list of Dependency
     where : str
         Rows in which the columns are dependent, for the message.
     """
-    gone = {dependency.column for dependency in found}
+    dropped = {dependency.column for dependency in collinear_columns}
     terms = blocks.terms
-    if len(gone) == len(terms):
+    if len(dropped) == len(terms):
         _refuse_all(terms, where)
-    separating = [dependency for dependency in found if dependency.separates]
-    lost = ""
+    separating = [dependency for dependency in collinear_columns if dependency.separates]
+    separation_text = ""
     if where == "within classes" and separating:
-        lost = (
+        separation_text = (
             f" {separation_sentence(separating, terms)} The fit without "
-            f"{'it' if len(gone) == 1 else 'them'} does not know this: "
-            "covariance=discrim.covariance.Shrunk(1e-6) uses it."
+            f"{'it' if len(dropped) == 1 else 'them'} ignores this. To use it, pass "
+            "covariance=discrim.covariance.Shrunk(1e-6)."
         )
     warn_user(
-        f"Dropped {listed((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
-        f"other columns {where}.{lost}",
+        f"Dropped {listed((terms[j] for j in sorted(dropped)), most=20)}: constant or a linear combination "
+        "of "
+        f"other columns {where}.{separation_text}",
         DroppedColumnsWarning,
     )
-    left_out = (*blocks.collinear, *(terms[j] for j in sorted(gone)))
-    return _without_columns(replace(blocks, collinear=left_out), moments, gone)
+    left_out = (*blocks.collinear, *(terms[j] for j in sorted(dropped)))
+    return _drop_columns_at(replace(blocks, collinear=left_out), moments, dropped)
 
 
 def without_constants_if_wide(blocks: Blocks) -> Blocks:
@@ -723,9 +744,12 @@ def is_wide(blocks: Blocks) -> bool:
 
 def few_rows_hint(rows: int) -> str:
     """Return the hint of lda() for fewer rows than columns. Other verbs need ten rows for their folds."""
-    others = ", or use rda() or shrunken_centroids()" if rows >= 10 else ""
-    shrunk = 'covariance="shrunk" (or "diagonal", "pinv")'
-    return f"name fewer columns in the formula, {'' if others else 'or '}pass {shrunk}{others}"
+    other_verbs = ", or use rda() or shrunken_centroids()" if rows >= 10 else ""
+    covariance_hint = 'covariance="shrunk" (or "diagonal", "pinv")'
+    return (
+        f"name fewer columns in the formula, {'' if other_verbs else 'or '}pass "
+        f"{covariance_hint}{other_verbs}"
+    )
 
 
 def refuse_few_rows(blocks: Blocks, hint: str | None = None) -> None:
@@ -769,29 +793,33 @@ def refuse_no_spread(moments: ClassMoments) -> None:
     """Raise an error if the total weight does not exceed the number of classes."""
     if moments.total <= moments.n_classes:
         raise CollinearError(
-            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing from which to estimate "
-            "the spread within classes.",
-            hint="Give some class two rows, and weights that count rows.",
+            f"{moments.total:g} observations in {moments.n_classes} classes are too few to estimate "
+            "variances "
+            "within classes.",
+            hint="Add observations, so that some class has two, and use frequency weights.",
         )
 
 
 def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
     if rows <= n_classes:
         raise CollinearError(
-            f"{rows} rows in {n_classes} classes leave no degree of freedom within classes for a covariance.",
-            hint="Give more rows, so that some class has two.",
+            f"{rows} observations in {n_classes} classes leave no degrees of freedom for a covariance within "
+            "classes.",
+            hint="Add observations, so that some class has two.",
         )
     raise CollinearError(
-        f"{rows} rows in {n_classes} classes leave {rows - n_classes} degrees of freedom within "
-        f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)}).",
+        f"{rows} observations in {n_classes} classes leave {rows - n_classes} degrees of freedom within "
+        f"classes, which are too few for the covariance of {len(terms)} columns ({listed(terms)}).",
         hint=sentence(few_rows_hint(rows) if hint is None else hint),
         options={"covariance": "shrunk"},
         columns=terms,
     )
 
 
-def refuse_little_weight(counts: Floats, classes: Sequence[Any] | pd.Index, least: int, what: str) -> None:
-    """Raise an error if the weight of a class does not exceed `least`.
+def refuse_little_weight(
+    counts: Floats, classes: Sequence[Any] | pd.Index, min_weight: int, method_name: str
+) -> None:
+    """Raise an error if the weight of a class does not exceed `min_weight`.
 
     Parameters
     ----------
@@ -799,53 +827,58 @@ def refuse_little_weight(counts: Floats, classes: Sequence[Any] | pd.Index, leas
         Weights of the classes.
     classes : (K,) sequence
         Labels of the classes.
-    least : int
-    what : str
+    min_weight : int
+    method_name : str
         Name of the method in the message.
     """
-    few = np.flatnonzero(counts <= least * (1 + LIGHT))
-    if len(few):
+    light_classes = np.flatnonzero(counts <= min_weight * (1 + LIGHT))
+    if len(light_classes):
         raise NotSupportedError(
-            f"{what} needs more than {least} rows, or as much weight, in each class; "
-            f"{shown(classes[few[0]])} has {counts[few[0]]:g}.",
-            hint="Use fewer columns, merge the class with another, or pass weights that count rows.",
+            f"{method_name} requires more than {min_weight} observations, or sums of weights, in each class. "
+            f"Class {shown(classes[light_classes[0]])} has {counts[light_classes[0]]:g}.",
+            hint="Use fewer columns, merge the class with another one, or pass frequency weights.",
+            classes=(classes[light_classes[0]],),
         )
 
 
-def refuse_light_weights(weight: float, taken: int, who: str = "The rows") -> None:
+def refuse_light_weights(weight: float, n_means: int, subject: str = "The observations") -> None:
     """Raise an error if the sum of the weights does not exceed the number of estimated means."""
-    if weight <= taken * (1 + LIGHT):
+    if weight <= n_means * (1 + LIGHT):
         raise DataError(
-            f"{who} have weights that sum to {weight:g}, and a covariance divides by the sum less {taken}.",
+            f"{subject} have weights that sum to {weight:g}. A covariance is divided by this sum minus "
+            f"{n_means}.",
             hint=(
-                'Pass weights that count rows, for example divided by their mean, or method="mle", which '
+                'Pass frequency weights, for example the weights divided by their mean, or method="mle", '
+                "which "
                 "divides by the sum."
             ),
         )
 
 
-def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
+def refuse_large(blocks: Blocks, reason: str, times: float = 0.0) -> None:
     """Raise NotSupportedError if three copies of the rows exceed the memory.
 
     Parameters
     ----------
     blocks : Blocks
-    why : str
+    reason : str
         Reason that the rows are in memory, the beginning of a sentence.
     times : float
         Number of rows if they are repeated by their weights.
     """
     rows = max(blocks.table.nrows, times)
     columns = len(blocks.terms)
-    needed = 3 * 8 * rows * columns
-    there = at_hand()
-    if needed > there:
+    required_bytes = 3 * 8 * rows * columns
+    available_bytes = at_hand()
+    if required_bytes > available_bytes:
         raise NotSupportedError(
-            f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB "
-            f"while they are read, and this machine has {there / 2**30:.1f} GiB.",
+            f"{reason} in memory: {rows:,.0f} rows of {columns:,} columns require "
+            f"{required_bytes / 2**30:.1f} "
+            f"GiB while they are read, and {available_bytes / 2**30:.1f} GiB are available.",
             hint=(
-                "Take a sample of the rows or fewer columns, or lda(), qda() or logistic(), which read "
-                "them block by block."
+                "Use a sample of the rows or fewer columns, or lda(), qda() or logistic(), which read the "
+                "rows "
+                "block by block."
             ),
         )
 
@@ -872,10 +905,10 @@ def warn_of_tied_axes(
         return
     first, last = tie
     where = f" of {owner}" if owner else ""
-    others = [first - 1] * (first > 1) + [last] * (most is None or last <= most)
-    hint = f"Choose {' or '.join(f'{option}={other}' for other in others)}." if others else ""
+    untied_counts = [first - 1] * (first > 1) + [last] * (most is None or last <= most)
+    hint = f"Choose {' or '.join(f'{option}={other}' for other in untied_counts)}." if untied_counts else ""
     warn_user(
-        f"{option}={count} keeps axis {count}{where} and leaves out axis {count + 1}, but axes {first} to "
+        f"{option}={count} keeps axis {count}{where} and drops axis {count + 1}, but axes {first} to "
         f"{last} have equal eigenvalues. Which of their directions are kept is arbitrary, and the posteriors "
         f"depend on it, for example on the order of the rows. {hint}".rstrip(),
         TiedAxesWarning,

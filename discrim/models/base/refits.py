@@ -29,9 +29,9 @@ from discrim.errors import DiscrimError, NotSupportedError, sentence
 from discrim.inference.error_rates import as_good, rates_along
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import (
-    NOT_OPTIONS,
-    LostObject,
-    plain_option,
+    NON_OPTION_ARGUMENTS,
+    UnsavedObject,
+    copy_option,
     text_of,
     used_sparse_rows,
     verb_options,
@@ -41,10 +41,10 @@ from discrim.penalty import PENALTIES
 from discrim.specification import Specification
 from discrim.subspace import FEATURES, PLS, SUBSPACES
 
-TO_BE_CHOSEN = ("bic", "auto", "cv", "loo", "1se")
-"""Values of options that mean a choice from the rows."""
+CHOICE_WORDS = ("bic", "auto", "cv", "loo", "1se")
+"""Values of options with which the rows choose a parameter."""
 
-MOST_DEPTH = 4
+MAX_NESTING_DEPTH = 4
 """Largest depth of nested lists and dicts in an option of a file."""
 
 Damaged = Callable[[str], Exception]
@@ -55,8 +55,8 @@ def verb_of(results: Any) -> str:
     fit = getattr(results, "_fit", None)
     if not isinstance(fit, FittedModel) or type(results) is not fit.spec.results_class:
         raise NotSupportedError(
-            f"{type(results).__name__} is no fitted classifier.",
-            hint="Pass what lda(), qda() or another verb returns.",
+            f"{type(results).__name__} is not a fitted classifier.",
+            hint="Pass the results of lda(), qda() or another verb.",
         )
     return fit.spec.verb
 
@@ -79,16 +79,16 @@ def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
     spec = fit.spec
     options = {name: value for name, value in fit.options.items() if anew or name not in spec.search_options}
     for name, number in () if anew else spec.chosen_options.items():
-        options[name] = _with_chosen(options[name], getattr(fit.estimates, number), fit.classes)
+        options[name] = _option_with_chosen(options[name], getattr(fit.estimates, number), fit.classes)
     if "prior" in argument_defaults(BY_MODEL[spec.name]):
-        shares = "equal" if len(set(fit.prior.tolist())) == 1 else results.prior.to_dict()
-        options["prior"] = None if fit.estimates.estimated_prior else shares
+        prior = "equal" if len(set(fit.prior.tolist())) == 1 else results.prior.to_dict()
+        options["prior"] = None if fit.estimates.estimated_prior else prior
     if fit.design_rows.functions:
         options["functions"] = dict(fit.design_rows.functions)
     return options
 
 
-def _with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
+def _option_with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
     """Return an option with the values that the rows chose.
 
     Parameters
@@ -105,28 +105,32 @@ def _with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
     if isinstance(chosen, dict):
         # A str or a number instead of a specification has one parameter that can be chosen.
         return next(iter(chosen.values()), option)
-    given = list(option.values()) if isinstance(option, dict) else [option]
-    if option is None or any(isinstance(each, str) and each in TO_BE_CHOSEN for each in given):
-        return _held(chosen, classes)
+    option_values = list(option.values()) if isinstance(option, dict) else [option]
+    if option is None or any(
+        isinstance(option_value, str) and option_value in CHOICE_WORDS for option_value in option_values
+    ):
+        return _values_by_class(chosen, classes)
     return option
 
 
-def _held(number: Any, classes: pd.Index) -> Any:
+def _values_by_class(number: Any, classes: pd.Index) -> Any:
     """Return a chosen value, or for an array the values by class as a dict."""
     if not isinstance(number, np.ndarray | tuple):
         return number
-    return dict(zip(classes, plain_option(number), strict=True))
+    return dict(zip(classes, copy_option(number), strict=True))
 
 
 def argument_defaults(model: ModelEntry) -> dict[str, Any]:
     """Return the arguments of a verb with their defaults."""
     parameters = inspect.signature(resolve(f"{model.module}:{model.verb}")).parameters
-    return {name: each.default for name, each in parameters.items()}
+    return {name: parameter.default for name, parameter in parameters.items()}
 
 
 def default_options(model: ModelEntry) -> dict[str, Any]:
     """Return the options of a verb with their defaults."""
-    return {name: value for name, value in argument_defaults(model).items() if name not in NOT_OPTIONS}
+    return {
+        name: value for name, value in argument_defaults(model).items() if name not in NON_OPTION_ARGUMENTS
+    }
 
 
 def as_json(value: Any) -> Any:
@@ -136,18 +140,18 @@ def as_json(value: Any) -> Any:
     if isinstance(value, int | float) and math.isfinite(value):
         return value
     if isinstance(value, list):
-        return [as_json(each) for each in value]
+        return [as_json(item) for item in value]
     if isinstance(value, dict):
-        return {"dict": [[as_json(key), as_json(each)] for key, each in value.items()]}
+        return {"dict": [[as_json(key), as_json(item)] for key, item in value.items()]}
     if isinstance(value, Specification):
-        parameters = {name: as_json(each) for name, each in verb_options(value.parameters()).items()}
+        parameters = {name: as_json(item) for name, item in verb_options(value.parameters()).items()}
         return {"specification": _name_of(type(value)), "parameters": parameters}
     return {"text": text_of(value)}
 
 
-def _name_of(kind: type[Specification]) -> str:
+def _name_of(specification_class: type[Specification]) -> str:
     """Return the name of a class of specifications in files, such as "covariance.Shrunk"."""
-    return f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+    return f"{specification_class.__module__.rpartition('.')[2]}.{specification_class.__name__}"
 
 
 SPECIFICATIONS: dict[str, type[Specification]] = {
@@ -176,7 +180,7 @@ def read_options(model: str, written: Any, damaged: Damaged) -> dict[str, Any]:
     dict of str to object
     """
     if not isinstance(written, dict):
-        raise damaged("the arguments of its verb are no dict")
+        raise damaged("the arguments of its verb are not a dict")
     for name in sorted(set(written) ^ set(default_options(BY_MODEL[model]))):
         raise damaged(f"the argument {name!r} of its verb is {'unknown' if name in written else 'missing'}")
     return {name: _of_json(name, value, damaged) for name, value in written.items()}
@@ -198,41 +202,45 @@ def _of_json(name: str, value: Any, damaged: Damaged, depth: int = 0) -> Any:
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if depth < MOST_DEPTH and isinstance(value, list):
-        return [_of_json(name, each, damaged, depth + 1) for each in value]
-    if depth < MOST_DEPTH and isinstance(value, dict) and set(value) == {"specification", "parameters"}:
+    if depth < MAX_NESTING_DEPTH and isinstance(value, list):
+        return [_of_json(name, item, damaged, depth + 1) for item in value]
+    if (
+        depth < MAX_NESTING_DEPTH
+        and isinstance(value, dict)
+        and set(value) == {"specification", "parameters"}
+    ):
         return _specification_of(name, value["specification"], value["parameters"], damaged)
-    if depth < MOST_DEPTH and isinstance(value, dict) and len(value) == 1:
-        ((form, held),) = value.items()
-        if form == "text" and isinstance(held, str):
-            return LostObject(held)
-        if form == "dict" and isinstance(held, list) and all(map(_is_item, held)):
-            return {key: _of_json(name, each, damaged, depth + 1) for key, each in held}
-    raise damaged(f"its argument {name!r} has a form that no argument has")
+    if depth < MAX_NESTING_DEPTH and isinstance(value, dict) and len(value) == 1:
+        ((form, content),) = value.items()
+        if form == "text" and isinstance(content, str):
+            return UnsavedObject(content)
+        if form == "dict" and isinstance(content, list) and all(map(_is_item, content)):
+            return {key: _of_json(name, item, damaged, depth + 1) for key, item in content}
+    raise damaged(f"its argument {name!r} has an unknown form")
 
 
-def _specification_of(name: str, kind: Any, parameters: Any, damaged: Damaged) -> Specification:
+def _specification_of(name: str, class_name: Any, parameters: Any, damaged: Damaged) -> Specification:
     """Create a specification from its form in a file; its class validates the parameters.
 
     Parameters
     ----------
     name : str
         Name of the option for error messages.
-    kind : object
+    class_name : object
         Name of the class, a key of `SPECIFICATIONS`.
     parameters : object
         Dict of its parameters in the form of a file.
     damaged : callable
         Function of a reason that returns the error to raise.
     """
-    known = SPECIFICATIONS.get(kind) if isinstance(kind, str) else None
-    if known is None or not isinstance(parameters, dict):
-        raise damaged(f"its argument {name!r} is not a specification that this version knows")
-    if not {field.name for field in fields(known)}.issuperset(parameters):
-        raise damaged(f"its argument {name!r} has a parameter that {kind} does not have")
-    values = {each: _of_json(name, value, damaged, 1) for each, value in parameters.items()}
+    specification_class = SPECIFICATIONS.get(class_name) if isinstance(class_name, str) else None
+    if specification_class is None or not isinstance(parameters, dict):
+        raise damaged(f"its argument {name!r} is an unknown specification")
+    if not {field.name for field in fields(specification_class)}.issuperset(parameters):
+        raise damaged(f"its argument {name!r} has an unknown parameter of {class_name}")
+    values = {parameter: _of_json(name, value, damaged, 1) for parameter, value in parameters.items()}
     try:
-        return known(**values)
+        return specification_class(**values)
     except (DiscrimError, TypeError) as error:
         raise damaged(f"its argument {name!r} is not valid: {str(error).rstrip('.')}") from None
 
@@ -243,18 +251,18 @@ def _is_item(pair: Any) -> bool:
 
 
 def moment_folds(
-    blocks: Blocks, dealt: Codes, folds: int, spread: Spread, *, rooted: bool = True
+    blocks: Blocks, fold_ids: Codes, folds: int, required_moments: Spread, *, rooted: bool = True
 ) -> list[ClassMoments]:
     """Compute the moments of the rows outside each fold in one pass.
 
     Parameters
     ----------
     blocks : Blocks
-    dealt : (n,) int
+    fold_ids : (n,) int
         Fold of each row, -1 for rows that are not used.
     folds : int
         Number of folds F.
-    spread : Spread
+    required_moments : Spread
         Which second moments are computed.
     rooted : bool
         Whether roots of scatter matrices may be computed; see `gather_parts`.
@@ -265,23 +273,27 @@ def moment_folds(
         One for each fold.
     """
     n_classes = len(blocks.design.levels)
-    both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
-    own = blocks.with_codes(both)
-    parts = _parts_of_stored(own, folds, n_classes, spread, rooted=rooted)
-    if parts is None:
+    fold_class_codes = np.where(fold_ids >= 0, fold_ids * n_classes + blocks.codes, -1)
+    recoded_blocks = blocks.with_codes(fold_class_codes)
+    fold_moments = _fold_moments_of_sparse_rows(
+        recoded_blocks, folds, n_classes, required_moments, rooted=rooted
+    )
+    if fold_moments is None:
         shape = {"n_parts": folds, "n_classes": n_classes, "n_columns": len(blocks.terms)}
-        parts = gather_parts(own, **shape, spread=spread, rooted=rooted)
+        fold_moments = gather_parts(recoded_blocks, **shape, spread=required_moments, rooted=rooted)
     # Cumulative moments of the folds before and after each fold need 2 F merges instead of F^2. Extreme
     # values in a fold determine the scale of the folds that it is merged with only.
-    same = all(a is b for a, b in zip(parts, on_one_scale(parts), strict=True))
-    join: Callable[[ClassMoments, ClassMoments], ClassMoments] = ClassMoments.merge if same else merged
-    before = list(accumulate(parts[:-1], join))
-    after = list(accumulate(parts[:0:-1], lambda later, part: join(part, later)))
-    return [after[-1], *map(join, before[:-1], after[-2::-1]), before[-1]]
+    on_same_scale = all(a is b for a, b in zip(fold_moments, on_one_scale(fold_moments), strict=True))
+    merge_two: Callable[[ClassMoments, ClassMoments], ClassMoments] = (
+        ClassMoments.merge if on_same_scale else merged
+    )
+    before = list(accumulate(fold_moments[:-1], merge_two))
+    after = list(accumulate(fold_moments[:0:-1], lambda later, fold_part: merge_two(fold_part, later)))
+    return [after[-1], *map(merge_two, before[:-1], after[-2::-1]), before[-1]]
 
 
-def _parts_of_stored(
-    blocks: Blocks, folds: int, n_classes: int, spread: Spread, *, rooted: bool
+def _fold_moments_of_sparse_rows(
+    blocks: Blocks, folds: int, n_classes: int, required_moments: Spread, *, rooted: bool
 ) -> list[ClassMoments] | None:
     """Compute the moments of each fold of sparse rows.
 
@@ -290,7 +302,7 @@ def _parts_of_stored(
     blocks : Blocks
         Rows with codes fold * K + class.
     folds, n_classes : int
-    spread : Spread
+    required_moments : Spread
         Which second moments are computed.
     rooted : bool
         Whether roots of scatter matrices may be computed.
@@ -300,24 +312,30 @@ def _parts_of_stored(
     list of ClassMoments or None
         None if the rows are dense, or if the moments require dense rows.
     """
-    stored = used_sparse_rows(blocks) if spread in ("diagonal", "pooled") else None
-    if stored is None:
+    sparse_rows = used_sparse_rows(blocks) if required_moments in ("diagonal", "pooled") else None
+    if sparse_rows is None:
         return None
-    refuse_wide(n_classes, len(blocks.terms), spread, folds)
-    ((rows, codes, weights),) = stored
-    parts = []
+    refuse_wide(n_classes, len(blocks.terms), required_moments, folds)
+    ((rows, codes, weights),) = sparse_rows
+    fold_moments = []
     for fold in range(folds):
-        own = np.flatnonzero(codes // n_classes == fold)
-        part = rows.rows(own), codes[own] % n_classes, None if weights is None else weights[own]
-        found = gather_sparse([part], n_classes=n_classes, n_columns=len(blocks.terms), spread=spread)
-        if found is None or (spread == "pooled" and asks_for_roots(found, rooted=rooted)):
+        fold_rows = np.flatnonzero(codes // n_classes == fold)
+        fold_block = (
+            rows.rows(fold_rows),
+            codes[fold_rows] % n_classes,
+            None if weights is None else weights[fold_rows],
+        )
+        moments = gather_sparse(
+            [fold_block], n_classes=n_classes, n_columns=len(blocks.terms), spread=required_moments
+        )
+        if moments is None or (required_moments == "pooled" and asks_for_roots(moments, rooted=rooted)):
             return None
-        parts.append(found)
-    return parts
+        fold_moments.append(moments)
+    return fold_moments
 
 
 def error_path(
-    name: str, tried: Any, wrong: NDArray[Any], rows: NDArray[Any], prior: NDArray[Any], *, sampled: bool
+    name: str, candidates: Any, wrong: NDArray[Any], rows: NDArray[Any], prior: NDArray[Any], *, sampled: bool
 ) -> pd.DataFrame:
     """Return the errors of candidate values of a tuning parameter.
 
@@ -325,7 +343,7 @@ def error_path(
     ----------
     name : str
         Name of the parameter, which is the first column.
-    tried : (T,) array
+    candidates : (T,) array
         Candidate values.
     wrong, rows, prior, sampled
         Counts of errors and rows, and the prior; see `rates_along`.
@@ -335,7 +353,7 @@ def error_path(
     DataFrame of T rows
         Columns `name`, `error` and `se`.
     """
-    path = pd.DataFrame({name: tried})
+    path = pd.DataFrame({name: candidates})
     path["error"], path["se"] = rates_along(wrong, rows, prior, sampled=sampled)
     return path
 
@@ -345,17 +363,17 @@ def largest_as_good(path: pd.DataFrame) -> Any:
     return path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy())].max().item()
 
 
-def held_path(fit: FittedModel[Any], why: str, way_out: str, chosen: str = "") -> pd.DataFrame:
+def held_path(fit: FittedModel[Any], reason: str, hint: str, parameter: str = "") -> pd.DataFrame:
     """Return the errors of a choice that a fit stores.
 
     Parameters
     ----------
     fit : FittedModel
-    why : str
+    reason : str
         Why the errors may be missing, for the error message.
-    way_out : str
+    hint : str
         Hint of the error.
-    chosen : str, optional
+    parameter : str, optional
         Name of the chosen parameter, which has to be a column of the table.
 
     Raises
@@ -363,6 +381,6 @@ def held_path(fit: FittedModel[Any], why: str, way_out: str, chosen: str = "") -
     NotSupportedError
         The fit does not store these errors.
     """
-    if fit.path is None or (chosen and chosen not in fit.path):
-        raise NotSupportedError(f"There is no path, {why}.", hint=sentence(way_out))
+    if fit.path is None or (parameter and parameter not in fit.path):
+        raise NotSupportedError(f"The path of the choice is not available, {reason}.", hint=sentence(hint))
     return fit.path.copy()

@@ -22,7 +22,7 @@ from discrim.design.blocks import Blocks
 from discrim.errors import DataError, MissingPredictionWarning, warn_user
 from discrim.models.base.core_errors import named_errors
 from discrim.models.base.data_range import score_limit
-from discrim.models.base.reading import every_sparse_row, listed
+from discrim.models.base.reading import all_sparse_rows, listed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,11 +65,11 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
         return None
     k = len(classes)
     if isinstance(costs, pd.DataFrame):
-        for axis, what in ((costs.index, "rows"), (costs.columns, "columns")):
+        for axis, axis_name in ((costs.index, "rows"), (costs.columns, "columns")):
             if len(axis) != k or set(axis) != set(classes):
                 raise DataError(
-                    f"The {what} of costs are {listed(axis)}; the classes are {listed(classes)}.",
-                    hint="Give the same.",
+                    f"The {axis_name} of costs are {listed(axis)}, and the classes are {listed(classes)}.",
+                    hint="Use the classes as labels of rows and columns.",
                     classes=set(classes) ^ set(axis),
                 )
         costs = costs.loc[classes, classes]
@@ -77,22 +77,23 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
         values = np.asarray(costs, dtype=np.float64).copy()
     except (TypeError, ValueError, OverflowError):
         raise DataError(
-            "costs is not numeric.", hint="Give the cost of assigning each class to each other."
+            "costs is not numeric.", hint="Pass the cost of each wrong label, actual by predicted class."
         ) from None
     if values.shape != (k, k):
         raise DataError(
-            f"costs has shape {values.shape}.", hint=f"Give {(k, k)} for {k} classes, actual by predicted."
+            f"costs has shape {values.shape} instead of {(k, k)}.",
+            hint="Pass a matrix, actual by predicted class.",
         )
-    bad = ~(np.isfinite(values) & (values >= 0))
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
+    is_invalid = ~(np.isfinite(values) & (values >= 0))
+    if is_invalid.any():
+        i, j = np.argwhere(is_invalid)[0]
         raise DataError(
-            f"The cost of calling {shown(classes[i])} a {shown(classes[j])} is {values[i, j]:g}.",
-            hint="Give 0 or more.",
+            f"The cost of predicting {shown(classes[j])} for class {shown(classes[i])} is {values[i, j]:g}.",
+            hint="Pass non-negative finite costs.",
             classes=(classes[i], classes[j]),
         )
     if not (values > 0).any():
-        raise DataError("Every cost is zero.", hint="Give the cost of some wrong label.")
+        raise DataError("All costs are zero.", hint="Pass a positive cost for some wrong label.")
     return values
 
 
@@ -112,40 +113,40 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
         NaN for a row with a missing value, unless missing columns are integrated out.
     """
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
-    has_ends = getattr(complete, "has_ends", False)
+    has_impossible_rows = getattr(complete, "has_ends", False)
     impossible: list[int] = []
     with Progress(blocks.table.nrows, "scores of rows") as progress:
-        for rows, scores in _pieces(blocks, rule, n_classes):
-            if has_ends:
-                none = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
-                impossible.extend(none.tolist())
+        for rows, scores in _score_chunks(blocks, rule, n_classes):
+            if has_impossible_rows:
+                impossible_positions = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
+                impossible.extend(impossible_positions.tolist())
             yield rows, scores
             progress(rows.stop - rows.start)
     if impossible:
-        warn_impossible(len(impossible), blocks.table.label(impossible[0]))
+        warn_of_impossible_rows(len(impossible), blocks.table.label(impossible[0]))
 
 
-def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+def _score_chunks(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
     """Iterate over slices and scores (m, K) of all rows, in sparse form if the rule supports it."""
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
-    stored = every_sparse_row(blocks) if rules.takes_stored(complete) else None
-    if stored is None or (blocks.partial and stored[1].any()):
-        for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
-            yield from block_scores(blocks, rule, n_classes, place, x, missing)
+    sparse_rows = all_sparse_rows(blocks) if rules.takes_stored(complete) else None
+    if sparse_rows is None or (blocks.partial and sparse_rows[1].any()):
+        for row_slice, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
+            yield from block_scores(blocks, rule, n_classes, row_slice, x, missing)
         return
-    rows, missing = stored
-    piece = max(2**21 // n_classes, 64)
-    for start in range(0, len(rows), piece):
-        place = slice(start, min(start + piece, len(rows)))
-        part = rows.rows(place)
-        lost = missing[place]
-        scores = rules.stored_scores(complete, part)
-        scores[lost] = np.nan
-        yield place, scores
+    rows, missing = sparse_rows
+    chunk_size = max(2**21 // n_classes, 64)
+    for start in range(0, len(rows), chunk_size):
+        row_slice = slice(start, min(start + chunk_size, len(rows)))
+        chunk = rows.rows(row_slice)
+        is_missing = missing[row_slice]
+        scores = rules.stored_scores(complete, chunk)
+        scores[is_missing] = np.nan
+        yield row_slice, scores
 
 
 def block_scores(
-    blocks: Blocks, rule: Rule, n_classes: int, place: slice, x: Floats, missing: NDArray[np.bool_] | None
+    blocks: Blocks, rule: Rule, n_classes: int, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None
 ) -> Iterator[tuple[slice, Floats]]:
     """Iterate over slices and scores (m, K) of the rows of one block, in chunks that fit the cache.
 
@@ -154,36 +155,36 @@ def block_scores(
     blocks : Blocks
     rule : Rule
     n_classes : int
-    place : slice
+    row_slice : slice
         Rows of the block in the table.
     x : (rows, p) float
     missing : (rows,) bool or None
         Rows with a missing value; see `Blocks.every_row`.
     """
     # Rules of independent columns do not benefit from small chunks.
-    piece = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
+    chunk_size = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
     # For linear rules a check of the scores replaces a check of all columns.
     limit = score_limit(rule, blocks.column_range) if isinstance(rule, LinearRule) else None
     if missing is None and isinstance(rule, MarginalRule):
         rule = rule.rule
-    for start in range(0, len(x), piece):
-        stop = min(start + piece, len(x))
+    for start in range(0, len(x), chunk_size):
+        stop = min(start + chunk_size, len(x))
         # Scores that overflow are outside the limit: the values are then checked and refused.
         with np.errstate(over="ignore", invalid="ignore"), named_errors(blocks.terms, blocks.design.levels):
             scores = rule.scores(x[start:stop])
         if limit is not None and not -limit < scores.min(initial=0.0) <= scores.max(initial=0.0) < limit:
-            missing = blocks.missing(x, place.start)
+            missing = blocks.missing(x, row_slice.start)
         if missing is not None and not blocks.partial:
             scores[missing[start:stop]] = np.nan
-        yield slice(place.start + start, place.start + stop), scores
+        yield slice(row_slice.start + start, row_slice.start + stop), scores
 
 
-def warn_impossible(count: int, first: Any) -> None:
+def warn_of_impossible_rows(count: int, first: Any) -> None:
     """Warn of rows whose probability is zero in every class; the message names the first."""
     warn_user(
         f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
-        f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had, or "
-        "where no kernel reaches. The posterior is 0/0, so that label and posterior are missing: fit "
+        f" ({'first row ' if count > 1 else 'row '}{first!r}), for example because of a level that does not "
+        "occur in a class, or because all kernels vanish. Its label and posteriors are missing. Fit "
         "naive_bayes() with laplace=1, for example, or kernel_density() with a larger bandwidth.",
         MissingPredictionWarning,
     )
@@ -204,15 +205,15 @@ def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decisi
     (n,) int
         -1 if a value is missing.
     """
-    task = partial(_codes, rule=rule, n_classes=n_classes, decision=decision)
+    task = partial(_predicted_codes_of_chunk, rule=rule, n_classes=n_classes, decision=decision)
     return blocks.rows.per_row(blocks, task)
 
 
-def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+def _predicted_codes_of_chunk(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     """Return the predicted classes of the rows of a chunk."""
     codes = np.empty(blocks.table.nrows, dtype=np.intp)
-    for place, scores in scored(blocks, rule, n_classes):
-        codes[place] = decision.codes(scores)
+    for row_slice, scores in scored(blocks, rule, n_classes):
+        codes[row_slice] = decision.codes(scores)
     return codes
 
 
@@ -235,14 +236,14 @@ def finished_scores(blocks: Blocks, rule: Rule, n_classes: int, finish: Callable
     refuse_beyond_memory(
         1.0 * shape[0] * shape[1],
         f"A column for each of {shape[1]:,} classes and {shape[0]:,} rows",
-        "Pass fewer rows at a time, or ask for labels only, with predict()",
+        "Pass fewer rows at a time, or compute labels only, with predict()",
     )
     out = np.empty(shape, order="C" if shape[1] > rules.MANY_CLASSES else "F")
-    for place, scores in scored(blocks, rule, n_classes):
+    for row_slice, scores in scored(blocks, rule, n_classes):
         if finish is rules.posteriors:
-            rules.posteriors(scores, out=out[place])
+            rules.posteriors(scores, out=out[row_slice])
         else:
-            out[place] = finish(scores)
+            out[row_slice] = finish(scores)
     return out
 
 
@@ -267,14 +268,14 @@ def posterior_frame(
     return pd.DataFrame(values, index=blocks.table.index, columns=classes, copy=False)
 
 
-def frame_of_rows(blocks: Blocks, of_rows: Callable[[Floats], Floats], columns: pd.Index) -> pd.DataFrame:
+def frame_of_rows(blocks: Blocks, transform: Callable[[Floats], Floats], columns: pd.Index) -> pd.DataFrame:
     """Apply a function of rows (m, p) to all rows of the table.
 
     Parameters
     ----------
     blocks : Blocks
         Rows; a missing value is NaN.
-    of_rows : callable
+    transform : callable
         From rows (m, p) to their values (m, q).
     columns : Index of length q
 
@@ -283,8 +284,8 @@ def frame_of_rows(blocks: Blocks, of_rows: Callable[[Floats], Floats], columns: 
     DataFrame (n, q)
     """
     out = np.empty((blocks.table.nrows, len(columns)))
-    for place, x, _ in blocks.every_row():
-        out[place] = of_rows(x)
+    for row_slice, x, _ in blocks.every_row():
+        out[row_slice] = transform(x)
     return pd.DataFrame(out, index=blocks.table.index, columns=columns)
 
 
@@ -309,31 +310,38 @@ def score_frame(
     if len(classes) > 2:
         return posterior_frame(blocks, rule, classes, finish)
     out = np.empty(blocks.table.nrows)
-    for place, scores in scored(blocks, rule, 2):
+    for row_slice, scores in scored(blocks, rule, 2):
         values = finish(scores)
         # Minus infinity in both: the row is impossible, and its log odds are missing.
         with np.errstate(invalid="ignore"):
-            out[place] = values[:, 1] - values[:, 0]
+            out[row_slice] = values[:, 1] - values[:, 0]
     return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
 
 
-StoredUsedRows = tuple[Codes, SparseRows, Codes, Floats | None]
+UsedSparseRows = tuple[Codes, SparseRows, Codes, Floats | None]
 """Positions in the table, x (m, p), codes (m,), and weights (m,) or None, of m used rows."""
 
 
-def used_stored_rows(blocks: Blocks) -> Iterator[StoredUsedRows] | None:
+def used_sparse_chunks(blocks: Blocks) -> Iterator[UsedSparseRows] | None:
     """Iterate over the rows that a fit uses, as `used_rows` does; None if the columns are not sparse."""
-    found = every_sparse_row(blocks)
-    return None if found is None else _used_pieces(blocks, *found)
+    sparse_rows = all_sparse_rows(blocks)
+    return None if sparse_rows is None else _used_sparse_chunks(blocks, *sparse_rows)
 
 
-def _used_pieces(blocks: Blocks, rows: SparseRows, missing: NDArray[np.bool_]) -> Iterator[StoredUsedRows]:
+def _used_sparse_chunks(
+    blocks: Blocks, rows: SparseRows, missing: NDArray[np.bool_]
+) -> Iterator[UsedSparseRows]:
     """Iterate over the used rows in chunks; `missing` (n,) marks rows with a missing value."""
     used = (blocks.codes >= 0) & ~missing
     if blocks.weights is not None:
         used &= blocks.weights > 0
     positions = np.flatnonzero(used)
-    piece = max(2**21 // len(blocks.design.levels), 64)
-    for start in range(0, len(positions), piece):
-        own = positions[start : start + piece]
-        yield own, rows.rows(own), blocks.codes[own], None if blocks.weights is None else blocks.weights[own]
+    chunk_size = max(2**21 // len(blocks.design.levels), 64)
+    for start in range(0, len(positions), chunk_size):
+        chunk_positions = positions[start : start + chunk_size]
+        yield (
+            chunk_positions,
+            rows.rows(chunk_positions),
+            blocks.codes[chunk_positions],
+            None if blocks.weights is None else blocks.weights[chunk_positions],
+        )

@@ -27,19 +27,19 @@ from discrim.core.covariance.model import CovarianceModel, Sphere, StandardSpher
 from discrim.core.errors import InvalidStateError
 from discrim.core.numerics.arrays import Floats, are_flags, are_whole
 
-GIVEN = ("moments", "prior")
+COMMON_PARAMETERS = ("moments", "prior")
 """Parameters of every constructor that a file stores for all models alike."""
 
-CLASSES: list[type] = [*COVARIANCE_MODELS, Sphere, StandardSphere]
+STORED_CLASSES: list[type] = [*COVARIANCE_MODELS, Sphere, StandardSphere]
 """Classes that a file names, because an annotation allows one or another of them."""
 
 
-def register_class(kind: type) -> None:
+def register_class(stored_class: type) -> None:
     """Let files name a class that only one model uses, and whose module other models do not import."""
-    CLASSES.append(kind)
+    STORED_CLASSES.append(stored_class)
 
 
-ABSENT = object()
+ARRAY_NODE = object()
 """Node of an array, which is among the arrays and not among the values."""
 
 
@@ -75,7 +75,7 @@ def store(constructor: Callable[..., Any], estimates: Any) -> StoredEstimates:
     values: dict[str, Any] = {}
     arrays: dict[str, Floats] = {}
     for name, _ in _parameters(constructor):
-        _put(values, name, _encode(getattr(estimates, name), name, arrays))
+        _set_unless_array(values, name, _encode(getattr(estimates, name), name, arrays))
     return StoredEstimates(values, arrays)
 
 
@@ -103,7 +103,8 @@ def restore(constructor: Callable[..., Any], stored: StoredEstimates) -> dict[st
         if name not in parameters:
             raise InvalidStateError(f"{name!r} is not an option of the model")
     arguments = {
-        name: reader.value(kind, stored.values.get(name, ABSENT), name) for name, kind in parameters.items()
+        name: reader.value(value_type, stored.values.get(name, ARRAY_NODE), name)
+        for name, value_type in parameters.items()
     }
     if reader.arrays:
         raise InvalidStateError(f"{min(reader.arrays)!r} is not an array of the model")
@@ -118,17 +119,19 @@ def stored_names(constructor: Callable[..., Any]) -> list[str]:
 def _parameters(constructor: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     """Yield the parameters that a file stores, with their types."""
     if is_dataclass(constructor):
-        names = [each.name for each in fields(constructor) if each.init and each.metadata.get("stored", True)]
+        names = [
+            field.name for field in fields(constructor) if field.init and field.metadata.get("stored", True)
+        ]
     else:
         names = list(inspect.signature(constructor).parameters)
-    kinds = get_type_hints(constructor)
+    types = get_type_hints(constructor)
     for name in names:
-        if name not in GIVEN:
-            yield name, kinds[name]
+        if name not in COMMON_PARAMETERS:
+            yield name, types[name]
 
 
-def _put(values: dict[str, Any], name: str, node: Any) -> None:
-    if node is not ABSENT:
+def _set_unless_array(values: dict[str, Any], name: str, node: Any) -> None:
+    if node is not ARRAY_NODE:
         values[name] = node
 
 
@@ -140,10 +143,10 @@ def _encode(value: Any, path: str, arrays: dict[str, Floats]) -> Any:
         return value
     if isinstance(value, np.ndarray):
         arrays[path] = value
-        return ABSENT
+        return ARRAY_NODE
     if type(value) is Covariance:
         arrays[path] = value.root
-        return ABSENT
+        return ARRAY_NODE
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return _encode_fields(value._fields, value, path, arrays)
     if isinstance(value, tuple):
@@ -151,7 +154,7 @@ def _encode(value: Any, path: str, arrays: dict[str, Floats]) -> Any:
     if isinstance(value, CovarianceModel):
         value = value.as_stored()
     node = _encode_fields([name for name, _ in _parameters(type(value))], value, path, arrays)
-    return {"class": type(value).__name__} | node if type(value) in CLASSES else node
+    return {"class": type(value).__name__} | node if type(value) in STORED_CLASSES else node
 
 
 def _encode_fields(
@@ -159,31 +162,36 @@ def _encode_fields(
 ) -> dict[str, Any]:
     node: dict[str, Any] = {}
     for name in names:
-        _put(node, name, _encode(getattr(value, name), f"{path}.{name}", arrays))
+        _set_unless_array(node, name, _encode(getattr(value, name), f"{path}.{name}", arrays))
     return node
 
 
 def _encode_items(items: tuple[Any, ...], path: str, arrays: dict[str, Floats]) -> Any:
     """Return the JSON value of a tuple. Arrays of the items are joined to limit their number in a file."""
     nodes = []
-    parts: list[dict[str, Floats]] = []
+    item_arrays: list[dict[str, Floats]] = []
     for item in items:
-        parts.append({})
-        node = _encode(item, "", parts[-1])
-        nodes.append(None if node is ABSENT else node)
-    names = sorted({name for part in parts for name in part})
+        item_arrays.append({})
+        node = _encode(item, "", item_arrays[-1])
+        nodes.append(None if node is ARRAY_NODE else node)
+    names = sorted({name for arrays_of_item in item_arrays for name in arrays_of_item})
     if not names:
         return nodes
     shapes = {}
     for name in names:
-        shapes[name] = [list(part[name].shape) if name in part else None for part in parts]
-        arrays[path + name] = np.concatenate([part[name].ravel() for part in parts if name in part])
+        shapes[name] = [
+            list(arrays_of_item[name].shape) if name in arrays_of_item else None
+            for arrays_of_item in item_arrays
+        ]
+        arrays[path + name] = np.concatenate(
+            [arrays_of_item[name].ravel() for arrays_of_item in item_arrays if name in arrays_of_item]
+        )
     return {"items": nodes, "shapes": shapes}
 
 
-def _family(kind: Any) -> dict[str, type]:
+def _stored_subclasses(base: Any) -> dict[str, type]:
     """Return the classes among which a file states the class of a value by its name; none if it does not."""
-    return {each.__name__: each for each in CLASSES if issubclass(each, kind)}
+    return {subclass.__name__: subclass for subclass in STORED_CLASSES if issubclass(subclass, base)}
 
 
 class _Reader:
@@ -197,123 +205,126 @@ class _Reader:
     def __init__(self, arrays: dict[str, Floats]) -> None:
         self.arrays = arrays
 
-    def value(self, kind: Any, node: Any, path: str) -> Any:
+    def value(self, value_type: Any, node: Any, path: str) -> Any:
         """Return the value of a type.
 
         Parameters
         ----------
-        kind : type
+        value_type : type
             A class or a form of `typing`.
         node : object
-            The JSON value; `ABSENT` if the file has none.
+            The JSON value; `ARRAY_NODE` if the file has none.
         path : str
             Where the value stands, which is the name of its array.
         """
-        origin = get_origin(kind)
+        origin = get_origin(value_type)
         if origin in (Union, UnionType):
-            return self._any_of(get_args(kind), node, path)
+            return self._any_of(get_args(value_type), node, path)
         if origin is Literal:
-            if type(node) is str and node in get_args(kind):
+            if type(node) is str and node in get_args(value_type):
                 return node
         elif origin is np.ndarray:
-            return self._array(get_args(get_args(kind)[1])[0], node, path)
+            return self._array(get_args(get_args(value_type)[1])[0], node, path)
         elif origin is tuple:
-            return self._tuple(get_args(kind), node, path)
-        elif kind is float:
+            return self._tuple(get_args(value_type), node, path)
+        elif value_type is float:
             if type(node) in (float, int):
                 return float(node)
-        elif kind in (bool, int, str, NoneType):
-            if type(node) is kind:
+        elif value_type in (bool, int, str, NoneType):
+            if type(node) is value_type:
                 return node
-        elif kind is Covariance:
+        elif value_type is Covariance:
             return _covariance(self._array(np.float64, node, path), path)
         else:
-            return self._object(kind, node, path)
+            return self._object(value_type, node, path)
         raise _invalid(node, path)
 
-    def _any_of(self, kinds: tuple[Any, ...], node: Any, path: str) -> Any:
+    def _any_of(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
         """Return the value of the first of several types that accepts it."""
-        if node is None and NoneType in kinds:
+        if node is None and NoneType in types:
             return None
-        possible = [kind for kind in kinds if kind is not NoneType]
-        for kind in possible[:-1]:
-            if type(node) is kind:
+        possible = [candidate for candidate in types if candidate is not NoneType]
+        for candidate in possible[:-1]:
+            if type(node) is candidate:
                 return node
         return self.value(possible[-1], node, path)
 
     def _array(self, dtype: type, node: Any, path: str) -> Any:
-        if node is not ABSENT or path not in self.arrays:
+        if node is not ARRAY_NODE or path not in self.arrays:
             raise InvalidStateError(f"its array {path!r} is missing")
         array = self.arrays.pop(path)
         if np.issubdtype(dtype, np.integer) and not are_whole(array, -(2.0**53)):
-            raise InvalidStateError(f"its array {path!r} is not of whole numbers")
+            raise InvalidStateError(f"its array {path!r} has values that are not integers")
         if dtype is np.bool_ and not are_flags(array):
-            raise InvalidStateError(f"its array {path!r} is not of zeros and ones")
+            raise InvalidStateError(f"its array {path!r} has values other than zero and one")
         return array.astype(dtype, copy=False)
 
-    def _tuple(self, kinds: tuple[Any, ...], node: Any, path: str) -> Any:
+    def _tuple(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
         """Return a tuple; items with arrays have theirs one after another."""
         nodes: Any = node
         readers = None
         if isinstance(node, dict) and set(node) == {"items", "shapes"}:
             nodes = node["items"]
             readers = self._split(node, path)
-        if not isinstance(nodes, list) or (kinds[-1] is not Ellipsis and len(nodes) != len(kinds)):
+        if not isinstance(nodes, list) or (types[-1] is not Ellipsis and len(nodes) != len(types)):
             raise _invalid(node, path)
-        each = kinds * len(nodes) if kinds[-1] is not Ellipsis else kinds[:1] * len(nodes)
+        item_types = types * len(nodes) if types[-1] is not Ellipsis else types[:1] * len(nodes)
         if readers is None:
             return tuple(
-                self.value(kind, item, f"{path}.{i}")
-                for i, (kind, item) in enumerate(zip(each, nodes, strict=False))
+                self.value(item_type, item, f"{path}.{i}")
+                for i, (item_type, item) in enumerate(zip(item_types, nodes, strict=False))
             )
         values = []
-        for kind, item, reader in zip(each, nodes, readers, strict=False):
-            values.append(reader.value(kind, ABSENT if item is None else item, ""))
+        for item_type, item, reader in zip(item_types, nodes, readers, strict=False):
+            values.append(reader.value(item_type, ARRAY_NODE if item is None else item, ""))
             if reader.arrays:
-                raise InvalidStateError(f"its option {path!r} has arrays that the model does not have")
+                raise InvalidStateError(f"its option {path!r} has unknown arrays")
         return tuple(values)
 
     def _split(self, node: Any, path: str) -> list[_Reader]:
         """Return a reader of the arrays of each item."""
         shapes = node["shapes"]
         count = len(node["items"])
-        if not isinstance(shapes, dict) or any(len(each) != count for each in shapes.values()):
-            raise InvalidStateError(f"its option {path!r} has other numbers of arrays than of items")
-        parts: list[dict[str, Floats]] = [{} for _ in range(count)]
-        for name, of_items in shapes.items():
-            joined = self._array(np.float64, ABSENT, path + name)
+        if not isinstance(shapes, dict) or any(len(item_shapes) != count for item_shapes in shapes.values()):
+            raise InvalidStateError(f"its option {path!r} has different numbers of arrays and items")
+        arrays_by_item: list[dict[str, Floats]] = [{} for _ in range(count)]
+        for name, shapes_of_items in shapes.items():
+            joined = self._array(np.float64, ARRAY_NODE, path + name)
             start = 0
-            for part, shape in zip(parts, of_items, strict=True):
+            for item_arrays, shape in zip(arrays_by_item, shapes_of_items, strict=True):
                 if shape is None:
                     continue
                 if not all(type(n) is int and n >= 0 for n in shape):
-                    raise InvalidStateError(f"an array of {path!r} has no shape")
+                    raise InvalidStateError(f"an array of {path!r} has an invalid shape")
                 stop = start + math.prod(shape)
                 if joined.ndim != 1 or stop > len(joined):
-                    raise InvalidStateError(f"the arrays of {path!r} do not have their shapes")
-                part[name] = joined[start:stop].reshape(shape)
+                    raise InvalidStateError(f"the arrays of {path!r} do not match their shapes")
+                item_arrays[name] = joined[start:stop].reshape(shape)
                 start = stop
             if start != len(joined):
-                raise InvalidStateError(f"the arrays of {path!r} do not have their shapes")
-        return [_Reader(part) for part in parts]
+                raise InvalidStateError(f"the arrays of {path!r} do not match their shapes")
+        return [_Reader(item_arrays) for item_arrays in arrays_by_item]
 
-    def _object(self, kind: Any, node: Any, path: str) -> Any:
+    def _object(self, value_type: Any, node: Any, path: str) -> Any:
         """Return a dataclass or a named tuple; one of its subclasses if it has any."""
         if not isinstance(node, dict):
             raise _invalid(node, path)
         node = dict(node)
-        if known := _family(kind):
+        if subclasses := _stored_subclasses(value_type):
             name = node.pop("class", None)
-            if not isinstance(name, str) or name not in known:
-                raise InvalidStateError(f"its option {path!r} is of no {kind.__name__} that is known")
-            kind = known[name]
-        kinds = get_type_hints(kind) if hasattr(kind, "_fields") else dict(_parameters(kind))
-        if not set(node) <= set(kinds):
-            raise InvalidStateError(f"its option {path!r} has a part that {kind.__name__} does not have")
+            if not isinstance(name, str) or name not in subclasses:
+                raise InvalidStateError(f"its option {path!r} is an unknown {value_type.__name__}")
+            value_type = subclasses[name]
+        field_types = (
+            get_type_hints(value_type) if hasattr(value_type, "_fields") else dict(_parameters(value_type))
+        )
+        if not set(node) <= set(field_types):
+            raise InvalidStateError(f"its option {path!r} has an unknown field of {value_type.__name__}")
         arguments = {
-            name: self.value(each, node.get(name, ABSENT), f"{path}.{name}") for name, each in kinds.items()
+            name: self.value(field_type, node.get(name, ARRAY_NODE), f"{path}.{name}")
+            for name, field_type in field_types.items()
         }
-        value = kind(**arguments)
+        value = value_type(**arguments)
         if hasattr(value, "validate"):
             value.validate()
         return value
@@ -324,13 +335,13 @@ def _covariance(root: Floats, path: str) -> Covariance:
     diagonal = root if root.ndim == 1 else np.diagonal(root)
     triangular = root.ndim == 1 or (root.ndim == 2 and not np.tril(root, -1).any())
     if not triangular or (root.ndim == 2 and len(set(root.shape)) > 1) or not diagonal.all():
-        raise InvalidStateError(f"the root of {path!r} is not triangular, or singular")
+        raise InvalidStateError(f"the root of {path!r} is not triangular or is singular")
     return Covariance.from_root(root)
 
 
 def _invalid(node: Any, path: str) -> InvalidStateError:
     """Return the error for a value that is missing or has another type than its annotation."""
-    if node is ABSENT:
+    if node is ARRAY_NODE:
         return InvalidStateError(f"{path!r} is missing among its estimates")
     text = repr(node)
     return InvalidStateError(f"its option {path!r} is {text if len(text) <= 60 else text[:57] + '...'}")

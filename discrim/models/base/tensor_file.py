@@ -25,16 +25,16 @@ from discrim.errors import DamagedFileError, DataError, MissingFileError, NotAFi
 
 FORMAT = "discrim 2"
 
-LONGEST_HEADER = 2**29
+MAX_HEADER_BYTES = 2**29
 """Largest number of bytes of a header."""
 
-MOST_BUFFERS = 64
+MAX_ARRAYS = 64
 """Largest number of arrays in a file."""
 
-MOST_QUOTES = 2**14
+MAX_QUOTES = 2**14
 """Largest number of quotation marks in a header outside the description; each array needs ten."""
 
-LONGEST_REASON = 500
+MAX_REASON_LENGTH = 500
 """Largest number of characters of a reason in an error message."""
 
 
@@ -67,10 +67,10 @@ def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Float
     metadata = {"format": FORMAT, "fit": fit, "sha256": checksum.hexdigest()}
     text = json.dumps({**entries, "__metadata__": metadata}).encode()
     text += b" " * (-len(text) % 8)
-    if len(text) > LONGEST_HEADER:
+    if len(text) > MAX_HEADER_BYTES:
         raise DataError(
-            f"{os.fspath(path)!r} cannot be saved: its header of {len(text):,} bytes is longer than the "
-            f"{LONGEST_HEADER:,} that are read.",
+            f"{os.fspath(path)!r} cannot be saved: its header of {len(text):,} bytes exceeds the limit of "
+            f"{MAX_HEADER_BYTES:,}.",
             hint="Fit fewer columns, or pickle the fit.",
         )
     with atomic_write(path) as file:
@@ -79,7 +79,7 @@ def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Float
             file.write(tensor.data)
 
 
-def damaged(
+def damaged_file_error(
     path: Any, reason: str, hint: str = "Save the fit again, or name another file."
 ) -> DamagedFileError:
     """Return the error for a file that is not a whole saved fit.
@@ -95,16 +95,17 @@ def damaged(
     -------
     DamagedFileError
     """
-    reason = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]} ..."
+    reason = reason if len(reason) <= MAX_REASON_LENGTH else f"{reason[:MAX_REASON_LENGTH]} ..."
     message = f"{os.fspath(path)!r} cannot be read as a saved fit: {reason}."
     return DamagedFileError(message, reason=reason, hint=hint)
 
 
-def another_kind(path: Any, what: str) -> NotAFitError:
+def not_a_fit_error(path: Any, description: str) -> NotAFitError:
     """Return the error for a file that `save` did not write."""
     return NotAFitError(
-        f"{os.fspath(path)!r} cannot be read as a saved fit: it is {what}, which save() did not write.",
-        hint="Name a file of a fit.",
+        f"{os.fspath(path)!r} cannot be read as a saved fit: it is {description}, which save() did not "
+        "write.",
+        hint="Name a file that save() wrote.",
     )
 
 
@@ -120,8 +121,8 @@ class _Header:
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Read description and arrays of a file, with validation of its layout and checksum."""
     try:
-        with _opened(path) as file:
-            header = _header(file, path)
+        with _open_regular_file(path) as file:
+            header = _read_header(file, path)
             checksum = hashlib.sha256(header.fit + b"\0")
             tensors = {}
             for key, shape in header.shapes.items():
@@ -134,19 +135,21 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
     except OSError as error:
         raise UnreadableFileError(
             f"{os.fspath(path)!r} cannot be read: {error.strerror or error}.",
-            hint="Name another file, or have it made readable.",
+            hint="Name another file, or change its permissions.",
         ) from error
     except MemoryError:
-        raise damaged(path, "it does not fit into the memory", "Load it on a larger machine.") from None
+        raise damaged_file_error(
+            path, "it does not fit into the memory", "Load it on a larger machine."
+        ) from None
     if checksum.hexdigest() != header.checksum:
-        raise damaged(path, "its checksum does not match: it was changed or cut off")
+        raise damaged_file_error(path, "its checksum does not match: it was changed or cut off")
     check_finite(path, tensors)
     try:
         about = json.loads(header.fit)
     except (ValueError, RecursionError):
-        raise damaged(path, "its description is not JSON") from None
+        raise damaged_file_error(path, "its description is not JSON") from None
     if not isinstance(about, dict):
-        raise damaged(path, "its description is not a mapping")
+        raise damaged_file_error(path, "its description is not a mapping")
     return about, tensors
 
 
@@ -154,70 +157,74 @@ def check_finite(path: Path, tensors: Mapping[str, Floats]) -> None:
     """Raise DamagedFileError if an array has a value that is not finite."""
     for key, values in tensors.items():
         if not np.isfinite(values).all():
-            raise damaged(path, f"{key!r} holds a value that is not finite")
+            raise damaged_file_error(path, f"{key!r} has a value that is not finite")
 
 
-def _opened(path: Path) -> BufferedReader:
+def _open_regular_file(path: Path) -> BufferedReader:
     """Open a regular file; raise an error for a folder, device, pipe or socket."""
     if path.is_file():
         return path.open("rb")
     if path.is_dir():
-        raise another_kind(path, "a folder")
+        raise not_a_fit_error(path, "a folder")
     if path.exists():
-        raise another_kind(path, "a device, a pipe or a socket")
-    raise MissingFileError(f"There is no file {os.fspath(path)!r}.", hint="Name one that save() wrote.")
+        raise not_a_fit_error(path, "a device, a pipe or a socket")
+    raise MissingFileError(
+        f"The file {os.fspath(path)!r} does not exist.", hint="Name a file that save() wrote."
+    )
 
 
-def _header(file: BinaryIO, path: Path) -> _Header:
+def _read_header(file: BinaryIO, path: Path) -> _Header:
     """Read the header of an open file, and leave the file position at the first array."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(9)
     length = int.from_bytes(start[:8], "little")
     if size < 8:
-        raise another_kind(path, "shorter than its first eight bytes")
-    if length > LONGEST_HEADER or start[8:] != b"{":
-        raise another_kind(path, "a file of another kind")
+        raise not_a_fit_error(path, "shorter than eight bytes")
+    if length > MAX_HEADER_BYTES or start[8:] != b"{":
+        raise not_a_fit_error(path, "a file of another kind")
     if length > size - 8:
-        raise damaged(path, "its header is longer than the file, which was cut off")
+        raise damaged_file_error(path, "its header is longer than the file, which was cut off")
     # Recognize a large file of another kind before its header is parsed into Python objects.
     file.seek(length)
     if not file.read(8).rstrip(b" ").endswith(b"}"):
-        raise another_kind(path, "a file of another kind")
+        raise not_a_fit_error(path, "a file of another kind")
     file.seek(8)
     text = file.read(length)
-    if text.count(b'"') - text.count(b'\\"') > MOST_QUOTES:
-        raise another_kind(path, "a file whose header is not that of a fit")
+    if text.count(b'"') - text.count(b'\\"') > MAX_QUOTES:
+        raise not_a_fit_error(path, "a file without the header of a fit")
     try:
         header = json.loads(text)
         metadata = header.pop("__metadata__")
-        kind = metadata["format"]
+        file_format = metadata["format"]
         fit = metadata["fit"]
         checksum = metadata["sha256"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise another_kind(path, "a file whose header is not that of a fit") from None
-    if not isinstance(kind, str) or kind.split(" ")[0] != FORMAT.split(" ")[0]:
-        raise another_kind(path, "a file of another format")
-    if kind != FORMAT:
-        what = f"its format is {kind!r}, where {FORMAT!r} is read"
-        raise damaged(
-            path, what, "Read it with the version of discrim that wrote it, or fit the table again."
+        raise not_a_fit_error(path, "a file without the header of a fit") from None
+    if not isinstance(file_format, str) or file_format.split(" ")[0] != FORMAT.split(" ")[0]:
+        raise not_a_fit_error(path, "a file of another format")
+    if file_format != FORMAT:
+        reason = f"its format is {file_format!r} instead of {FORMAT!r}"
+        raise damaged_file_error(
+            path, reason, "Read it with the version of discrim that wrote it, or fit the table again."
         )
     # JSON is written in ASCII: other text may contain characters that cannot be encoded for the checksum.
     if not (isinstance(fit, str) and fit.isascii()):
-        raise damaged(path, "its description is not text in ASCII")
-    if len(header) > MOST_BUFFERS:
-        raise damaged(path, f"it has {len(header):,} buffers")
+        raise damaged_file_error(path, "its description is not text in ASCII")
+    if len(header) > MAX_ARRAYS:
+        raise damaged_file_error(path, f"it has {len(header):,} arrays")
     shapes = {}
     end = 0
     for key, entry in header.items():
-        shapes[key], end = _shape(path, key, entry, end)
+        shapes[key], end = _read_shape(path, key, entry, end)
     if end != size - 8 - length:
-        raise damaged(path, "its buffers are not as long as it says: it was changed or cut off")
+        raise damaged_file_error(
+            path, "the length of its arrays does not match its header: it was changed or cut off"
+        )
     return _Header(fit.encode(), checksum, shapes)
 
 
-def _shape(path: Path, key: str, entry: Any, end: int) -> tuple[tuple[int, ...], int]:
+def _read_shape(path: Path, key: str, entry: Any, end: int) -> tuple[tuple[int, ...], int]:
     """Validate the entry of an array in the header; return its shape and the position of its end.
 
     Parameters
@@ -233,11 +240,11 @@ def _shape(path: Path, key: str, entry: Any, end: int) -> tuple[tuple[int, ...],
     """
     try:
         dtype, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
-        few = isinstance(shape, list) and len(shape) <= 3
-        whole = few and all(type(n) is int and 0 <= n < 2**40 for n in [*shape, start, stop])
+        is_short = isinstance(shape, list) and len(shape) <= 3
+        has_integers = is_short and all(type(n) is int and 0 <= n < 2**40 for n in [*shape, start, stop])
     except (KeyError, TypeError, ValueError):
-        raise damaged(path, f"the entry of {key!r} is incomplete") from None
-    small = whole and math.prod(max(n, 1) for n in shape) < 2**60
-    if not small or dtype != "F64" or start != end or stop - start != 8 * math.prod(shape):
-        raise damaged(path, f"the place or shape of {key!r} does not fit the file")
+        raise damaged_file_error(path, f"the entry of {key!r} is incomplete") from None
+    is_small = has_integers and math.prod(max(n, 1) for n in shape) < 2**60
+    if not is_small or dtype != "F64" or start != end or stop - start != 8 * math.prod(shape):
+        raise damaged_file_error(path, f"the position or shape of {key!r} does not match the file")
     return tuple(shape), stop

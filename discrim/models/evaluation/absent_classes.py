@@ -22,7 +22,7 @@ from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import listed
 
 
-def rule_of_present(fit: FittedModel[Any], blocks: Blocks, *, held: bool = False) -> Rule | None:
+def refit_present_classes(fit: FittedModel[Any], blocks: Blocks, *, fixed: bool = False) -> Rule | None:
     """Return the rule of a refit to rows that may lack classes; None if it cannot be fitted.
 
     Parameters
@@ -31,36 +31,38 @@ def rule_of_present(fit: FittedModel[Any], blocks: Blocks, *, held: bool = False
         Its prior is the prior of the refit, rescaled to the classes that are present.
     blocks : Blocks
         Rows with other weights; see `Refits.refit`.
-    held : bool
+    fixed : bool
         Whether parameters that the rows chose are fixed.
     """
     codes = used_codes(blocks)
     present = np.unique(codes[codes >= 0])
     if len(present) == len(fit.classes):
-        return fit.refits.refit(fit, blocks, fixed=held)
+        return fit.refits.refit(fit, blocks, fixed=fixed)
     rule: Rule | None = None
     if len(present) > 1:
         levels = tuple(fit.design_rows.design.levels[k] for k in present.tolist())
-        position = np.full(len(fit.classes) + 1, -1)
-        position[present] = np.arange(len(present))
-        some = replace(blocks, design=replace(blocks.design, levels=levels))
-        some = some.with_codes(position[blocks.codes])
-        rule = fit.refits.refit(_of_classes(fit, some, present), some, fixed=held)
+        new_codes = np.full(len(fit.classes) + 1, -1)
+        new_codes[present] = np.arange(len(present))
+        present_blocks = replace(blocks, design=replace(blocks.design, levels=levels))
+        present_blocks = present_blocks.with_codes(new_codes[blocks.codes])
+        rule = fit.refits.refit(
+            _restrict_to_classes(fit, present_blocks, present), present_blocks, fixed=fixed
+        )
         if rule is None:
             return None
     return RuleOfClasses(rule, present, len(fit.classes))
 
 
-def _of_classes(fit: FittedModel[Any], blocks: Blocks, present: Codes) -> FittedModel[Any]:
+def _restrict_to_classes(fit: FittedModel[Any], blocks: Blocks, present: Codes) -> FittedModel[Any]:
     """Return the fit restricted to the classes at some positions, for refits to these classes."""
     prior = fit.prior[present]
     prior = prior / prior.sum() if prior.sum() > 0 else np.full(len(present), 1 / len(present))
-    numbers = fit.estimates
-    if hasattr(numbers, "of_classes"):
-        numbers = numbers.of_classes(present)
-    numbers = replace(numbers, prior=prior, moments=fit.estimates.moments.classes(present))
+    estimates = fit.estimates
+    if hasattr(estimates, "of_classes"):
+        estimates = estimates.of_classes(present)
+    estimates = replace(estimates, prior=prior, moments=fit.estimates.moments.classes(present))
     return replace(
-        fit, estimates=numbers, design_rows=blocks, prior=prior, path=None, cache={}, selection=None
+        fit, estimates=estimates, design_rows=blocks, prior=prior, path=None, cache={}, selection=None
     )
 
 
@@ -79,17 +81,17 @@ def absent_class_mask(
         Fold of each row, -1 for rows that are not used; without it each row is left out by itself.
     """
     used = codes >= 0
-    mass = np.ones(len(codes)) if weights is None else np.where(used, weights, 0.0)
-    counts = np.bincount(codes[used], mass[used], n_classes)
+    row_weights = np.ones(len(codes)) if weights is None else np.where(used, weights, 0.0)
+    counts = np.bincount(codes[used], row_weights[used], n_classes)
     if fold_ids is None:
-        out = np.minimum(mass, 1.0)
+        removed_weights = np.minimum(row_weights, 1.0)
     else:
         cells = fold_ids * n_classes + codes
         used = used & (fold_ids >= 0)
-        out = np.zeros(len(codes))
-        out[used] = np.bincount(cells[used], mass[used])[cells[used]]
-    own = counts[np.maximum(codes, 0)]
-    return np.asarray(used & (own - out <= EPS * own))
+        removed_weights = np.zeros(len(codes))
+        removed_weights[used] = np.bincount(cells[used], row_weights[used])[cells[used]]
+    class_weights = counts[np.maximum(codes, 0)]
+    return np.asarray(used & (class_weights - removed_weights <= EPS * class_weights))
 
 
 def absent_note(absent: pd.Index) -> str:

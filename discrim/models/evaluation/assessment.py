@@ -51,7 +51,7 @@ from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
 from discrim.models.evaluation.validation import BootstrapSamples, LeftOutTable
 
-NONE_JUDGED = "There is no row with a class and a prediction."
+NO_EVALUATED_ROWS = "No row has both a class and a prediction."
 
 
 class LabelledRows(NamedTuple):
@@ -74,7 +74,11 @@ class LabelledRows(NamedTuple):
 
 
 def labelled_rows(
-    fit: FittedModel[Any], data: Any, gaps: Gaps, weights: Any, answer: Callable[[Blocks], NDArray[Any]]
+    fit: FittedModel[Any],
+    data: Any,
+    missing_policy: Gaps,
+    weights: Any,
+    predict: Callable[[Blocks], NDArray[Any]],
 ) -> LabelledRows:
     """Read the classes of rows and predict them, chunk by chunk if they are a source of tables.
 
@@ -82,77 +86,85 @@ def labelled_rows(
     ----------
     fit : FittedModel
     data : table or source of tables
-    gaps : Gaps
+    missing_policy : Gaps
         Options for missing values and unseen levels.
     weights : column name, (n,) array or None
         Frequency weights; for a source the name of a column.
-    answer : callable
+    predict : callable
         Function of blocks of m rows that returns classes (m,) or scores (m, K).
     """
     source = rows_given(data)
     source.refuse_vector(weights)
     design = fit.design_rows.design
-    beside = (*design.response_columns, *([weights] if isinstance(weights, str) else ()))
-    columns = tuple(dict.fromkeys((*design.columns, *beside)))
-    parts = []
-    for part, where in given_parts(source, columns):
+    extra_columns = (*design.response_columns, *([weights] if isinstance(weights, str) else ()))
+    columns = tuple(dict.fromkeys((*design.columns, *extra_columns)))
+    chunks = []
+    for chunk, where in given_parts(source, columns):
         with naming_file(where):
-            blocks = fit.new_rows(part, gaps)
+            blocks = fit.new_rows(chunk, missing_policy)
             actual = response_codes(blocks.design, blocks.table, blocks.functions)
-            vector = weight_vector(weights, blocks.table) if blocks.table.nrows else None
-            vector = None if vector is None else np.nan_to_num(vector)
-            parts.append(LabelledRows(actual, answer(blocks), vector, blocks.table.index))
-    if not parts:
+            chunk_weights = weight_vector(weights, blocks.table) if blocks.table.nrows else None
+            chunk_weights = None if chunk_weights is None else np.nan_to_num(chunk_weights)
+            chunks.append(LabelledRows(actual, predict(blocks), chunk_weights, blocks.table.index))
+    if not chunks:
         raise no_rows(source)
-    if len(parts) == 1:
-        return parts[0]._replace(table_index=source.labels_of([parts[0].table_index]))
-    vectors = [part.weights for part in parts if part.weights is not None]
+    if len(chunks) == 1:
+        return chunks[0]._replace(table_index=source.labels_of([chunks[0].table_index]))
+    weights_of_chunks = [chunk.weights for chunk in chunks if chunk.weights is not None]
     return LabelledRows(
-        np.concatenate([part.actual for part in parts]),
-        np.concatenate([part.answer for part in parts]),
-        np.concatenate(vectors) if vectors else None,
-        source.labels_of([part.table_index for part in parts]),
+        np.concatenate([chunk.actual for chunk in chunks]),
+        np.concatenate([chunk.answer for chunk in chunks]),
+        np.concatenate(weights_of_chunks) if weights_of_chunks else None,
+        source.labels_of([chunk.table_index for chunk in chunks]),
     )
 
 
-def refuse_none(judged: NDArray[np.bool_]) -> None:
+def refuse_none(is_evaluated: NDArray[np.bool_]) -> None:
     """Raise DataError if a mask of evaluated rows (n,) is empty."""
-    if not judged.any():
-        raise DataError(NONE_JUDGED, hint="Give rows with the response and with all columns of the formula.")
-
-
-def refuse_no_share(codes: Codes, shares: Floats | None, classes: pd.Index) -> None:
-    """Raise DataError if all classes of the rows, with codes (m,), have a prior (K,) of zero."""
-    there = np.unique(codes)
-    if shares is not None and not (shares[there] > 0).any():
+    if not is_evaluated.any():
         raise DataError(
-            f"The rows are of {listed(classes[there])} alone, which have no share of the prior that "
-            "figures are weighted by.",
-            hint="Give rows of other classes, or prior=, the shares that are meant.",
+            NO_EVALUATED_ROWS, hint="Pass rows with the response and with all columns of the formula."
         )
 
 
-def warn_left_out(actual: Codes, answered: NDArray[np.bool_], index: pd.Index) -> None:
+def refuse_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -> None:
+    """Raise DataError if all classes of the rows, with codes (m,), have a prior (K,) of zero."""
+    class_index = np.unique(codes)
+    if prior is not None and not (prior[class_index] > 0).any():
+        raise DataError(
+            f"The rows have only classes with a prior of zero, {listed(classes[class_index])}, and the error "
+            "rates are weighted by the prior.",
+            hint="Pass rows of other classes, or another prior=.",
+            classes=classes[class_index],
+        )
+
+
+def warn_of_uncounted_rows(actual: Codes, has_prediction: NDArray[np.bool_], index: pd.Index) -> None:
     """Warn of rows that are not counted, because their class or prediction is missing.
 
     Parameters
     ----------
     actual : (n,) int
         Class, -1 if missing.
-    answered : (n,) bool
+    has_prediction : (n,) bool
         Whether the row has a prediction.
     index : Index of length n
     """
-    said = []
-    for uncounted, what in ((actual < 0, "no class"), ((actual >= 0) & ~answered, "no prediction")):
-        if uncounted.any():
-            said.append(
-                f"{int(uncounted.sum())} with {what} (first {told(index[int(np.argmax(uncounted))])})"
+    counts_text = []
+    for is_uncounted, problem in (
+        (actual < 0, "no class"),
+        ((actual >= 0) & ~has_prediction, "no prediction"),
+    ):
+        if is_uncounted.any():
+            counts_text.append(
+                f"{int(is_uncounted.sum())} with {problem} (first "
+                f"{told(index[int(np.argmax(is_uncounted))])})"
             )
-    if said:
+    if counts_text:
         warn_user(
-            f"Rows of data= are left out of the error rate: {' and '.join(said)}. A row needs its class, and "
-            "a value in each column of the formula.",
+            f"Rows of data= are excluded from the error rate: {' and '.join(counts_text)}. A row requires "
+            "its "
+            "class and a value in each column of the formula.",
             DroppedRowsWarning,
         )
 
@@ -162,13 +174,13 @@ ErrorMethod = Literal[
     "apparent", "loo", "cv", "632+", "D", "DS", "O", "OS", "posterior", "posterior-stratified"
 ]
 
-MANY_CLASSES = 256
+MAX_CONFUSION_CLASSES = 256
 """Number of classes above which errors are counted without a confusion matrix."""
 
-BYTES = 4
+BYTES_PER_DRAW = 4
 """Bytes of each number that is stored by row and bootstrap sample."""
 
-FEW_REFITS = 50
+MAX_LEAVE_ONE_OUT_REFITS = 50
 """Rows up to which each is left out by a refit if there is no closed form."""
 
 MAX_SLOWDOWN = 100
@@ -177,16 +189,16 @@ MAX_SLOWDOWN = 100
 NEW_ROWS = "new rows"
 """Name of the error rate of the rows of `data=`."""
 
-WEIGHTED = ("apparent", "loo", "cv", "632+")
+METHODS_WITH_PRIOR = ("apparent", "loo", "cv", "632+")
 """Methods whose rates within classes may be weighted by a prior other than the prior of the fit."""
 
-LONG = 2.0**34
+MAX_SUMMARY_OPERATIONS = 2.0**34
 """Rows times classes times columns above which a summary omits error rates."""
 
-FEW_COLUMNS = 48
+MIN_COSTED_COLUMNS = 48
 """Number of columns below which the time to score a row does not depend on the number of columns."""
 
-COUNTING: tuple[Counting, ...] = get_args(Counting)
+COUNTING_METHODS: tuple[Counting, ...] = get_args(Counting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,7 +219,7 @@ class JudgingPlan:
     replicates: int = 200
     seed: int | None = None
     refit_prior: bool | None = None
-    gaps: Gaps = AS_FITTED
+    missing_policy: Gaps = AS_FITTED
     prior: Floats | None = None
     weights: Any = None
     nested: bool = True
@@ -218,13 +230,14 @@ def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     check_word("method", method, Counting, optional=True)
     if not isinstance(data, str):
         return data, method
-    for known in COUNTING:
-        if data == known and method in (None, "apparent", known):
-            return None, known
+    for counting_method in COUNTING_METHODS:
+        if data == counting_method and method in (None, "apparent", counting_method):
+            return None, counting_method
     if names_files(data):
         return data, method
     raise DataError(
-        f"{data!r} is no table, and no method among {listed(COUNTING)}.", hint="Pass data= or method=."
+        f"{data!r} is no table, and no method among {listed(COUNTING_METHODS)}.",
+        hint="Pass data= or method=.",
     )
 
 
@@ -275,14 +288,18 @@ def judged_codes(
         return blocks.codes, fit.cache["apparent"], row_weights(blocks)
     if data is not None and method == "apparent":
         return labelled_rows(
-            fit, data, plan.gaps, plan.weights, lambda blocks: fit.predicted_codes(blocks, None, decision)
+            fit,
+            data,
+            plan.missing_policy,
+            plan.weights,
+            lambda blocks: fit.predicted_codes(blocks, None, decision),
         )[:3]
     if method == "loo":
         blocks = fit.rows('method="loo"')
         predicted = validation.left_out_codes(fit, decision, plan.refit_prior)
         if predicted is not None:
             return blocks.codes, predicted, row_weights(blocks)
-    actual, scores, weights, _ = judged_scores(fit, data, method, plan)
+    actual, scores, weights, _ = evaluate_scores(fit, data, method, plan)
     return actual, decision.codes(scores), weights
 
 
@@ -304,10 +321,12 @@ class PassPredictions:
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
         self._left_out: LeftOutTable | None = None
         # The scores of more rows are not stored: `left_out_codes` computes only the labels.
-        few = self._blocks.table.nrows * len(fit.classes) <= validation.HELD
+        is_small = self._blocks.table.nrows * len(fit.classes) <= validation.MAX_CACHED_SCORES
         with suppress(NotSupportedError):
-            if few:
-                self._left_out = LeftOutTable(fit, self._blocks, anew=validation.refits_prior(fit, None))
+            if is_small:
+                self._left_out = LeftOutTable(
+                    fit, self._blocks, reestimate_prior=validation.refits_prior(fit, None)
+                )
         self._read = 0
 
     def wrap(self, blocks: Blocks) -> Iterable[Block]:
@@ -324,16 +343,16 @@ class PassPredictions:
             if self._left_out is not None:
                 self._left_out.finish()
 
-    def _predict(self, place: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
+    def _predict(self, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
         # The other computation may have silenced the floating-point warnings of NumPy.
         with np.errstate(**self._numerics):
             k = len(self._fit.classes)
-            for rows, scores in block_scores(self._blocks, self._rule, k, place, x, missing):
+            for rows, scores in block_scores(self._blocks, self._rule, k, row_slice, x, missing):
                 self._codes[rows] = Decision().codes(scores)
-            used = used_of_block(self._blocks, place, x, missing)
+            used = used_of_block(self._blocks, row_slice, x, missing)
             if used is not None and self._left_out is not None:
                 self._left_out.add(used)
-        self._read = place.stop
+        self._read = row_slice.stop
 
 
 class _BlocksWithCallback(Iterable[Block]):
@@ -347,8 +366,8 @@ class _BlocksWithCallback(Iterable[Block]):
         return self._blocks.with_callback(self._callbacks.pop() if self._callbacks else None)
 
 
-def judged_scores(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
-    """Score rows by a method and return them with scores (n, K) as an array; see `kept_scores`.
+def evaluate_scores(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
+    """Return rows with scores (n, K) as an array; see `evaluate_distributed_scores`.
 
     Parameters
     ----------
@@ -357,11 +376,11 @@ def judged_scores(fit: FittedModel[Any], data: Any, method: Counting, plan: Judg
     method : {"apparent", "loo", "cv"}
     plan : JudgingPlan
     """
-    actual, scores, weights, index = kept_scores(fit, data, method, plan)
+    actual, scores, weights, index = evaluate_distributed_scores(fit, data, method, plan)
     return LabelledRows(actual, scores.value(), weights, index)
 
 
-def kept_scores(
+def evaluate_distributed_scores(
     fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan
 ) -> tuple[Codes, StoredValue[Floats], Floats | None, pd.Index]:
     """Score new rows, or the rows of the fit, which stay on the workers that have the rows.
@@ -386,21 +405,23 @@ def kept_scores(
     if data is not None:
         if method != "apparent":
             raise NotSupportedError(
-                f'method="{method}" leaves out rows of the fit: it does not go with data=.',
-                hint="Leave one out.",
+                f'method="{method}" leaves out rows of the fit and cannot be combined with data=.',
+                hint="Leave out method= or data=.",
             )
-        actual, answer, weights, index = labelled_rows(fit, data, plan.gaps, plan.weights, _Scoring(fit))
+        actual, answer, weights, index = labelled_rows(
+            fit, data, plan.missing_policy, plan.weights, _BlockScorer(fit)
+        )
         return actual, StoredValue(answer), weights, index
     blocks = fit.rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
     if method == "loo":
-        scores = validation.kept_left_out_scores(fit, plan.refit_prior)
+        scores = validation.distributed_left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
         scores = _cross_validated_scores(fit, plan)
     elif blocks.is_local:
-        scores = StoredValue(_Scoring(fit)(blocks))
+        scores = StoredValue(_BlockScorer(fit)(blocks))
     else:
         scores = blocks.rows.map_reduce_stored(
-            blocks, partial(_scores, fit.in_part(fit.rule(), blocks)), validation.below
+            blocks, partial(_scores, fit.in_part(fit.rule(), blocks)), validation.concatenate_scores
         )
     return blocks.codes, scores, row_weights(blocks), blocks.table.index
 
@@ -414,14 +435,22 @@ def _cross_validated_scores(fit: FittedModel[Any], plan: JudgingPlan) -> StoredV
     cached = fit.cache.get(key)
     if cached is not None:
         return StoredValue(cached)
-    whole = fit.choosing_anew() if plan.nested else fit
-    dealt = validation.deal_folds(whole, plan.folds, plan.seed)
+    unselected_fit = fit.choosing_anew() if plan.nested else fit
+    fold_ids = validation.deal_folds(unselected_fit, plan.folds, plan.seed)
     with Progress(plan.folds, "cross-validation") as progress:
         scores = validation.kept_fold_scores(
-            whole, dealt, plan.folds, progress=progress, nested=plan.nested, refit_prior=plan.refit_prior
+            unselected_fit,
+            fold_ids,
+            plan.folds,
+            progress=progress,
+            nested=plan.nested,
+            refit_prior=plan.refit_prior,
         )
-    small = whole.design_rows.is_local and len(dealt) * len(fit.classes) <= validation.HELD
-    if small and plan.seed is not None:
+    is_small = (
+        unselected_fit.design_rows.is_local
+        and len(fold_ids) * len(fit.classes) <= validation.MAX_CACHED_SCORES
+    )
+    if is_small and plan.seed is not None:
         fit.cache[key] = scores.value()
     return scores
 
@@ -429,12 +458,12 @@ def _cross_validated_scores(fit: FittedModel[Any], plan: JudgingPlan) -> StoredV
 def _scores(rule: Rule, blocks: Blocks) -> Floats:
     """Return the scores (m, K) of a chunk of rows under a rule."""
     out = np.empty((blocks.table.nrows, len(blocks.design.levels)), order="F")
-    for place, scores in scored(blocks, rule, out.shape[1]):
-        out[place] = scores
+    for row_slice, scores in scored(blocks, rule, out.shape[1]):
+        out[row_slice] = scores
     return out
 
 
-class _Scoring:
+class _BlockScorer:
     """Function that returns the scores (m, K) of successive blocks of rows, limited by the memory."""
 
     def __init__(self, fit: FittedModel[Any]) -> None:
@@ -443,7 +472,7 @@ class _Scoring:
     def __call__(self, blocks: Blocks) -> Floats:
         rows = blocks.table.nrows
         self._rows += rows
-        validation.refuse_many_scores(self._rows, self._k, "A judgement by posteriors")
+        validation.refuse_many_scores(self._rows, self._k, "An evaluation of posteriors")
         return _scores(self._fit.in_part(self._rule, blocks), blocks)
 
 
@@ -467,51 +496,53 @@ def error_rates(
     by_class : bool
         Whether to add the error within each class.
     """
-    known: dict[str, Callable[[], Rates]] = {
-        "632+": lambda: _bootstrapped(fit, plan),
-        "posterior": lambda: _posterior_based(fit, plan, stratified=False),
-        "posterior-stratified": lambda: _posterior_based(fit, plan, stratified=True),
+    compute_rates: dict[str, Callable[[], Rates]] = {
+        "632+": lambda: _bootstrap_error(fit, plan),
+        "posterior": lambda: _posterior_error(fit, plan, stratified=False),
+        "posterior-stratified": lambda: _posterior_error(fit, plan, stratified=True),
     }
-    for way in COUNTING:
-        known[way] = partial(counted_rates, fit, way, plan)
+    for method_name in COUNTING_METHODS:
+        compute_rates[method_name] = partial(counted_rates, fit, method_name, plan)
     for name in ("D", "DS", "O", "OS"):
-        known[name] = partial(_of_normal_model, fit, name, plan)
+        compute_rates[name] = partial(_normal_model_error, fit, name, plan)
     rates_of.check_level(plan.level)
     check_flag("by_class", by_class)
     if not isinstance(methods, Iterable):
         raise DataError(
             f"methods={told(methods)} is not valid.",
-            hint=f"Give names in a list, of {listed(known, most=20)}.",
+            hint=f"Pass a list of names among {listed(compute_rates, most=20)}.",
         )
-    wanted = [methods] if isinstance(methods, str) else list(methods)
-    for method in wanted:
-        check_word("methods", method, tuple(known))
-        if plan.prior is not None and method not in WEIGHTED:
+    requested_methods = [methods] if isinstance(methods, str) else list(methods)
+    for method in requested_methods:
+        check_word("methods", method, tuple(compute_rates))
+        if plan.prior is not None and method not in METHODS_WITH_PRIOR:
             raise NotSupportedError(
-                f'method "{method}" follows from the posteriors or the law of the fit, with the prior of '
-                "the fit.",
-                hint=f"Leave out prior=, or use {listed(WEIGHTED)}.",
+                f'method "{method}" uses the posteriors or the distribution of the fit, with the prior of '
+                "the "
+                "fit.",
+                hint=f"Leave out prior=, or use {listed(METHODS_WITH_PRIOR)}.",
             )
     _refuse_own_weights(data, plan)
-    rates = [(method, known[method]()) for method in dict.fromkeys(wanted)]
+    rates = [(method, compute_rates[method]()) for method in dict.fromkeys(requested_methods)]
     if data is not None:
-        rates.append((NEW_ROWS, _of_new_rows(fit, data, plan)))
+        rates.append((NEW_ROWS, _new_rows_error(fit, data, plan)))
     validation.refits_prior(fit, plan.refit_prior)
     table = rates_table(rates)
     table["prior"] = [
-        validation.prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in table.index
+        validation.prior_of_rest(fit, plan.refit_prior) if method_name in ("loo", "cv") else ""
+        for method_name in table.index
     ]
     if fit.choice:
-        table["choice"] = [choice_of(fit, way) for way in table.index]
+        table["choice"] = [choice_of(fit, method_name) for method_name in table.index]
     if by_class:
         by_method = np.array([rate.by_class for _, rate in rates]).reshape(len(rates), len(fit.classes))
-        within = pd.DataFrame(by_method, index=table.index, columns=fit.classes)
+        class_rates = pd.DataFrame(by_method, index=table.index, columns=fit.classes)
         table = table.rename(columns=lambda name: distinct(name, fit.classes))
-        table = pd.concat([table, within], axis=1)
-    reasons = _without_interval(rates)
+        table = pd.concat([table, class_rates], axis=1)
+    reasons = _missing_interval_notes(rates)
     if fit.has_rows and not {"loo", "cv"}.isdisjoint(table.index):
-        lone = absent_class_mask(used_codes(fit.design_rows), fit.design_rows.weights, len(fit.classes))
-        reasons.append(absent_note(fit.classes[np.unique(used_codes(fit.design_rows)[lone])]))
+        is_lone = absent_class_mask(used_codes(fit.design_rows), fit.design_rows.weights, len(fit.classes))
+        reasons.append(absent_note(fit.classes[np.unique(used_codes(fit.design_rows)[is_lone])]))
     reasons = list(filter(None, reasons))
     if reasons:
         table.attrs["note"] = " ".join(reasons)
@@ -520,16 +551,18 @@ def error_rates(
 
 def takes_long(fit: FittedModel[Any]) -> bool:
     """Return whether the evaluation of all rows of a fit is too slow for a summary."""
-    classes = len(fit.classes)
-    columns = max(len(fit.terms), FEW_COLUMNS)
-    return fit.has_rows and float(fit.design_rows.table.nrows) * classes * columns > LONG
+    n_classes = len(fit.classes)
+    n_columns = max(len(fit.terms), MIN_COSTED_COLUMNS)
+    return (
+        fit.has_rows and float(fit.design_rows.table.nrows) * n_classes * n_columns > MAX_SUMMARY_OPERATIONS
+    )
 
 
 def leave_one_out_is_fast(fit: FittedModel[Any]) -> bool:
     """Return whether leave-one-out has a closed form or the rows are few enough for refits."""
     if (
         any(key in fit.cache for key in validation.LEFT_OUT_KEPT_AS.values())
-        or fit.counts.sum() <= FEW_REFITS
+        or fit.counts.sum() <= MAX_LEAVE_ONE_OUT_REFITS
     ):
         return True
     if fit.refits.by_calls or fit.spec.leave_one_out_cost > MAX_SLOWDOWN:
@@ -545,7 +578,7 @@ def has_chosen_columns(fit: FittedModel[Any]) -> bool:
     return fit.selection is not None and fit.selection.kind == "columns"
 
 
-def methods_to_judge(fit: FittedModel[Any]) -> tuple[Counting, ...]:
+def evaluation_methods(fit: FittedModel[Any]) -> tuple[Counting, ...]:
     """Return the methods to evaluate a fit on its own rows, the preferred one first.
 
     Leave-one-out is preferred if it is fast, else folds. If the rows chose the columns, only folds repeat
@@ -572,22 +605,24 @@ def _refuse_own_weights(data: Any, plan: JudgingPlan) -> None:
     """Raise DataError if weights are passed without new rows."""
     if data is None and plan.weights is not None:
         raise DataError(
-            "weights= belong to data=, and the rows of the fit have their own.", hint="Leave weights= out."
+            "weights= are the weights of the rows of data=, which were not passed.",
+            hint="Leave out weights=.",
         )
 
 
-def _without_interval(rates: Sequence[tuple[str, Rates]]) -> list[str]:
+def _missing_interval_notes(rates: Sequence[tuple[str, Rates]]) -> list[str]:
     """Return sentences on why estimates lack an interval."""
     reasons = []
     if any(method.startswith("posterior") for method, _ in rates):
         reasons.append(
-            "posterior: no interval, because the rows have made the posteriors that are averaged, and do not "
-            "show how far these are off."
+            "posterior: no interval, because the averaged posteriors were estimated from the same "
+            "observations, "
+            "which do not show their error."
         )
     if any(method == "632+" and np.isnan(rate.se) and not np.isnan(rate.estimate) for method, rate in rates):
         reasons.append(
-            "632+: no interval, because samples are too few to tell its variance from their noise: raise "
-            "replicates=."
+            "632+: no interval, because with so few bootstrap samples the variance cannot be separated from "
+            "their noise: increase replicates=."
         )
     return reasons
 
@@ -604,25 +639,31 @@ def table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
     return data, methods
 
 
-def _are_methods(given: Any) -> bool:
+def _are_methods(argument: Any) -> bool:
     """Return whether an argument is the name of a method or a list of names, and not a file name."""
-    if not isinstance(given, str | list | tuple | set | frozenset):
+    if not isinstance(argument, str | list | tuple | set | frozenset):
         return False
-    names = [given] if isinstance(given, str) else list(given)
+    names = [argument] if isinstance(argument, str) else list(argument)
     return all(isinstance(name, str) and "." not in name and not names_files(name) for name in names)
 
 
-def _of_new_rows(fit: FittedModel[Any], data: Any, plan: JudgingPlan) -> Rates:
+def _new_rows_error(fit: FittedModel[Any], data: Any, plan: JudgingPlan) -> Rates:
     """Return the error rate of new rows; a warning counts rows that cannot be evaluated."""
     decision = Decision(plan.costs)
     rows = labelled_rows(
-        fit, data, plan.gaps, plan.weights, lambda blocks: fit.predicted_codes(blocks, None, decision)
+        fit,
+        data,
+        plan.missing_policy,
+        plan.weights,
+        lambda blocks: fit.predicted_codes(blocks, None, decision),
     )
-    judged = (rows.actual >= 0) & (rows.answer >= 0) & (True if rows.weights is None else rows.weights > 0)
-    refuse_none(judged)
-    shares = fit.prior_values() if plan.prior is None and not fit.estimates.estimated_prior else plan.prior
-    refuse_no_share(rows.actual[judged], shares, fit.classes)
-    warn_left_out(rows.actual, rows.answer >= 0, rows.table_index)
+    is_evaluated = (
+        (rows.actual >= 0) & (rows.answer >= 0) & (True if rows.weights is None else rows.weights > 0)
+    )
+    refuse_none(is_evaluated)
+    prior = fit.prior_values() if plan.prior is None and not fit.estimates.estimated_prior else plan.prior
+    refuse_zero_prior(rows.actual[is_evaluated], prior, fit.classes)
+    warn_of_uncounted_rows(rows.actual, rows.answer >= 0, rows.table_index)
     return _rates(fit, *rows[:3], plan)
 
 
@@ -644,102 +685,109 @@ def _rates(
     weights : (n,) float or None
     plan : JudgingPlan
     """
-    sampled = plan.prior is None and fit.estimates.estimated_prior
-    shares = fit.prior_values() if plan.prior is None else plan.prior
-    if plan.costs is None and len(fit.classes) > MANY_CLASSES:
-        return rates_of.counted_labels(actual, predicted, shares, weights, plan.level, sampled=sampled)
+    estimated_prior = plan.prior is None and fit.estimates.estimated_prior
+    prior = fit.prior_values() if plan.prior is None else plan.prior
+    if plan.costs is None and len(fit.classes) > MAX_CONFUSION_CLASSES:
+        return rates_of.counted_labels(actual, predicted, prior, weights, plan.level, sampled=estimated_prior)
     counts = counts_of(actual, predicted, len(fit.classes), weights).astype(np.float64)
-    return rates_of.counted(counts, shares, plan.costs, plan.level, sampled=sampled)
+    return rates_of.counted(counts, prior, plan.costs, plan.level, sampled=estimated_prior)
 
 
-def _posterior_based(fit: FittedModel[Any], plan: JudgingPlan, *, stratified: bool) -> Rates:
+def _posterior_error(fit: FittedModel[Any], plan: JudgingPlan, *, stratified: bool) -> Rates:
     """Return the error rate that is estimated from the posteriors of the rows."""
     if plan.costs is not None:
-        raise NotSupportedError("The posterior-based error rates count errors.", hint="Leave out costs=.")
+        raise NotSupportedError(
+            "The posterior-based error rates cannot be combined with costs=.", hint="Leave out costs=."
+        )
     fit.need_posteriors('method="posterior"')
     fit.rows('method="posterior"')
-    actual, scores, weights, _ = judged_scores(fit, None, "apparent", plan)
+    actual, scores, weights, _ = evaluate_scores(fit, None, "apparent", plan)
     return rates_of.posterior_based(
         posteriors(scores), actual, fit.prior_values(), weights, stratified=stratified
     )
 
 
-def _of_normal_model(fit: FittedModel[Any], method: str, plan: JudgingPlan) -> Rates:
+def _normal_model_error(fit: FittedModel[Any], method: str, plan: JudgingPlan) -> Rates:
     """Return the error rate D, DS, O or OS of a linear discriminant analysis."""
     estimates = fit.estimates
     if not (isinstance(estimates, LDAFit) and estimates.has_distances and estimates.reduced() is None):
         raise NotSupportedError(
-            f'method="{method}" is computed from normal classes with one full covariance.',
-            hint='Fit lda() with all its axes, or use "cv".',
+            f'method="{method}" requires normal classes with a common full covariance matrix.',
+            hint='Fit lda() with all its axes, or use method "cv".',
         )
-    shrunk = method in ("DS", "OS")
+    shrinks = method in ("DS", "OS")
     expected = method in ("O", "OS")
     moments = estimates.moments
     nu = estimates.residual_df
     whitened = estimates.unbiased().whiten(moments.means.T).T
     # With divisor N, log odds are N/(N - K) times the log odds of the unbiased covariance.
-    stretch = estimates.divisor / nu
-    rule = fit.log_prior(), plan.costs, plan.level
+    log_odds_factor = estimates.divisor / nu
+    rule_arguments = fit.log_prior(), plan.costs, plan.level
     if moments.n_classes == 2:
-        gap = whitened[0] - whitened[1]
-        squared = float(gap @ gap), moments.counts, nu, moments.n_columns
+        mean_difference = whitened[0] - whitened[1]
+        distance_arguments = float(mean_difference @ mean_difference), moments.counts, nu, moments.n_columns
         return parametric_errors.two_classes(
-            *squared, *rule, shrunk=shrunk, expected=expected, stretch=stretch
+            *distance_arguments, *rule_arguments, shrunk=shrinks, expected=expected, stretch=log_odds_factor
         )
     if expected:
         raise NotSupportedError(
-            f'method="{method}" is for two classes; this fit has {moments.n_classes}.',
-            hint='Use "DS" or "cv".',
+            f'method="{method}" requires two classes, and this fit has {moments.n_classes}.',
+            hint='Use method "DS" or "cv".',
         )
-    return parametric_errors.many_classes(whitened, moments.counts, nu, *rule, shrunk=shrunk, stretch=stretch)
+    return parametric_errors.many_classes(
+        whitened, moments.counts, nu, *rule_arguments, shrunk=shrinks, stretch=log_odds_factor
+    )
 
 
-def _bootstrapped(fit: FittedModel[Any], plan: JudgingPlan) -> Rates:
+def _bootstrap_error(fit: FittedModel[Any], plan: JudgingPlan) -> Rates:
     """Return the .632+ bootstrap estimate; samples are stratified by class."""
-    whole = fit
+    original_fit = fit
     fit = fit.choosing_anew()
     blocks = fit.rows('method="632+"')
     if blocks.weights is not None:
         raise NotSupportedError(
-            'method="632+" draws single rows.', hint='Repeat each row by its weight, or use "cv".'
+            'method="632+" samples single rows and cannot be combined with weights.',
+            hint='Repeat each row as often as its weight, or use method "cv".',
         )
     if fit.refits.groups(fit) is not None:
         raise NotSupportedError(
-            'method="632+" draws single rows, and this fit has groups of them.', hint='Use "cv".'
+            'method="632+" samples single rows and cannot be combined with groups of rows.',
+            hint='Use method "cv".',
         )
     decision = Decision(plan.costs)
     samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
     used = samples.codes >= 0
-    kept = plan.replicates, int(used.sum())
+    sample_shape = plan.replicates, int(used.sum())
     refuse_beyond_memory(
-        2.0 * BYTES * kept[0] * kept[1],
-        f"{kept[0]:,} bootstrap samples of {kept[1]:,} rows",
+        2.0 * BYTES_PER_DRAW * sample_shape[0] * sample_shape[1],
+        f"{sample_shape[0]:,} bootstrap samples of {sample_shape[1]:,} rows",
         'Lower replicates=, or use "cv" instead',
     )
-    times = np.zeros(kept, dtype=np.int32)
-    called = np.full(kept, -1, dtype=np.int32)
+    draw_counts = np.zeros(sample_shape, dtype=np.int32)
+    predicted = np.full(sample_shape, -1, dtype=np.int32)
     unlabelled = np.zeros(len(used))
     with Progress(plan.replicates, ".632+ bootstrap") as progress:
         for b in range(plan.replicates):
-            drawn, left = _sampled(fit, samples)
+            sample_counts, out_of_sample = _score_out_of_sample(fit, samples)
             labels = np.full(len(used), -1)
-            for positions, scores in left:
+            for positions, scores in out_of_sample:
                 labels[positions] = decision.codes(scores)
                 unlabelled[positions] += labels[positions] < 0
-            times[b], called[b] = drawn[used], labels[used]
+            draw_counts[b], predicted[b] = sample_counts[used], labels[used]
             progress(1)
     rows = np.flatnonzero(unlabelled)
     if len(rows):
         warn_user(
-            f"{len(rows)} rows have no label under some bootstrap rule (first of them "
-            f"{blocks.table.label(int(rows[0]))!r}): each class is impossible there, and 632+ does not count "
-            "them then. Fit with laplace=1, for example.",
+            f"{len(rows)} rows have no label under some bootstrap rule (first row "
+            f"{blocks.table.label(int(rows[0]))!r}): their probability is zero in every class. 632+ omits "
+            "these "
+            "predictions. Fit with laplace=1, for example.",
             MissingPredictionWarning,
         )
     prior = fit.prior_values() if plan.prior is None else plan.prior
-    seen = judged_codes(whole, None, "apparent", plan)[1]
+    apparent = judged_codes(original_fit, None, "apparent", plan)[1]
     return rates_of.point_six_three_two(
-        rates_of.Resampled(samples.codes[used], seen[used], times, called),
+        rates_of.Resampled(samples.codes[used], apparent[used], draw_counts, predicted),
         prior,
         plan.costs,
         plan.level,
@@ -747,21 +795,21 @@ def _bootstrapped(fit: FittedModel[Any], plan: JudgingPlan) -> Rates:
     )
 
 
-def _sampled(
+def _score_out_of_sample(
     fit: FittedModel[Any], samples: BootstrapSamples
 ) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
     """Return the next sample (n,), and positions and scores (m, K) of the rows that are not in it."""
     blocks = fit.design_rows
     codes = samples.codes
     if fit.refits.by_calls:
-        drawn = samples.draw()
-        left = np.flatnonzero((drawn == 0) & (codes >= 0))
-        at = np.repeat(np.arange(len(drawn)), drawn.astype(np.intp))
-        return drawn, iter([(left, fit.refits.scores_by_call(fit, at, left))])
-    rule, drawn = samples.rule(fit)
-    parts = used_rows(blocks.with_codes(np.where(drawn == 0, codes, -1)))
-    places = np.arange(len(codes))
-    return drawn, ((places[rows], rule.scores(x)) for rows, x, _, _ in parts)
+        sample_counts = samples.draw()
+        test_index = np.flatnonzero((sample_counts == 0) & (codes >= 0))
+        train_index = np.repeat(np.arange(len(sample_counts)), sample_counts.astype(np.intp))
+        return sample_counts, iter([(test_index, fit.refits.scores_by_call(fit, train_index, test_index))])
+    rule, sample_counts = samples.sample_rule(fit)
+    test_blocks = used_rows(blocks.with_codes(np.where(sample_counts == 0, codes, -1)))
+    positions = np.arange(len(codes))
+    return sample_counts, ((positions[rows], rule.scores(x)) for rows, x, _, _ in test_blocks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -772,44 +820,44 @@ class AssessedRows:
     ----------
     codes, predicted : (m,) int
         Actual and predicted classes.
-    values : (m, K) float
+    scores : (m, K) float
         Log odds of each class against the rest; for models without posteriors the values of the rule.
     weights : (m,) float
-    weighted : bool
+    has_weights : bool
         Whether the user passed weights.
-    shares : (K,) float or None
+    prior : (K,) float or None
         Prior by which figures are weighted; None for the class proportions of the rows.
     unlabelled, unpredicted : int
         Rows that were left out without a class, or with a class and without a prediction.
-    way : str
+    method_description : str
         Description of how rows were predicted.
     method : {"apparent", "loo", "cv", "new"}
     folds : int
-    posteriors : bool
+    has_posteriors : bool
         Whether the model has posteriors.
     """
 
     codes: Codes
     predicted: Codes
-    values: Floats
+    scores: Floats
     weights: Floats
-    weighted: bool
-    shares: Floats | None
+    has_weights: bool
+    prior: Floats | None
     unlabelled: int
     unpredicted: int
-    way: str
+    method_description: str
     method: str
     folds: int
-    posteriors: bool
+    has_posteriors: bool
 
     @property
     def counts(self) -> Floats:
         """Confusion matrix, actual by predicted classes (K, K)."""
-        k = self.values.shape[1]
+        k = self.scores.shape[1]
         return counts_of(self.codes, self.predicted, k, self.weights).astype(np.float64)
 
 
-def assessed(
+def assess_rows(
     fit: FittedModel[Any], data: Any, method: Counting | None, plan: JudgingPlan
 ) -> StoredValue[AssessedRows]:
     """Predict the rows of a table, or of the fit, for an assessment; see `ClassifierResults.assess`.
@@ -831,66 +879,74 @@ def assessed(
         fit.rows("assess()", "pass data=")
         try:
             method = "loo"
-            left_out = kept_scores(fit, None, "loo", plan)
+            left_out = evaluate_distributed_scores(fit, None, "loo", plan)
         except NotSupportedError:
             method = "cv"
     if method == "cv":
         plan = replace(plan, seed=drawn_seed(plan.seed))
-    actual, scores, weights, _ = left_out or kept_scores(fit, data, method, plan)
-    shares = plan.prior
-    if shares is None and not fit.estimates.estimated_prior:
-        shares = fit.prior_values()
-    way = _way(fit, data, method, plan), method if data is None else "new", plan.folds
+    actual, scores, weights, _ = left_out or evaluate_distributed_scores(fit, data, method, plan)
+    prior = plan.prior
+    if prior is None and not fit.estimates.estimated_prior:
+        prior = fit.prior_values()
+    description = _describe_method(fit, data, method, plan), method if data is None else "new", plan.folds
     codes = actual.astype(np.min_scalar_type(-len(fit.classes)))
     return scores.map(
-        partial(_with_scores, codes, weights, fit.classes, shares, way, posteriors=fit.has_posteriors)
+        partial(
+            _select_assessed_rows,
+            codes,
+            weights,
+            fit.classes,
+            prior,
+            description,
+            has_posteriors=fit.has_posteriors,
+        )
     )
 
 
-def _with_scores(
+def _select_assessed_rows(
     codes: Codes,
     weights: Floats | None,
     classes: pd.Index,
-    shares: Floats | None,
-    way: tuple[str, str, int],
+    prior: Floats | None,
+    description: tuple[str, str, int],
     scores: Floats,
     *,
-    posteriors: bool,
+    has_posteriors: bool,
 ) -> AssessedRows:
     """Select and predict the evaluated rows; see `AssessedRows`."""
     actual = codes.astype(np.intp)
     predicted = best_class(scores)
     counts = np.ones(len(actual)) if weights is None else weights
-    known = (actual >= 0) & (predicted >= 0) & (counts > 0)
-    refuse_none(known)
-    refuse_no_share(actual[known], shares, classes)
+    is_assessed = (actual >= 0) & (predicted >= 0) & (counts > 0)
+    refuse_none(is_assessed)
+    refuse_zero_prior(actual[is_assessed], prior, classes)
     # Only log posteriors, or the difference of two values, can be converted to log odds.
-    logs = posteriors or len(classes) == 2
+    has_log_odds = has_posteriors or len(classes) == 2
     return AssessedRows(
-        actual[known],
-        predicted[known],
-        log_odds_against_rest(scores[known]) if logs else np.asarray(scores[known]),
-        counts[known],
+        actual[is_assessed],
+        predicted[is_assessed],
+        log_odds_against_rest(scores[is_assessed]) if has_log_odds else np.asarray(scores[is_assessed]),
+        counts[is_assessed],
         weights is not None,
-        shares,
+        prior,
         int(((actual < 0) & (counts > 0)).sum()),
         int(((actual >= 0) & (predicted < 0) & (counts > 0)).sum()),
-        *way,
-        posteriors,
+        *description,
+        has_posteriors,
     )
 
 
-def _way(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
+def _describe_method(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
     """Describe how rows are predicted."""
     if data is not None:
         return "new rows"
     if method == "apparent":
-        return "rows of the fit by the rule fitted to them, which is optimistic"
+        return "observations of the fit by the rule fitted to them (resubstitution), which is optimistic"
     prior = validation.prior_of_rest(fit, plan.refit_prior)
     choice = choice_of(fit, method)
-    said = f", prior {prior}" if prior else ""
+    details = f", prior {prior}" if prior else ""
     if choice:
-        said += f"; the choice of {fit.choice} is " + ("made anew" if choice == "anew" else "held")
+        details += f"; the choice of {fit.choice} is " + ("repeated" if choice == "anew" else "fixed")
     if method == "loo":
-        return f"rows of the fit, each by the rule without it{said}"
-    return f"rows of the fit, by rules without their fold of {plan.folds}, seed {plan.seed}{said}"
+        return f"observations of the fit, each by the rule without it{details}"
+    return f"observations of the fit, by rules without their fold of {plan.folds}, seed {plan.seed}{details}"

@@ -29,10 +29,10 @@ from discrim.models.base.fit import CALIBRATOR, FittedModel
 from discrim.models.base.reading import listed, prior_vector
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask
-from discrim.models.evaluation.assessment import FEW_REFITS, MAX_SLOWDOWN
+from discrim.models.evaluation.assessment import MAX_LEAVE_ONE_OUT_REFITS, MAX_SLOWDOWN
 
-FOLDS = 10
-SEED = 0
+MAX_CALIBRATION_FOLDS = 10
+CALIBRATION_SEED = 0
 """Folds and their seed, for many rows or if the rows chose the columns."""
 
 
@@ -42,14 +42,14 @@ def calibrator_of(fit: FittedModel[Any]) -> Calibrator:
     Raises NotSupportedError if the fit has neither the map nor rows to estimate it from.
     """
     if CALIBRATOR not in fit.cache:
-        scores, codes, weights = left_out_sample(fit)
+        scores, codes, weights = calibration_sample(fit)
         log_prior = fit.log_prior() if fit.has_posteriors else None
         fit.cache[CALIBRATOR] = fit_calibrator(scores, codes, weights, log_prior=log_prior)
-    kept: Calibrator = fit.cache[CALIBRATOR]
-    return kept
+    calibrator: Calibrator = fit.cache[CALIBRATOR]
+    return calibrator
 
 
-def left_out_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
+def calibration_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
     """Return the sample from which posteriors are calibrated.
 
     Returns
@@ -65,46 +65,48 @@ def left_out_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
         'call predict_proba(method="calibrated") on the fit that has rows before it is saved, or fit '
         "formula and data",
     )
-    scores, fold_ids = _left_out(fit)
+    scores, fold_ids = _left_out_scores(fit)
     codes = used_codes(blocks)
     # Scores of rules without the class of a row are not informative about rules with the class.
-    lone = absent_class_mask(codes, blocks.weights, len(fit.classes), fold_ids)
-    codes = np.where(np.isnan(scores).any(axis=1) | lone, -1, codes)
+    is_lone = absent_class_mask(codes, blocks.weights, len(fit.classes), fold_ids)
+    codes = np.where(np.isnan(scores).any(axis=1) | is_lone, -1, codes)
     weights = np.ones(len(codes)) if blocks.weights is None else np.nan_to_num(blocks.weights)
     if fit.prior_in_refits != "none" and not fit.estimates.estimated_prior:
-        known = codes >= 0
-        judged = JudgedRows(codes[known], weights[known], len(fit.classes), fit.prior_values(), None)
-        weights[known] = judged.shares()
+        is_used = codes >= 0
+        used_rows = JudgedRows(codes[is_used], weights[is_used], len(fit.classes), fit.prior_values(), None)
+        weights[is_used] = used_rows.shares()
     return scores, codes, weights
 
 
-def _left_out(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
+def _left_out_scores(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
     """Return scores (n, K) by rules without each row or its fold, and the folds (n,) or None."""
     if fit.selection is not None and fit.selection.kind == "model":
         # Scores of different models have different scales.
         fit = replace(fit, selection=None)
-    if fit.selection is None and _leaves_rows_out(fit):
+    if fit.selection is None and _has_fast_leave_one_out(fit):
         with suppress(NotSupportedError):
-            return validation.kept_left_out_scores(fit, refit_prior=True).value(), None
-    whole = fit.choosing_anew()
-    folds = min(FOLDS, int((used_codes(whole.rows("calibration")) >= 0).sum()))
-    dealt = validation.deal_folds(whole, folds, SEED)
+            return validation.distributed_left_out_scores(fit, refit_prior=True).value(), None
+    unselected_fit = fit.choosing_anew()
+    folds = min(MAX_CALIBRATION_FOLDS, int((used_codes(unselected_fit.rows("calibration")) >= 0).sum()))
+    fold_ids = validation.deal_folds(unselected_fit, folds, CALIBRATION_SEED)
     try:
         with Progress(folds, "calibration") as progress:
-            return validation.fold_scores(whole, dealt, folds, progress=progress, refit_prior=True), dealt
+            return validation.fold_scores(
+                unselected_fit, fold_ids, folds, progress=progress, refit_prior=True
+            ), fold_ids
     except NotSupportedError:
         # The model cannot be fitted without some fold, but possibly without single rows.
         if fit.selection is None:
             with suppress(NotSupportedError):
-                return validation.kept_left_out_scores(fit, refit_prior=True).value(), None
+                return validation.distributed_left_out_scores(fit, refit_prior=True).value(), None
         raise
 
 
-def _leaves_rows_out(fit: FittedModel[Any]) -> bool:
+def _has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
     """Return whether leave-one-out has a closed form, or the rows are few."""
     if (
-        any(kept in fit.cache for kept in validation.LEFT_OUT_KEPT_AS.values())
-        or fit.counts.sum() <= FEW_REFITS
+        any(cache_key in fit.cache for cache_key in validation.LEFT_OUT_KEPT_AS.values())
+        or fit.counts.sum() <= MAX_LEAVE_ONE_OUT_REFITS
     ):
         return True
     if fit.refits.required_moments(fit) is None:
@@ -115,13 +117,15 @@ def _leaves_rows_out(fit: FittedModel[Any]) -> bool:
         return False
 
 
-def posterior_rule(fit: FittedModel[Any], what: str, prior: Any, method: str, convention: str | None) -> Rule:
+def posterior_rule(
+    fit: FittedModel[Any], method_name: str, prior: Any, method: str, convention: str | None
+) -> Rule:
     """Return the rule whose scores are log posteriors by a method of `predict_proba`.
 
     Parameters
     ----------
     fit : FittedModel
-    what : str
+    method_name : str
         Name of the public method in error messages.
     prior : object
         Prior in any form that a verb accepts; None for the prior of the fit.
@@ -129,12 +133,12 @@ def posterior_rule(fit: FittedModel[Any], what: str, prior: Any, method: str, co
     convention : {"MASS"} or None
     """
     if method != "calibrated":
-        fit.need_posteriors(what)
+        fit.need_posteriors(method_name)
         return fit.rule(prior, method, convention)
     if convention is not None:
         raise NotSupportedError(
-            f'convention="{convention}" has no calibrated posteriors.',
-            hint="Leave it out, or use another method.",
+            f'convention="{convention}" cannot be combined with method="calibrated".',
+            hint="Leave out convention=, or use another method=.",
         )
     return calibrated_rule(fit, prior)
 
@@ -144,18 +148,20 @@ def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
     shift = np.zeros(len(fit.classes))
     if prior is not None:
         values = prior_vector(prior, fit.classes, np.asarray(fit.counts, dtype=np.float64))
-        own = own_prior(fit)
-        none: pd.Index = fit.classes[(own == 0) & (values > 0)]
-        if len(none):
+        fit_prior = calibrated_prior(fit)
+        uncalibrated_classes: pd.Index = fit.classes[(fit_prior == 0) & (values > 0)]
+        if len(uncalibrated_classes):
             raise PriorError(
-                f"The fit gave {listed(none)} no prior, so that no row has calibrated its posteriors.",
-                hint="Fit with a prior for each class.",
+                f"The posteriors of {listed(uncalibrated_classes)} are not calibrated, because the fit has "
+                "a prior of zero.",
+                hint="Fit with a positive prior for each class.",
+                classes=uncalibrated_classes,
             )
-        there = own > 0
-        shift[there] = logs_of_prior(values[there]) - np.log(own[there])
+        is_positive = fit_prior > 0
+        shift[is_positive] = logs_of_prior(values[is_positive]) - np.log(fit_prior[is_positive])
     return CalibratedRule(fit.rule(), calibrator_of(fit), shift)
 
 
-def own_prior(fit: FittedModel[Any]) -> Floats:
+def calibrated_prior(fit: FittedModel[Any]) -> Floats:
     """Return the prior (K,) of calibrated posteriors: the prior of the fit, or the class proportions."""
     return fit.counts / fit.counts.sum() if fit.prior_in_refits == "none" else fit.prior_values()

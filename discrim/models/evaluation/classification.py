@@ -22,15 +22,15 @@ from discrim.models.base.fit import FittedModel, Gaps
 from discrim.models.base.labels import distinct, labelled
 from discrim.models.base.reading import check_word
 from discrim.models.base.scores import scored
-from discrim.models.evaluation.assessment import Counting, JudgingPlan, judged_scores
-from discrim.models.evaluation.single_rows import has_law, typical_rows
+from discrim.models.evaluation.assessment import Counting, JudgingPlan, evaluate_scores
+from discrim.models.evaluation.single_rows import has_law, typicality_blocks
 from discrim.models.evaluation.validation import prior_of_rest, refuse_many_scores
 
 if TYPE_CHECKING:
     from discrim.report.grid import Pairs, Section
     from discrim.report.tables import Summary
 
-METHOD_TITLES = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "leaving out folds"}
+METHOD_TITLES = {"apparent": "resubstitution", "loo": "leave-one-out", "cv": "cross-validation"}
 """How the title of a classification describes the method."""
 
 
@@ -45,7 +45,7 @@ def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: Jud
     plan : JudgingPlan
     """
     fit.need_posteriors("classification()")
-    actual, scores, weights, index = judged_scores(fit, data, method, plan)
+    actual, scores, weights, index = evaluate_scores(fit, data, method, plan)
     prior = pd.Series(fit.prior_values(), index=fit.classes)
     title = METHOD_TITLES[method] if data is None else "new rows"
     if method != "apparent":
@@ -95,17 +95,19 @@ class Classification(Shown):
         counts = self.confusion
         total = distinct("total", counts.index)
         prior = distinct("prior", counts.index)
-        whole = [*counts.index, total]
-        numbers = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
-        numbers = np.column_stack([numbers, numbers.sum(axis=1)])
+        labels_with_total = [*counts.index, total]
+        counts_with_total = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
+        counts_with_total = np.column_stack([counts_with_total, counts_with_total.sum(axis=1)])
         with np.errstate(invalid="ignore"):
-            percent = 100 * numbers / numbers[:, -1:]
-        lines = np.stack([numbers, percent], axis=1).reshape(-1, len(whole))
-        labels = [(label, kind) for label in whole for kind in ("rows", "percent")]
+            percent = 100 * counts_with_total / counts_with_total[:, -1:]
+        table_rows = np.stack([counts_with_total, percent], axis=1).reshape(-1, len(labels_with_total))
+        labels = [(label, line_type) for label in labels_with_total for line_type in ("rows", "percent")]
         index = pd.MultiIndex.from_tuples([*labels, (prior, "share")], names=["actual", None])
         priors = np.append(self._prior, self._prior.sum())
         return pd.DataFrame(
-            np.vstack([lines, priors]), index=index, columns=pd.Index(whole, name="predicted")
+            np.vstack([table_rows, priors]),
+            index=index,
+            columns=pd.Index(labels_with_total, name="predicted"),
         )
 
     @property
@@ -114,11 +116,11 @@ class Classification(Shown):
 
         Mean posterior of the predicted class among the rows of each cell; missing where a cell has no rows.
         """
-        known = (self._actual >= 0) & (self._predicted >= 0)
+        is_predicted = (self._actual >= 0) & (self._predicted >= 0)
         k = len(self._prior)
-        highest = self._proba[known].max(axis=1)
-        weights = np.ones(len(highest)) if self._weights is None else self._weights[known]
-        cells = self._actual[known] * k + self._predicted[known]
+        highest = self._proba[is_predicted].max(axis=1)
+        weights = np.ones(len(highest)) if self._weights is None else self._weights[is_predicted]
+        cells = self._actual[is_predicted] * k + self._predicted[is_predicted]
         sums = np.bincount(cells, weights * highest, k * k)
         counts = np.bincount(cells, weights, k * k)
         mean = np.divide(sums, counts, out=np.full(k * k, np.nan), where=counts > 0)
@@ -155,12 +157,12 @@ class Classification(Shown):
         formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share")
         formats |= dict.fromkeys(wrong.columns[:2], "text")
         line_formats: dict[str, Any] = {"rows": "count", "percent": "z", "share": "share"}
-        lines: dict[Any, Any] = {label: line_formats[label[1]] for label in self.table.index}
-        parts: dict[str, Callable[[], Section | Pairs]] = {
+        row_formats: dict[Any, Any] = {label: line_formats[label[1]] for label in self.table.index}
+        section_functions: dict[str, Callable[[], Section | Pairs]] = {
             "classification": lambda: Section(
                 "Actual classes (rows) by predicted classes",
                 self.table,
-                row_formats=lines,
+                row_formats=row_formats,
                 note="Percentages are of the actual class.",
                 source=".table",
             ),
@@ -171,27 +173,29 @@ class Classification(Shown):
                 source=".average_posteriors",
             ),
             "misclassified": lambda: Section(
-                "Misclassified rows",
+                "Misclassified observations",
                 wrong,
                 formats,
                 note="" if len(wrong) else "None.",
                 source=".misclassified",
             ),
         }
-        return summarize(f"Classification, {self._title}", parts, sections)
+        return summarize(f"Classification, {self._title}", section_functions, sections)
 
 
 def check_distances(fit: FittedModel[Any]) -> None:
     """Raise NotSupportedError if the distribution of the distances to the classes is not available."""
     if not has_law(fit, "chi2"):
         raise NotSupportedError(
-            "casewise() has the distances of rows to normal classes with full covariances, which "
-            f"{fit.title_in_sentence} as it was fitted does not have.",
-            hint="Use augment(), or fit lda() or qda() with full ones.",
+            "casewise() requires normal classes with full covariances, which this "
+            f"{fit.title_in_sentence} does not have.",
+            hint="Use augment(), or fit lda() or qda() with full covariances.",
         )
 
 
-def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool | None) -> pd.DataFrame:
+def casewise(
+    results: Any, data: Any, method: Any, missing_policy: Gaps, refit_prior: bool | None
+) -> pd.DataFrame:
     """Return a casewise table of new rows, or of the rows of the fit; see `NewRows.casewise`.
 
     Parameters
@@ -199,7 +203,7 @@ def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool
     results : ClassifierResults
     data : table or None
     method : {"apparent", "loo"}
-    gaps : Gaps
+    missing_policy : Gaps
     refit_prior : bool or None
     """
     fit: FittedModel[Any] = results._fit
@@ -207,24 +211,25 @@ def casewise(results: Any, data: Any, method: Any, gaps: Gaps, refit_prior: bool
     left_out = method == "loo"
     if left_out and not fit.estimates.has_distances:
         raise NotSupportedError(
-            'method="loo" has no distances without each row of a robust covariance.',
+            'method="loo" has no closed form for the distances under a robust covariance.',
             hint='Use leave_one_out(), which has the posteriors, or method="apparent".',
         )
     if data is None:
         blocks = fit.rows("casewise()", "pass data=")
-        actual, scores = judged_scores(fit, None, method, JudgingPlan(refit_prior=refit_prior))[:2]
+        actual, scores = evaluate_scores(fit, None, method, JudgingPlan(refit_prior=refit_prior))[:2]
     elif left_out:
         raise NotSupportedError(
-            'method="loo" leaves out rows of the fit: it does not go with data=.', hint="Leave one out."
+            'method="loo" leaves out rows of the fit and cannot be combined with data=.',
+            hint="Leave out method= or data=.",
         )
     else:
-        blocks = fit.new_rows(data, gaps)
-        actual, scores = _new_rows(fit, blocks)
+        blocks = fit.new_rows(data, missing_policy)
+        actual, scores = _score_new_rows(fit, blocks)
     axes = results.transform(blocks) if isinstance(fit.estimates, LDAFit) and not left_out else None
-    return _table(fit, blocks, actual, scores, axes, left_out=left_out)
+    return _casewise_table(fit, blocks, actual, scores, axes, left_out=left_out)
 
 
-def _new_rows(fit: FittedModel[Any], blocks: Blocks) -> tuple[Codes, Floats]:
+def _score_new_rows(fit: FittedModel[Any], blocks: Blocks) -> tuple[Codes, Floats]:
     """Return classes (n,) of new rows, -1 if missing, and their scores (n, K)."""
     n = blocks.table.nrows
     k = len(fit.classes)
@@ -233,8 +238,8 @@ def _new_rows(fit: FittedModel[Any], blocks: Blocks) -> tuple[Codes, Floats]:
     scores = np.full((n, k), np.nan)
     if set(blocks.design.response_columns) <= set(blocks.table.names):
         actual = response_codes(blocks.design, blocks.table, blocks.functions)
-    for place, values in scored(blocks, fit.rule_of(blocks), k):
-        scores[place] = values
+    for row_slice, values in scored(blocks, fit.rule_of(blocks), k):
+        scores[row_slice] = values
     return actual, scores
 
 
@@ -253,8 +258,8 @@ def _distances(fit: FittedModel[Any], blocks: Blocks, axes: pd.DataFrame | None,
     d2 = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
     estimates = fit.estimates
     if axes is None:
-        for place, values in typical_rows(fit, blocks, lambda d2, *_: d2, seen=left_out):
-            d2[place] = values.T
+        for row_slice, values in typicality_blocks(fit, blocks, lambda d2, *_: d2, seen=left_out):
+            d2[row_slice] = values.T
         return d2
     # The axes have unit variance by the divisor of the fit, and distances are by N - K.
     unit = estimates.residual_df / estimates.divisor if estimates.has_distances else 1.0
@@ -263,7 +268,7 @@ def _distances(fit: FittedModel[Any], blocks: Blocks, axes: pd.DataFrame | None,
     return d2
 
 
-def _table(
+def _casewise_table(
     fit: FittedModel[Any],
     blocks: Blocks,
     actual: Codes,
@@ -289,25 +294,27 @@ def _table(
     p = posteriors(scores)
     df = len(fit.terms) if axes is None else axes.shape[1]
     index = blocks.table.index
-    at = np.arange(len(scores))
-    best = best_class(scores)
-    second = np.where(best < 0, -1, np.argsort(-scores, axis=1, kind="stable")[:, 1])
+    row_index = np.arange(len(scores))
+    predicted = best_class(scores)
+    second = np.where(predicted < 0, -1, np.argsort(-scores, axis=1, kind="stable")[:, 1])
 
-    def of(codes: Codes, values: Floats) -> Floats:
-        return np.where(codes < 0, np.nan, values[at, codes])
+    def select_class(codes: Codes, values: Floats) -> Floats:
+        return np.where(codes < 0, np.nan, values[row_index, codes])
 
     columns = {
         "actual": fit.labelled(actual, index),
-        "predicted": fit.labelled(best, index),
-        "misclassified": pd.arrays.BooleanArray(actual != best, np.asarray((actual < 0) | (best < 0))),
-        "p": chi2_sf(of(best, d2), df),
+        "predicted": fit.labelled(predicted, index),
+        "misclassified": pd.arrays.BooleanArray(
+            actual != predicted, np.asarray((actual < 0) | (predicted < 0))
+        ),
+        "p": chi2_sf(select_class(predicted, d2), df),
         "df": df,
-        "posterior": of(best, p),
-        "D2": of(best, d2),
+        "posterior": select_class(predicted, p),
+        "D2": select_class(predicted, d2),
         "second": fit.labelled(second, index),
-        "second_p": chi2_sf(of(second, d2), df),
-        "second_posterior": of(second, p),
-        "second_D2": of(second, d2),
+        "second_p": chi2_sf(select_class(second, d2), df),
+        "second_posterior": select_class(second, p),
+        "second_D2": select_class(second, d2),
     }
     frame = pd.DataFrame(columns, index=index)
     return frame if axes is None else frame.join(axes)

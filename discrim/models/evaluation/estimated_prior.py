@@ -1,6 +1,6 @@
 """Maximum-likelihood estimation of class proportions among unlabelled rows, with intervals.
 
-`estimated_prior` is the implementation of `ClassifierResults.estimate_prior`; `shares_of` also serves models
+`estimate_prior` is the implementation of `ClassifierResults.estimate_prior`; `shares_of` also serves models
 with known class densities. The likelihood is maximized in `discrim.inference.class_shares`.
 """
 
@@ -43,22 +43,22 @@ if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 
-ESTIMATED = (
-    "The distributions of the classes, and the fit's prior, are taken as known. If the fit has few rows, its "
-    "own error adds to this, and interval='bootstrap' includes it. If the classes now have other "
-    "distributions, no standard error shows it, but assess() of labelled rows of the batch does."
+KNOWN_DENSITIES_NOTE = (
+    "The distributions of the classes, and the prior of the fit, are treated as known. If the fit has few "
+    "observations, its own error is added, which interval='bootstrap' includes. Standard errors do not show "
+    "whether the distributions of the classes have changed, but assess() of labelled rows of the batch does."
 )
 
-DRAWN = (
-    "Standard errors and intervals come from fits to rows drawn again within classes, on rows drawn "
-    "again from the batch. They do not show whether the classes now have other distributions than in "
-    "the fit, but assess() of labelled rows of the batch does."
+BOOTSTRAP_NOTE = (
+    "Standard errors and intervals are from fits to bootstrap samples within classes and from bootstrap "
+    "samples of the batch. They do not show whether the distributions of the classes have changed since the "
+    "fit, but assess() of labelled rows of the batch does."
 )
 
-INTERVALS = {
-    "wald": "(Wald's, on the logit scale)",
+INTERVAL_DESCRIPTIONS = {
+    "wald": "(Wald, on the logit scale)",
     "profile": "of the profile likelihood",
-    "bootstrap": "of the bootstrap's percentiles",
+    "bootstrap": "of bootstrap percentiles",
 }
 """Descriptions of the kinds of intervals."""
 
@@ -100,8 +100,8 @@ class _Batch(NamedTuple):
     impossible: int
 
 
-def estimated_prior(
-    fit: FittedModel[Any], data: Any, search: SharesSearch, gaps: Gaps, weights: Any
+def estimate_prior(
+    fit: FittedModel[Any], data: Any, options: SharesSearch, missing_policy: Gaps, weights: Any
 ) -> PriorEstimate:
     """Estimate the class proportions of the rows of a table; see `ClassifierResults.estimate_prior`.
 
@@ -109,58 +109,63 @@ def estimated_prior(
     ----------
     fit : FittedModel
     data : table or source of tables
-    search : SharesSearch
-    gaps : Gaps
+    options : SharesSearch
+    missing_policy : Gaps
         Options for missing values and unseen levels.
     weights : column name, (n,) array or None
     """
     fit.need_posteriors("estimate_prior()")
-    search.checked()
+    options.checked()
     if data is None:
         raise DataError(
-            "estimate_prior() needs rows whose classes are not known.", hint="Pass a table of them."
+            "estimate_prior() requires new observations without known classes.",
+            hint="Pass a table of them as data=.",
         )
     prior = pd.Series(fit.prior_values(), index=fit.classes, name="prior")
     # Under equal priors scores are log densities, up to a constant of the row.
     rule = fit.rule("equal")
-    draws = None
-    if search.interval == "bootstrap":
-        _refuse_bootstrap(fit, data, gaps)
-        draws = partial(_drawn, fit, data, gaps, weights, search)
+    bootstrap = None
+    if options.interval == "bootstrap":
+        _refuse_bootstrap(fit, data, missing_policy)
+        bootstrap = partial(_bootstrap_proportions, fit, data, missing_policy, weights, options)
     return shares_of(
-        _scores(fit, rule, data, gaps, weights), prior, search, fit.title_in_sentence, draws=draws
+        _scores(fit, rule, data, missing_policy, weights),
+        prior,
+        options,
+        fit.title_in_sentence,
+        bootstrap=bootstrap,
     )
 
 
-def _refuse_bootstrap(fit: FittedModel[Any], data: Any, gaps: Gaps) -> None:
+def _refuse_bootstrap(fit: FittedModel[Any], data: Any, missing_policy: Gaps) -> None:
     """Raise NotSupportedError if the fit cannot be refitted, or the batch cannot be read again.
 
     Parameters
     ----------
     fit : FittedModel
     data : table or source of tables
-    gaps : Gaps
+    missing_policy : Gaps
     """
     fit.rows('interval="bootstrap"', 'use interval="profile"')
     if not isinstance(rows_given(data), TableSource):
         raise NotSupportedError(
-            'interval="bootstrap" reads the batch for each sample.',
+            'interval="bootstrap" reads the batch once for each sample and requires a table in memory.',
             hint='Pass it as a DataFrame, or a sample of its rows, or use interval="profile".',
         )
-    if gaps.missing == "integrate" and not fit.spec.integrates_missing:
+    if missing_policy.missing == "integrate" and not fit.spec.integrates_missing:
         raise NotSupportedError(
-            'interval="bootstrap" uses complete rows.',
+            'interval="bootstrap" cannot be combined with missing="integrate".',
             hint='Leave out missing="integrate", or use interval="profile".',
         )
 
 
-def _drawn(
+def _bootstrap_proportions(
     fit: FittedModel[Any],
     data: Any,
-    gaps: Gaps,
+    missing_policy: Gaps,
     weights: Any,
-    search: SharesSearch,
-    free: NDArray[np.intp],
+    options: SharesSearch,
+    class_index: NDArray[np.intp],
     start: Floats,
 ) -> Floats:
     """Estimate class proportions in bootstrap samples of the batch, by fits to bootstrap samples of the rows.
@@ -170,11 +175,11 @@ def _drawn(
     fit : FittedModel
     data : table
         The batch.
-    gaps : Gaps
+    missing_policy : Gaps
         Options for missing values and unseen levels.
     weights : column name, (n,) array or None
-    search : SharesSearch
-    free : (J,) int
+    options : SharesSearch
+    class_index : (J,) int
         Positions of the classes with a positive prior.
     start : (J,) float
         Their prior, at which the search starts.
@@ -185,32 +190,34 @@ def _drawn(
         Proportions in each of B samples.
     """
     k = len(fit.classes)
-    equal = fit.under(np.full(k, 1.0 / k))
-    samples = BootstrapSamples(fit.rows('interval="bootstrap"'), search.replicates, search.seed)
-    blocks = fit.new_rows(data, gaps)
+    fit_with_equal_prior = fit.under(np.full(k, 1.0 / k))
+    samples = BootstrapSamples(fit.rows('interval="bootstrap"'), options.replicates, options.seed)
+    blocks = fit.new_rows(data, missing_policy)
     row_weights = weight_vector(weights, blocks.table)
-    sample = np.empty((search.replicates, len(free)))
-    with Progress(search.replicates, "class shares of samples") as progress:
-        for shares in sample:
-            rule, _ = samples.rule(equal)
-            pieces = (
-                (scores, None if row_weights is None else row_weights[place])
-                for place, scores in scored(blocks, rule, k)
+    bootstrap_proportions = np.empty((options.replicates, len(class_index)))
+    with Progress(options.replicates, "class shares of samples") as progress:
+        for proportions in bootstrap_proportions:
+            rule, _ = samples.sample_rule(fit_with_equal_prior)
+            score_blocks = (
+                (scores, None if row_weights is None else row_weights[row_slice])
+                for row_slice, scores in scored(blocks, rule, k)
             )
-            batch = _informative(pieces, free, k)
-            base = np.ones(len(batch.densities)) if batch.weights is None else batch.weights
-            times = samples.rng.multinomial(round(base.sum()), base / base.sum()).astype(np.float64)
-            there = times > 0
-            drawn = class_shares(
-                batch.densities[there], start, times[there], tol=search.tol, maxiter=search.maxiter
+            batch = _informative_rows(score_blocks, class_index, k)
+            batch_weights = np.ones(len(batch.densities)) if batch.weights is None else batch.weights
+            counts_ = samples.rng.multinomial(
+                round(batch_weights.sum()), batch_weights / batch_weights.sum()
+            ).astype(np.float64)
+            is_drawn = counts_ > 0
+            estimate = class_shares(
+                batch.densities[is_drawn], start, counts_[is_drawn], tol=options.tol, maxiter=options.maxiter
             )
-            shares[:] = drawn.shares
+            proportions[:] = estimate.shares
             progress(1)
-    return sample
+    return bootstrap_proportions
 
 
 def _scores(
-    fit: FittedModel[Any], rule: Rule, data: Any, gaps: Gaps, weights: Any
+    fit: FittedModel[Any], rule: Rule, data: Any, missing_policy: Gaps, weights: Any
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """Yield scores (m, K) and weights (m,) of the rows of a table or source, chunk by chunk.
 
@@ -220,7 +227,7 @@ def _scores(
     rule : Rule
         Rule under equal priors.
     data : table or source of tables
-    gaps : Gaps
+    missing_policy : Gaps
     weights : column name, (n,) array or None
     """
     source = rows_given(data)
@@ -229,23 +236,23 @@ def _scores(
         (*fit.design_rows.design.columns, *([weights] if isinstance(weights, str) else ()))
     )
     with Progress(source.nrows or 0, "rows scored") as progress:
-        for part, where in given_parts(source, list(columns)):
+        for chunk, where in given_parts(source, list(columns)):
             with naming_file(where):
-                blocks = fit.new_rows(part, gaps)
-                vector = weight_vector(weights, blocks.table)
-                for place, scores in scored(blocks, fit.in_part(rule, blocks, "equal"), len(fit.classes)):
-                    yield scores, None if vector is None else vector[place]
+                blocks = fit.new_rows(chunk, missing_policy)
+                chunk_weights = weight_vector(weights, blocks.table)
+                for row_slice, scores in scored(blocks, fit.in_part(rule, blocks, "equal"), len(fit.classes)):
+                    yield scores, None if chunk_weights is None else chunk_weights[row_slice]
             progress(blocks.table.nrows)
 
 
 def shares_of(
     scores: Iterator[tuple[Floats, Floats | None]],
     prior: pd.Series,
-    search: SharesSearch,
+    options: SharesSearch,
     title: str,
     *,
     known: bool = False,
-    draws: Callable[[NDArray[np.intp], Floats], Floats] | None = None,
+    bootstrap: Callable[[NDArray[np.intp], Floats], Floats] | None = None,
 ) -> PriorEstimate:
     """Estimate class proportions from log densities of rows; a class with a prior of zero stays at zero.
 
@@ -254,12 +261,12 @@ def shares_of(
     scores : iterator
         Yields log densities (m, K), up to a constant of each row, and weights (m,) or None.
     prior : Series by class
-    search : SharesSearch
+    options : SharesSearch
     title : str
         Title of the model.
     known : bool
         Whether the densities are known exactly, and not estimates of a fit.
-    draws : callable, optional
+    bootstrap : callable, optional
         Function of the positions (J,) of the classes with a positive prior and of this prior (J,), which
         returns proportions (B, J) in bootstrap samples.
 
@@ -267,72 +274,81 @@ def shares_of(
     -------
     PriorEstimate
     """
-    start = prior.to_numpy(dtype=np.float64)
-    free = np.flatnonzero(start > 0)
-    batch = _informative(scores, free, len(prior))
+    prior_values = prior.to_numpy(dtype=np.float64)
+    class_index = np.flatnonzero(prior_values > 0)
+    batch = _informative_rows(scores, class_index, len(prior))
     if not len(batch.densities):
         if not batch.missing and not batch.impossible:
-            raise DataError("The batch has no rows, and so no shares.", hint="Pass one or more.")
+            raise DataError("The batch has no rows.", hint="Pass one or more rows.")
         raise DataError(
-            f"No row of the batch says anything of its class: {batch.missing} miss a value or a weight, "
-            f"and {batch.impossible} have probability zero in every class.",
-            hint="Pass rows that are complete.",
+            f"No row of the batch is informative about its class: {batch.missing} have a missing value or "
+            f"weight, and {batch.impossible} have probability zero in every class.",
+            hint="Pass complete rows.",
         )
     with Progress(0, "class shares") as progress:
         estimate = class_shares(
             batch.densities,
-            start[free],
+            prior_values[class_index],
             batch.weights,
-            tol=search.tol,
-            maxiter=search.maxiter,
+            tol=options.tol,
+            maxiter=options.maxiter,
             progress=progress,
         )
         if not estimate.converged:
-            steps = estimate.em_steps + estimate.newton_steps
+            n_steps = estimate.em_steps + estimate.newton_steps
             slope = np.abs(estimate.slope[estimate.shares > 0]).max()
             warn_user(
-                f"The class shares did not converge in {steps} steps: their largest slope is {slope:.2g}, "
-                f"tol={search.tol:g}. Pass a larger maxiter= or tol=.",
+                f"The estimates of the class shares did not converge in {n_steps} steps: the largest slope "
+                "is "
+                f"{slope:.2g}, and tol={options.tol:g}. Pass a larger maxiter= or tol=.",
                 ConvergenceWarning,
             )
-        sample = None if draws is None else draws(free, start[free])
-        note = "" if known else ESTIMATED if sample is None else DRAWN
-        return PriorEstimate(prior, free, batch, estimate, search, title, note, sample, progress)
+        bootstrap_proportions = (
+            None if bootstrap is None else bootstrap(class_index, prior_values[class_index])
+        )
+        note = "" if known else KNOWN_DENSITIES_NOTE if bootstrap_proportions is None else BOOTSTRAP_NOTE
+        return PriorEstimate(
+            prior, class_index, batch, estimate, options, title, note, bootstrap_proportions, progress
+        )
 
 
-def _informative(scores: Iterator[tuple[Floats, Floats | None]], free: NDArray[np.intp], k: int) -> _Batch:
+def _informative_rows(
+    scores: Iterator[tuple[Floats, Floats | None]], class_index: NDArray[np.intp], n_classes: int
+) -> _Batch:
     """Collect the densities of the rows that are informative about their class.
 
     Parameters
     ----------
     scores : iterator
         Yields log densities (m, K) and weights (m,) or None.
-    free : (J,) int
+    class_index : (J,) int
         Positions of the classes with a positive prior.
-    k : int
+    n_classes : int
         Number of classes.
     """
-    parts = []
+    density_chunks = []
     weights = []
     missing = 0
     impossible = 0
-    kept = 0
-    for piece, piece_weights in scores:
-        incomplete = np.isnan(piece).any(axis=1)
-        if piece_weights is not None:
-            incomplete |= np.isnan(piece_weights)
-        part = piece if len(free) == k else piece[:, free]
-        none = ~incomplete & np.isneginf(part).all(axis=1)
+    n_kept = 0
+    for chunk, chunk_weights in scores:
+        incomplete = np.isnan(chunk).any(axis=1)
+        if chunk_weights is not None:
+            incomplete |= np.isnan(chunk_weights)
+        positive_prior_scores = chunk if len(class_index) == n_classes else chunk[:, class_index]
+        is_impossible = ~incomplete & np.isneginf(positive_prior_scores).all(axis=1)
         missing = missing + int(incomplete.sum())
-        impossible = impossible + int(none.sum())
-        there = ~(incomplete | none)
-        if piece_weights is not None:
-            there &= piece_weights > 0
-            weights.append(piece_weights[there])
-        parts.append(np.ascontiguousarray(densities_over_best(part[there])))
-        kept += len(parts[-1])
-        refuse_many_scores(kept, len(free), "Class shares by the densities")
-    densities = np.concatenate(parts) if parts else np.empty((0, len(free)))
+        impossible = impossible + int(is_impossible.sum())
+        is_informative = ~(incomplete | is_impossible)
+        if chunk_weights is not None:
+            is_informative &= chunk_weights > 0
+            weights.append(chunk_weights[is_informative])
+        density_chunks.append(
+            np.ascontiguousarray(densities_over_best(positive_prior_scores[is_informative]))
+        )
+        n_kept += len(density_chunks[-1])
+        refuse_many_scores(n_kept, len(class_index), "Class shares by the densities")
+    densities = np.concatenate(density_chunks) if density_chunks else np.empty((0, len(class_index)))
     return _Batch(densities, np.concatenate(weights) if weights else None, missing, impossible)
 
 
@@ -371,51 +387,51 @@ class PriorEstimate(Shown):
     def __init__(
         self,
         prior: pd.Series,
-        free: NDArray[np.intp],
+        class_index: NDArray[np.intp],
         batch: _Batch,
         estimate: ClassShares,
-        search: SharesSearch,
+        options: SharesSearch,
         title: str,
         note: str,
-        sample: Floats | None,
+        bootstrap_proportions: Floats | None,
         progress: Callable[[float], object],
     ) -> None:
         classes = prior.index
         densities = batch.densities
         weights = batch.weights
-        covariance, known = covariance_of_shares(densities, estimate.shares, weights)
-        shares = np.zeros(len(prior))
+        covariance, is_determined = covariance_of_shares(densities, estimate.shares, weights)
+        proportions = np.zeros(len(prior))
         slope = np.full(len(prior), np.nan)
-        shares[free] = estimate.shares
-        slope[free] = estimate.slope
-        whole = np.full((len(prior), len(prior)), np.nan)
-        if sample is not None:
-            covariance = np.atleast_2d(np.cov(sample, rowvar=False))
-        whole[np.ix_(free, free)] = covariance
-        self._prior = pd.Series(shares, index=classes, name="prior")
-        self._bse = pd.Series(np.sqrt(np.diag(whole)), index=classes, name="se")
+        proportions[class_index] = estimate.shares
+        slope[class_index] = estimate.slope
+        full_covariance = np.full((len(prior), len(prior)), np.nan)
+        if bootstrap_proportions is not None:
+            covariance = np.atleast_2d(np.cov(bootstrap_proportions, rowvar=False))
+        full_covariance[np.ix_(class_index, class_index)] = covariance
+        self._prior = pd.Series(proportions, index=classes, name="prior")
+        self._bse = pd.Series(np.sqrt(np.diag(full_covariance)), index=classes, name="se")
         self.nobs: int | float = len(densities) if weights is None else float(weights.sum())
         self.missing = batch.missing
         self.impossible = batch.impossible
         self.steps = {"EM": estimate.em_steps, "Newton": estimate.newton_steps}
-        self.converged, self.determined = estimate.converged, bool(known.all())
+        self.converged, self.determined = estimate.converged, bool(is_determined.all())
         self.shortfall = float(self.nobs * max(estimate.slope.max(), 0.0))
-        self.level = search.level
+        self.level = options.level
         self.test: TestResult | None = None
-        if len(free) > 1:
-            self.test = ratio_to_prior(densities, estimate.shares, prior.to_numpy()[free], weights)
+        if len(class_index) > 1:
+            self.test = ratio_to_prior(densities, estimate.shares, prior.to_numpy()[class_index], weights)
         self._title = title
         self._note = note
-        self._interval = search.interval
-        self._covariance = whole
-        self._zero_prior = classes[np.setdiff1d(np.arange(len(prior)), free)]
-        self._undetermined = classes[free[~known]]
-        limits = self._limits(free, batch, estimate, search, progress)
-        if sample is not None:
-            ends = (1 - search.level) / 2, (1 + search.level) / 2
-            limits[0][free], high = np.quantile(sample, ends, axis=0)
-            limits[1][free] = np.fmax(high, limits[1][free])
-        columns = {"fit": prior, "estimate": shares, "se": self.bse, "low": limits[0], "high": limits[1]}
+        self._interval = options.interval
+        self._covariance = full_covariance
+        self._zero_prior = classes[np.setdiff1d(np.arange(len(prior)), class_index)]
+        self._undetermined = classes[class_index[~is_determined]]
+        limits = self._limits(class_index, batch, estimate, options, progress)
+        if bootstrap_proportions is not None:
+            ends = (1 - options.level) / 2, (1 + options.level) / 2
+            limits[0][class_index], high = np.quantile(bootstrap_proportions, ends, axis=0)
+            limits[1][class_index] = np.fmax(high, limits[1][class_index])
+        columns = {"fit": prior, "estimate": proportions, "se": self.bse, "low": limits[0], "high": limits[1]}
         self._table = pd.DataFrame(columns | {"slope": slope}, index=classes)
 
     @property
@@ -430,21 +446,21 @@ class PriorEstimate(Shown):
 
     def _limits(
         self,
-        free: NDArray[np.intp],
+        class_index: NDArray[np.intp],
         batch: _Batch,
         estimate: ClassShares,
-        search: SharesSearch,
+        options: SharesSearch,
         progress: Callable[[float], object],
     ) -> tuple[Floats, Floats]:
         """Compute the limits of the intervals of the class proportions.
 
         Parameters
         ----------
-        free : (J,) int
+        class_index : (J,) int
             Positions of the classes with a positive prior.
         batch : _Batch
         estimate : ClassShares
-        search : SharesSearch
+        options : SharesSearch
         progress : callable
             Called with 1 for each class.
 
@@ -454,18 +470,18 @@ class PriorEstimate(Shown):
             NaN if the limit is not defined.
         """
         low, high = np.full((2, len(self.prior)), np.nan)
-        if search.interval == "wald":
-            for k in free.tolist():
-                low[k], high[k] = logit_interval(self.prior.iloc[k], self.bse.iloc[k], search.level)
-        elif len(free) > 1:
+        if options.interval == "wald":
+            for k in class_index.tolist():
+                low[k], high[k] = logit_interval(self.prior.iloc[k], self.bse.iloc[k], options.level)
+        elif len(class_index) > 1:
             densities = batch.densities
             weights = batch.weights
-            for j, k in enumerate(free.tolist()):
+            for j, k in enumerate(class_index.tolist()):
                 # If a share is zero, it may be zero in all samples: percentiles are then not a valid limit.
-                if search.interval == "bootstrap" and estimate.shares[j] > 0:
+                if options.interval == "bootstrap" and estimate.shares[j] > 0:
                     continue
                 low[k], high[k] = profile_limits(
-                    densities, estimate, j, search.level, weights, tol=search.tol, maxiter=search.maxiter
+                    densities, estimate, j, options.level, weights, tol=options.tol, maxiter=options.maxiter
                 )
                 progress(1)
         return low, high
@@ -484,23 +500,29 @@ class PriorEstimate(Shown):
     def notes(self) -> list[str]:
         """Return notes on shares of zero, undetermined shares, convergence and assumptions, as sentences."""
         zero = self.prior.index[(self.prior == 0) & (self._table["fit"] > 0)]
-        said = []
-        drawn = self._interval == "bootstrap"
+        sentences = []
+        is_bootstrap = self._interval == "bootstrap"
         if len(zero):
-            said.append(
+            sentences.append(
                 f"The likelihood is largest with a share of zero for {listed(zero)}: it falls with any "
                 "other."
-                + ("" if drawn else " No standard error goes with it, and the other ones take it as known.")
+                + (
+                    ""
+                    if is_bootstrap
+                    else " No standard error goes with it, and the other ones take it as known."
+                )
                 + (' interval="profile" gives an upper limit.' if self._interval == "wald" else "")
             )
         if len(self._zero_prior):
-            said.append(f"The fit's prior of {listed(self._zero_prior)} is zero, and is held there.")
+            sentences.append(
+                f"The prior of {listed(self._zero_prior)} is zero in the fit and stays fixed at zero."
+            )
         if len(self._undetermined):
             classes = listed(self._undetermined)
-            said.append(f"No row tells {classes} apart: only the sum of their shares is determined.")
+            sentences.append(f"No row distinguishes {classes}: only the sum of their shares is determined.")
         if not self.converged:
-            said.append("The search did not converge: pass a larger maxiter= or tol=.")
-        return [*said, self._note] if self._note else said
+            sentences.append("The search did not converge: pass a larger maxiter= or tol=.")
+        return [*sentences, self._note] if self._note else sentences
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The shares as a summary, which prints as text and is shown as tables in a notebook.
@@ -512,35 +534,38 @@ class PriorEstimate(Shown):
         """
         from discrim.report.tables import summarize
 
-        parts: dict[str, Callable[[], Section | Pairs]] = {"header": self._header, "shares": self._section}
-        return summarize(f"Class shares of a batch: {self._title}", parts, sections)
+        section_functions: dict[str, Callable[[], Section | Pairs]] = {
+            "header": self._header,
+            "shares": self._section,
+        }
+        return summarize(f"Class shares of a batch: {self._title}", section_functions, sections)
 
     def _header(self) -> Pairs:
         from discrim.report.grid import HeaderItem, Pairs
 
         steps = " + ".join(map(str, self.steps.values()))
         items: list[HeaderItem] = [
-            HeaderItem("Rows used", self.nobs, number(self.nobs)),
-            HeaderItem("Rows left out, missing", self.missing, str(self.missing)),
-            HeaderItem("Rows left out, impossible", self.impossible, str(self.impossible)),
+            HeaderItem("Observations", self.nobs, number(self.nobs)),
+            HeaderItem("Dropped, missing values", self.missing, str(self.missing)),
+            HeaderItem("Dropped, probability zero", self.impossible, str(self.impossible)),
             HeaderItem("Steps of EM and of Newton", sum(self.steps.values()), steps),
             HeaderItem("Converged", self.converged, "yes" if self.converged else "no"),
-            HeaderItem("Below the maximum by at most", self.shortfall, f"{self.shortfall:.1g}"),
+            HeaderItem("Log-likelihood below maximum by at most", self.shortfall, f"{self.shortfall:.1g}"),
         ]
         note = ""
         if self.test is not None:
             # The first line has the statistic, degrees of freedom and p-value.
             line = repr(self.test).partition("\n")[0]
-            note = f"Are the shares those of the fit's prior? {line}. {self.test.assumes}"
-        return Pairs("Shares of maximum likelihood", items, note)
+            note = f"Test that the shares equal the prior of the fit: {line}. {self.test.assumes}"
+        return Pairs("Maximum likelihood estimates of the class shares", items, note)
 
     def _section(self) -> Section:
         from discrim.report.grid import INTERVAL, Section
 
-        kind = INTERVALS[self._interval]
+        description = INTERVAL_DESCRIPTIONS[self._interval]
         table = self._table.drop(columns="slope")
         return Section(
-            f"Shares, with {100 * self.level:g} % intervals {kind}",
+            f"Shares, with {100 * self.level:g} % intervals {description}",
             table.rename_axis(None),
             dict.fromkeys(table.columns, "share"),
             headings=INTERVAL if self.level == 0.95 else {},

@@ -31,7 +31,7 @@ from discrim.models.base.reading import check_whole, class_moments, is_whole, to
 from discrim.models.evaluation.assessment import row_weights
 from discrim.models.evaluation.validation import fold_scores
 
-MOST_REPEATS = 10**15
+MAX_REPEATS = 10**15
 """Upper bound of repeats in the estimate of memory."""
 
 
@@ -58,68 +58,72 @@ def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: in
     """
     check_whole("repeats", repeats, 1)
     refuse_beyond_memory(
-        float(min(repeats, MOST_REPEATS)) * blocks.table.nrows * (1 + len(blocks.design.levels)),
-        f"So many repeats of {blocks.table.nrows:,} rows, {told(repeats)},",
-        "Ask for fewer repeats",
+        float(min(repeats, MAX_REPEATS)) * blocks.table.nrows * (1 + len(blocks.design.levels)),
+        f"repeats={told(repeats)} of {blocks.table.nrows:,} rows",
+        "Use fewer repeats",
     )
     # A generator would create different folds for the next model.
     if not is_whole(seed) or seed < 0:
-        raise DataError(f"seed={seed!r} is not valid.", hint="Give a whole number from 0 on, or None.")
+        raise DataError(f"seed={seed!r} is not valid.", hint="Pass a non-negative integer, or None.")
     rng = np.random.default_rng(seed)
     classes = strata(blocks)
-    known = classes >= 0
+    is_labelled = classes >= 0
     if not isinstance(folds, (int, float, np.number)):
         if repeats > 1 or groups is not None:
-            raise DataError("folds= names the fold of each row.", hint="Leave out repeats= and groups=.")
-        fold_of = numbered(folds, blocks.table, "folds", known)
-        labels = _fold_labels(folds, blocks.table, fold_of)
+            raise DataError(
+                "folds= with the fold of each row cannot be combined with repeats= or groups=.",
+                hint="Leave out repeats= and groups=.",
+            )
+        row_fold_ids = numbered(folds, blocks.table, "folds", is_labelled)
+        labels = _fold_labels(folds, blocks.table, row_fold_ids)
         if len(labels) < 2:
-            raise DataError("folds= has one fold only.", hint="Give two or more.")
-        return np.where(known, fold_of, -1)[None], labels
+            raise DataError("folds= has one fold only.", hint="Pass two or more folds.")
+        return np.where(is_labelled, row_fold_ids, -1)[None], labels
     resampling.check_folds(folds, int((used_codes(blocks) >= 0).sum()))
     n_folds = int(folds)
     if groups is None:
-        dealt = resampling.deal(classes, n_folds, repeats, rng)
+        fold_ids = resampling.deal(classes, n_folds, repeats, rng)
     else:
-        members = numbered(groups, blocks.table, "groups", known)
-        there = len(np.unique(members[known]))
-        if there < folds:
+        members = numbered(groups, blocks.table, "groups", is_labelled)
+        n_groups = len(np.unique(members[is_labelled]))
+        if n_groups < folds:
             raise DataError(
-                f"groups= has {there} groups, too few for folds={folds}.", hint="Ask for fewer folds."
+                f"groups= has {n_groups} groups, too few for folds={folds}.", hint="Use fewer folds."
             )
-        dealt = resampling.deal_groups(classes, members, n_folds, repeats, rng)
-    return dealt, list(range(1, n_folds + 1))
+        fold_ids = resampling.deal_groups(classes, members, n_folds, repeats, rng)
+    return fold_ids, list(range(1, n_folds + 1))
 
 
-def _values(vector: Any, table: Table, what: str) -> pd.Series:
+def _option_values(vector: Any, table: Table, option: str) -> pd.Series:
     """Return a column or a vector as a Series; raise DataError if the length differs from the table.
 
     Parameters
     ----------
     vector : str, Series or sequence
     table : Table
-    what : str
+    option : str
         Name of the option for error messages.
     """
     if isinstance(vector, str):
         return table.column(vector)
     if isinstance(vector, pd.Series) and not vector.index.equals(table.index):
         raise DataError(
-            f"The index of {what}= differs from the table's.", hint="Align them, or pass an array."
+            f"The index of {option}= differs from the index of the table.",
+            hint="Align them, or pass an array.",
         )
     if not hasattr(vector, "__len__"):
         # An iterator would be exhausted for the next model.
-        raise TypeError(f"{what}= has no length")
+        raise TypeError(f"{option}= has no length")
     values = vector if isinstance(vector, pd.Series) else pd.Series(list(vector))
     if len(values) != table.nrows:
         raise DataError(
-            f"{what}= has {len(values)} values; the table has {table.nrows} rows.",
-            hint="Give a value for each row.",
+            f"{option}= has {len(values)} values; the table has {table.nrows} rows.",
+            hint="Pass one value for each row.",
         )
     return values
 
 
-def numbered(vector: Any, table: Table, what: str, known: NDArray[np.bool_] | None = None) -> Codes:
+def numbered(vector: Any, table: Table, option: str, is_labelled: NDArray[np.bool_] | None = None) -> Codes:
     """Number the labels of a vector in the order of their first appearance.
 
     Parameters
@@ -127,9 +131,9 @@ def numbered(vector: Any, table: Table, what: str, known: NDArray[np.bool_] | No
     vector : str, Series or sequence
         Column name, or a label for each row.
     table : Table
-    what : str
+    option : str
         Name of the option for error messages.
-    known : (n,) bool, optional
+    is_labelled : (n,) bool, optional
         Rows whose label must not be missing.
 
     Returns
@@ -138,27 +142,29 @@ def numbered(vector: Any, table: Table, what: str, known: NDArray[np.bool_] | No
         -1 for missing labels.
     """
     try:
-        values = _values(vector, table, what)
+        values = _option_values(vector, table, option)
         codes = np.asarray(pd.factorize(values)[0], dtype=np.intp)
     except TypeError:
         raise DataError(
-            f"{what}={shorten(vector)} is not valid.",
-            hint="Give a column's name or a vector, a value for each row.",
+            f"{option}={shorten(vector)} is not valid.",
+            hint="Pass the name of a column, or a vector with one value for each row.",
         ) from None
-    missing = (codes < 0) & (True if known is None else known)
-    if known is not None and missing.any():
+    missing = (codes < 0) & (True if is_labelled is None else is_labelled)
+    if is_labelled is not None and missing.any():
         row = table.label(int(np.argmax(missing)))
-        raise DataError(f"{what}= is missing at row {row!r}.", hint="Fill it, or drop the row.", rows=(row,))
+        raise DataError(
+            f"{option}= has a missing value at row {row!r}.", hint="Fill it in or drop the row.", rows=(row,)
+        )
     return codes
 
 
 def _fold_labels(vector: Any, table: Table, codes: Codes) -> list[Any]:
     """Return the labels of folds of the user, in the order of their codes (n,)."""
-    values = _values(vector, table, "folds")
+    values = _option_values(vector, table, "folds")
     return [values.iloc[int(np.argmax(codes == f))] for f in range(int(codes.max()) + 1)]
 
 
-REDRAWN = 10
+MAX_REDRAWS_PER_PERMUTATION = 10
 """Largest number of failed permutations per requested permutation, above which an error is raised."""
 
 MOST = 10**9
@@ -249,15 +255,20 @@ class Permutations:
 
     def notes(self) -> list[str]:
         """Return sentences on the permuted units and the assumptions of the p-value."""
-        few = self.least > 1 / (1 + len(self.rates))
-        sentences = [f"Labels are shuffled among {self.shuffled}; folds are dealt and rules fitted anew."]
-        if few:
+        is_limited = self.least > 1 / (1 + len(self.rates))
+        sentences = [
+            f"Labels are permuted among {self.shuffled}. Each permutation has new folds and new fits."
+        ]
+        if is_limited:
             sentences.append(
-                f"There are {self.labellings:.0f} labellings only: p is about {self.least:.2g} at least, and "
-                "twice that where two classes of one size can exchange their names."
+                f"There are only {self.labellings:.0f} labellings: p is at least about {self.least:.2g}, or "
+                "twice that if two classes of equal size can exchange their labels."
             )
         if self.redrawn:
-            sentences.append(f"{self.redrawn} shuffles without a rule in some fold were drawn again.")
+            sentences.append(
+                f"{self.redrawn} permutations for which the model could not be fitted in some fold were "
+                "drawn again."
+            )
         sentences.append("p = (1 + as good or better) / (1 + permutations).")
         return sentences
 
@@ -273,19 +284,19 @@ def check_permutations(permutations: Any, within: Any) -> None:
     check_whole("permutations", permutations, 0, MOST, also=", such as 999")
     if within is not None and not permutations:
         raise DataError(
-            "within= says within what labels are shuffled, and no labels are shuffled.",
+            "within= requires a permutation test.",
             hint="Pass permutations=999 too.",
             options={"permutations": 999},
         )
 
 
-def permuted_hit_rates(fit: FittedModel[Any], seen: float, design: Permuting) -> Permutations:
+def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permuting) -> Permutations:
     """Compute hit rates of permuted labels and the p-value of the observed one.
 
     Parameters
     ----------
     fit : FittedModel
-    seen : float
+    observed : float
         Hit rate of the true labels.
     design : Permuting
 
@@ -295,8 +306,8 @@ def permuted_hit_rates(fit: FittedModel[Any], seen: float, design: Permuting) ->
     """
     blocks = fit.rows("permutations=")
     used = used_codes(blocks)
-    shuffle, words = _shuffle(fit, used, design)
-    logs = shuffle.log_labellings()
+    shuffle, units = _shuffle(fit, used, design)
+    log_labellings = shuffle.log_labellings()
     members = None if design.groups is None else numbered(design.groups, blocks.table, "groups")
     # A separate random stream, on which the folds of the true labels do not depend.
     rng = np.random.default_rng([design.seed, 1])
@@ -308,26 +319,26 @@ def permuted_hit_rates(fit: FittedModel[Any], seen: float, design: Permuting) ->
                 codes = used.copy()
                 codes[used >= 0] = shuffle.codes(rng)
                 try:
-                    rates[i] = _hit_rate(fit, codes, members, design, rng)
+                    rates[i] = _permuted_hit_rate(fit, codes, members, design, rng)
                     break
                 except (NotSupportedError, DataError) as error:
                     redrawn += 1
-                    if redrawn > REDRAWN * (design.permutations + 1):
+                    if redrawn > MAX_REDRAWS_PER_PERMUTATION * (design.permutations + 1):
                         raise NotSupportedError(
-                            f"{redrawn} of {i + redrawn} shuffles leave no rule.",
+                            f"The model could not be fitted to {redrawn} of {i + redrawn} permutations.",
                             hint=(
-                                "Use a verb that has one for most labels, such as lda(). One of them "
-                                f"says: {error}."
+                                "Use a verb that can be fitted to most labellings, such as lda(). One of the "
+                                f"errors is: {error}."
                             ),
                         ) from None
             progress(1)
     # The number of labellings is an integer, within the precision of its logarithm.
-    labellings = float(np.exp(min(logs, 700.0)))
+    labellings = float(np.exp(min(log_labellings, 700.0)))
     labellings = round(labellings) if labellings < MOST else labellings
-    least = max(1 / (1 + design.permutations), 1 / labellings)
+    min_pvalue = max(1 / (1 + design.permutations), 1 / labellings)
     series = pd.Series(rates, pd.RangeIndex(1, len(rates) + 1, name="permutation"), name="hit_rate")
-    pvalue = resampling.permutation_pvalue(seen, rates)
-    return Permutations(series, seen, pvalue, least, labellings, words, redrawn, design.seed)
+    pvalue = resampling.permutation_pvalue(observed, rates)
+    return Permutations(series, observed, pvalue, min_pvalue, labellings, units, redrawn, design.seed)
 
 
 def _shuffle(fit: FittedModel[Any], used: Codes, design: Permuting) -> tuple[resampling.Shuffle, str]:
@@ -341,56 +352,58 @@ def _shuffle(fit: FittedModel[Any], used: Codes, design: Permuting) -> tuple[res
     design : Permuting
     """
     table = fit.design_rows.table
-    known = used >= 0
-    codes = used[known]
+    is_used = used >= 0
+    codes = used[is_used]
 
-    def of(vector: Any, what: str) -> Codes | None:
-        return None if vector is None else numbered(vector, table, what, known)[known]
+    def label_codes(vector: Any, option: str) -> Codes | None:
+        return None if vector is None else numbered(vector, table, option, is_used)[is_used]
 
-    groups = of(design.groups, "groups")
-    within = of(design.within, "within")
-    named = {what: called(vector) for what, vector in (("groups", design.groups), ("within", design.within))}
+    groups = label_codes(design.groups, "groups")
+    within = label_codes(design.within, "within")
+    names = {name: called(vector) for name, vector in (("groups", design.groups), ("within", design.within))}
     if groups is None and within is None:
-        _refuse_nested_folds(design, codes, known)
+        _refuse_nested_folds(design, codes, is_used)
     mixed = None if groups is None else resampling.mixed_unit(codes, groups)
-    units = groups
+    exchanged_groups = groups
     if mixed is not None and groups is not None:
         if within is None or resampling.mixed_unit(groups, within) is not None:
             a, b = (shown(fit.classes[code]) for code in mixed[1:])
-            row = table.label(int(np.flatnonzero(known)[np.argmax(groups == mixed[0])]))
+            row = table.label(int(np.flatnonzero(is_used)[np.argmax(groups == mixed[0])]))
             raise DataError(
-                f"groups={named['groups']} has rows of classes {a} and {b} in one group (row {row!r}), "
-                "so that it has no one label to exchange.",
-                hint="Pass the same as within= to shuffle labels within each group.",
+                f"groups={names['groups']} has rows of classes {a} and {b} in one group (row {row!r}), "
+                "which therefore cannot exchange one label.",
+                hint="Pass them as within= to permute labels within each group.",
                 rows=(row,),
             )
-        units = None
-    elif units is not None and within is not None and resampling.mixed_unit(within, units) is not None:
+        exchanged_groups = None
+    elif (
+        exchanged_groups is not None
+        and within is not None
+        and resampling.mixed_unit(within, exchanged_groups) is not None
+    ):
         raise DataError(
-            f"A group of groups={named['groups']} has rows in two blocks of within={named['within']}: "
+            f"A group of groups={names['groups']} has rows in two blocks of within={names['within']}: "
             "whole groups exchange labels within blocks.",
-            hint="Leave out within=, or give each group one block.",
+            hint="Leave out within=, or assign each group to one block.",
         )
-    shuffle = resampling.Shuffle.of(codes, units, within)
+    shuffle = resampling.Shuffle.of(codes, exchanged_groups, within)
     if shuffle.log_labellings() < np.log(1.5):
-        where = "" if within is None else f" within {named['within']}"
+        where = "" if within is None else f" within {names['within']}"
         raise DataError(
-            f"Every shuffle{where} gives the labels that were seen, because all there are of one class.",
-            hint=(
-                "Leave out within=, or, where whole groups are labelled, pass them as groups= in its place."
-            ),
+            f"No permutation{where} changes the labels: all exchangeable rows have the same class.",
+            hint="Leave out within=, or, if whole groups have one label each, pass them as groups= instead.",
         )
-    words = "rows" if units is None else f"whole groups of {named['groups']}"
-    return shuffle, words if within is None else f"{words} within {named['within']}"
+    description = "rows" if exchanged_groups is None else f"whole groups of {names['groups']}"
+    return shuffle, description if within is None else f"{description} within {names['within']}"
 
 
 def called(vector: Any) -> str:
     """Return the quoted name of a vector for a message."""
     name = vector if isinstance(vector, str) else getattr(vector, "name", None)
-    return repr(name) if isinstance(name, str) else "the vector given"
+    return repr(name) if isinstance(name, str) else "the vector"
 
 
-def _refuse_nested_folds(design: Permuting, codes: Codes, known: NDArray[np.bool_]) -> None:
+def _refuse_nested_folds(design: Permuting, codes: Codes, is_used: NDArray[np.bool_]) -> None:
     """Raise DataError if each fold of the user has rows of one class, because single rows are permuted.
 
     Parameters
@@ -398,24 +411,25 @@ def _refuse_nested_folds(design: Permuting, codes: Codes, known: NDArray[np.bool
     design : Permuting
     codes : (m,) int
         Classes of the used rows.
-    known : (n,) bool
+    is_used : (n,) bool
         Which rows are used.
     """
     if design.folds is None:
         return
-    folds = design.folds[known]
+    folds = design.folds[is_used]
     if len(np.unique(folds)) < len(folds) and resampling.mixed_unit(codes, folds) is None:
         raise DataError(
-            "Each fold that folds= gives has rows of one class only, as groups nested in classes are, "
-            "and labels would be shuffled row by row.",
+            "Each fold of folds= has rows of one class only, for example because groups are nested in "
+            "classes, "
+            "but labels would be permuted row by row.",
             hint=(
-                f"Pass groups= in its place, with folds={len(design.labels)}, to shuffle whole groups; "
-                "or within= to say what is alike."
+                f"Pass groups= instead, with folds={len(design.labels)}, to permute whole groups, or within= "
+                "for the exchangeable rows."
             ),
         )
 
 
-def _hit_rate(
+def _permuted_hit_rate(
     fit: FittedModel[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
 ) -> float:
     """Cross-validate permuted labels, on new folds, and return the hit rate.
@@ -436,23 +450,23 @@ def _hit_rate(
     counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
     if fit.estimates.estimated_prior and fit.prior_in_refits != "none":
         refitted = refitted.under(counts / counts.sum())
-    dealt = _folds(fit, codes, members, design, rng)
+    partitions = _folds(fit, codes, members, design, rng)
     required = fit.refits.required_moments(fit)
     if len(design.labels) == int(used.sum()) and required is not None:
         # Leave-one-out has a closed form, which requires the estimates for these labels.
-        numbers = fit.estimates.refit(class_moments(blocks, required))
-        if numbers is not None:
-            refitted = replace(refitted, estimates=replace(numbers, prior=refitted.prior))
+        estimates = fit.estimates.refit(class_moments(blocks, required))
+        if estimates is not None:
+            refitted = replace(refitted, estimates=replace(estimates, prior=refitted.prior))
     labels = design.labels
     nested = design.nested
     refit_prior = design.refit_prior
     predicted = []
-    for fold_of in dealt:
+    for fold_ids in partitions:
         scores = fold_scores(
-            refitted, fold_of, len(labels), nested=nested, labels=labels, refit_prior=refit_prior
+            refitted, fold_ids, len(labels), nested=nested, labels=labels, refit_prior=refit_prior
         )
         predicted.append(best_class(scores))
-    return _rate(refitted, codes, np.stack(predicted))
+    return _mean_hit_rate(refitted, codes, np.stack(predicted))
 
 
 def _folds(
@@ -475,10 +489,10 @@ def _folds(
     classes = np.where(codes >= 0, codes, strata(fit.design_rows))
     n_folds = len(design.labels)
     if members is None:
-        dealt = resampling.deal(classes, n_folds, design.repeats, rng)
+        fold_ids = resampling.deal(classes, n_folds, design.repeats, rng)
     else:
-        dealt = resampling.deal_groups(classes, members, n_folds, design.repeats, rng)
-    return np.where(codes >= 0, dealt, -1)
+        fold_ids = resampling.deal_groups(classes, members, n_folds, design.repeats, rng)
+    return np.where(codes >= 0, fold_ids, -1)
 
 
 def _weights(blocks: Blocks) -> Floats:
@@ -487,7 +501,7 @@ def _weights(blocks: Blocks) -> Floats:
     return np.ones(len(blocks.codes)) if weights is None else weights
 
 
-def _rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> float:
+def _mean_hit_rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> float:
     """Return the hit rate, averaged over repeats and weighted by a prior of the user.
 
     Parameters
@@ -498,10 +512,10 @@ def _rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> float:
     predicted : (R, n) int
         Predicted classes in each repeat, -1 if missing.
     """
-    judged = (codes >= 0) & (predicted >= 0).all(axis=0)
+    is_evaluated = (codes >= 0) & (predicted >= 0).all(axis=0)
     prior = None if fit.estimates.estimated_prior else fit.prior_values()
-    shares = JudgedRows(
-        codes[judged], _weights(fit.design_rows)[judged], len(fit.classes), prior, None
+    row_shares = JudgedRows(
+        codes[is_evaluated], _weights(fit.design_rows)[is_evaluated], len(fit.classes), prior, None
     ).shares()
-    right = (predicted[:, judged] == codes[judged]).mean(axis=0)
-    return float(shares @ right / shares.sum()) if len(right) else np.nan
+    hit_rates = (predicted[:, is_evaluated] == codes[is_evaluated]).mean(axis=0)
+    return float(row_shares @ hit_rates / row_shares.sum()) if len(hit_rates) else np.nan

@@ -52,22 +52,24 @@ from discrim.models.base.fit import AS_FITTED, FittedModel, Gaps
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_flag, check_word, listed, refuse_little_weight
 from discrim.models.base.scores import scored
-from discrim.models.evaluation.assessment import JudgingPlan, judged_scores, labelled_rows
+from discrim.models.evaluation.assessment import JudgingPlan, evaluate_scores, labelled_rows
 from discrim.models.evaluation.validation import BootstrapSamples, left_out_scores, refuse_many_scores
 
 
 class CalibrationRows(NamedTuple):
-    """Calibration rows: nonconformity (n,) of each in its own class, its class (n,), and its weight (n,)."""
+    """Calibration rows: nonconformity `values` (n,) in the own class, classes (n,), and weights (n,)."""
 
     values: Floats
     codes: Codes
     weights: Floats | None
 
-    def among(self, classes: NDArray[np.bool_]) -> CalibrationRows:
+    def among(self, class_mask: NDArray[np.bool_]) -> CalibrationRows:
         """Return the rows whose class is in a mask of classes (K,)."""
-        kept = classes[self.codes]
+        row_mask = class_mask[self.codes]
         return CalibrationRows(
-            self.values[kept], self.codes[kept], None if self.weights is None else self.weights[kept]
+            self.values[row_mask],
+            self.codes[row_mask],
+            None if self.weights is None else self.weights[row_mask],
         )
 
     def counts(self, n_classes: int) -> Floats:
@@ -75,20 +77,25 @@ class CalibrationRows(NamedTuple):
         return np.bincount(self.codes, self.weights, n_classes).astype(np.float64)
 
 
-def scores_by_class(known: CalibrationRows, n_classes: int) -> list[Reference]:
+def references_by_class(calibration: CalibrationRows, n_classes: int) -> list[Reference]:
     """Return the reference distribution of the scores of each class."""
-    members = [known.codes == k for k in range(n_classes)]
-    weights = [None if known.weights is None else known.weights[at] for at in members]
-    return [Reference.of(known.values[at], each) for at, each in zip(members, weights, strict=True)]
+    members = [calibration.codes == k for k in range(n_classes)]
+    weights = [
+        None if calibration.weights is None else calibration.weights[class_mask] for class_mask in members
+    ]
+    return [
+        Reference.of(calibration.values[class_mask], class_weights)
+        for class_mask, class_weights in zip(members, weights, strict=True)
+    ]
 
 
 def calibration_rows(
     fit: FittedModel[Any],
     data: Any,
-    values: Callable[[Blocks], Iterator[tuple[slice, Floats]]],
+    score_blocks: Callable[[Blocks], Iterator[tuple[slice, Floats]]],
     *,
     weights: Any = None,
-    gaps: Gaps = AS_FITTED,
+    missing_policy: Gaps = AS_FITTED,
 ) -> CalibrationRows:
     """Read calibration rows that the fit has not seen; a warning counts rows that are left out.
 
@@ -96,58 +103,66 @@ def calibration_rows(
     ----------
     fit, data
         The fit, and a table or source of tables with the response.
-    values : callable
-        Function of blocks that yields slices and scores (m, K), NaN if the row has a missing value.
-    weights, gaps
+    score_blocks : callable
+        Function of blocks that yields slices and scores (m, K), NaN for rows with missing values.
+    weights, missing_policy
         Frequency weights; options for missing values and unseen levels.
     """
 
-    def strange(blocks: Blocks) -> Floats:
+    def compute_nonconformity(blocks: Blocks) -> Floats:
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Calibration")
         out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
-        for place, values_of_piece in values(blocks):
-            out[place] = values_of_piece
+        for row_slice, chunk_values in score_blocks(blocks):
+            out[row_slice] = chunk_values
         return out
 
-    rows = labelled_rows(fit, data, gaps, weights, strange)
+    rows = labelled_rows(fit, data, missing_policy, weights, compute_nonconformity)
     scores = rows.answer[np.arange(len(rows.actual)), np.maximum(rows.actual, 0)]
-    known = (rows.actual >= 0) & ~np.isnan(scores)
+    is_counted = (rows.actual >= 0) & ~np.isnan(scores)
     if rows.weights is not None:
-        known &= rows.weights > 0
-    total = len(known)
-    uncounted = int((~known).sum())
-    if uncounted == total:
+        is_counted &= rows.weights > 0
+    n_rows = len(is_counted)
+    n_dropped = int((~is_counted).sum())
+    if n_dropped == n_rows:
         raise DataError(
-            f"None of the {total} rows of calibration= has its class and all its values.",
-            hint=f"Pass rows with the response, {fit.design_rows.design.response!r}.",
+            f"All {n_rows} rows of calibration= have a missing class, value or weight.",
+            hint=f"Pass complete rows with the response, {fit.design_rows.design.response!r}.",
         )
-    if uncounted:
+    if n_dropped:
         warn_user(
-            f"{uncounted} of the {total} rows of calibration= {'misses' if uncounted == 1 else 'miss'} the "
-            f"class, a value or a weight, and {'does' if uncounted == 1 else 'do'} not count.",
+            f"{n_dropped} of the {n_rows} rows of calibration= {'has' if n_dropped == 1 else 'have'} a "
+            "missing "
+            f"class, value or weight and {'is' if n_dropped == 1 else 'are'} dropped.",
             DroppedRowsWarning,
         )
     return CalibrationRows(
-        scores[known], rows.actual[known], None if rows.weights is None else rows.weights[known]
+        scores[is_counted],
+        rows.actual[is_counted],
+        None if rows.weights is None else rows.weights[is_counted],
     )
 
 
-def warn_of_few(counts: Floats, classes: pd.Index, level: float, possible: NDArray[np.bool_]) -> None:
+def warn_of_small_classes(
+    counts: Floats, classes: pd.Index, level: float, possible: NDArray[np.bool_]
+) -> None:
     """Warn of classes with too few calibration rows (K,) for the level: they are in every set."""
-    least = least_rows(level)
-    few = np.flatnonzero(possible & (counts < least))
-    if len(few):
-        said = ", ".join(f"{counts[k]:g}" for k in few[:6].tolist())
+    min_rows = least_rows(level)
+    small_classes = np.flatnonzero(possible & (counts < min_rows))
+    if len(small_classes):
+        counts_text = ", ".join(f"{counts[k]:g}" for k in small_classes[:6].tolist())
         warn_user(
-            f"Too few calibration rows for level={level:.15g}, which takes {least} in a class: of "
-            f"{listed(classes[few])} there {'is' if said == '1' else 'are'} {said}, so that "
-            f"{'it is' if len(few) == 1 else 'they are'} in every set. Pass a lower level, or more rows."
+            f"level={level:.15g} requires {min_rows} calibration rows in each class. "
+            f"{listed(classes[small_classes])} {'has' if len(small_classes) == 1 else 'have'} "
+            f"{counts_text} and "
+            f"{'is' if len(small_classes) == 1 else 'are'} therefore in every set. Pass a lower level, or "
+            "more "
+            "calibration rows."
         )
 
 
-KINDS = pd.CategoricalDtype(["empty", "single", "several", "full"])
+SET_SIZES = pd.CategoricalDtype(["empty", "single", "several", "full"])
 
-PROMISES = {
+COVERAGE_STATEMENTS = {
     "split": (
         "at least {level:.10g} of rows exchangeable with the calibration rows{within} have their class in "
         "the set"
@@ -164,8 +179,8 @@ PROMISES = {
 
 
 @dataclass(frozen=True, slots=True)
-class SetPlan:
-    """Options of `ClassifierResults.predict_set`, with the same names."""
+class PredictionSetOptions:
+    """Options of `ClassifierResults.predict_set`."""
 
     level: float = 0.95
     by: str | None = None
@@ -178,9 +193,9 @@ class SetPlan:
     weights: Any = None
     folds: int = 10
     seed: int | None = None
-    gaps: Gaps = AS_FITTED
+    missing_policy: Gaps = AS_FITTED
 
-    def checked(self, fit: FittedModel[Any], data: Any) -> SetPlan:
+    def checked(self, fit: FittedModel[Any], data: Any) -> PredictionSetOptions:
         """Return the options with defaults filled in; raise an error for an option that cannot be used."""
         check_level(self.level)
         check_word("by", self.by, ("class",), optional=True)
@@ -191,23 +206,24 @@ class SetPlan:
         method = self.method or ("loo" if self.calibration is None else "split")
         if method == "split" and self.calibration is None:
             raise DataError(
-                'method="split" takes rows that the fit has not seen.',
-                hint=(f"Pass calibration=, a table of them with the response, {fit.classes.name!r}."),
+                'method="split" requires calibration rows that were not used in the fit.',
+                hint=f"Pass calibration=, a table of new rows with the response, {fit.classes.name!r}.",
             )
         if method != "split" and self.calibration is not None:
             raise DataError(
-                f'calibration= does not go with method="{method}", which takes the rows of the fit.',
-                hint="Leave out one of the two.",
+                f'calibration= cannot be combined with method="{method}", which calibrates by the rows of '
+                "the fit.",
+                hint="Leave out calibration= or method=.",
             )
         if method != "split" and self.weights is not None:
             raise DataError(
-                "weights= belong to the rows of calibration=, and the rows of the fit have their own.",
+                "weights= are the weights of the rows of calibration=, which were not passed.",
                 hint="Leave weights= out.",
             )
         if data is None and method == "split":
             other = ', or use method="loo"' if fit.has_rows else ""
             raise NotSupportedError(
-                'method="split" promises nothing about rows that the fit has seen.',
+                'method="split" is not valid for the rows of the fit.',
                 hint=f"Pass new rows as data={other}.",
             )
         score = self.score or ("lac" if fit.has_posteriors else "margin")
@@ -221,19 +237,19 @@ class SetPlan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibrated:
+class SetCalibration:
     """Calibration of prediction sets: options and sorted scores, without rows of the fit.
 
     `references` has one distribution of scores, or one for each class. `possible` (K,) marks classes with a
     positive prior. `notes` are stored in the `attrs` of a table of sets.
     """
 
-    plan: SetPlan
+    options: PredictionSetOptions
     references: list[Reference]
     possible: NDArray[np.bool_]
     notes: dict[str, Any]
 
-    def of(self, k: int) -> Reference:
+    def reference(self, k: int) -> Reference:
         """Return the distribution of calibration scores for class k."""
         return self.references[k if len(self.references) > 1 else 0]
 
@@ -242,83 +258,94 @@ class Calibrated:
         k = len(fit.classes)
         refuse_many_scores(blocks.table.nrows, k, "Prediction sets")
         p = np.full((blocks.table.nrows, k), np.nan, order="F")
-        best = np.full(len(p), -1)
-        rng = self.plan.generator()
-        for place, scores in scored(blocks, fit.rule_of(blocks, self.plan.prior), k):
-            strange, shares = _strange(scores, self.plan, rng)
+        predicted = np.full(len(p), -1)
+        rng = self.options.generator()
+        for row_slice, scores in scored(blocks, fit.rule_of(blocks, self.options.prior), k):
+            nonconformity, tie_shares = _nonconformity(scores, self.options, rng)
             for j in np.flatnonzero(self.possible).tolist():
-                p[place, j] = p_values(self.of(j), strange[:, j], shares=shares)
-            p[place, ~self.possible] = np.where(np.isnan(strange[:, :1]), np.nan, -1.0)
-            best[place] = best_class(scores)
-        return self.frame(fit, blocks, p, best)
+                p[row_slice, j] = p_values(self.reference(j), nonconformity[:, j], shares=tie_shares)
+            p[row_slice, ~self.possible] = np.where(np.isnan(nonconformity[:, :1]), np.nan, -1.0)
+            predicted[row_slice] = best_class(scores)
+        return self.frame(fit, blocks, p, predicted)
 
-    def frame(self, fit: FittedModel[Any], blocks: Blocks, p: Floats, best: NDArray[np.intp]) -> pd.DataFrame:
+    def frame(
+        self, fit: FittedModel[Any], blocks: Blocks, p_values_: Floats, predicted: NDArray[np.intp]
+    ) -> pd.DataFrame:
         """Return the table of sets from p-values (n, K) and predicted classes (n,); NaN is missing."""
-        missing = np.asarray(np.isnan(p).any(axis=1))
-        inside = p > miss_share(self.plan.level)
-        if self.plan.empty == "best":
-            bare = np.flatnonzero(~inside.any(axis=1) & ~missing & (best >= 0))
-            inside[bare, best[bare]] = True
-        inside[missing] = False
-        size = inside.sum(axis=1)
-        kind = np.where(size > 1, 2, size)
-        kind[size == self.possible.sum()] = 3
-        kind[missing] = -1
+        missing = np.asarray(np.isnan(p_values_).any(axis=1))
+        is_in_set = p_values_ > miss_share(self.options.level)
+        if self.options.empty == "best":
+            empty_rows = np.flatnonzero(~is_in_set.any(axis=1) & ~missing & (predicted >= 0))
+            is_in_set[empty_rows, predicted[empty_rows]] = True
+        is_in_set[missing] = False
+        size = is_in_set.sum(axis=1)
+        size_code = np.where(size > 1, 2, size)
+        size_code[size == self.possible.sum()] = 3
+        size_code[missing] = -1
         index = blocks.table.index
         columns = {
-            j: pd.arrays.BooleanArray(inside[:, j].copy(), missing.copy()) for j in range(len(fit.classes))
+            j: pd.arrays.BooleanArray(is_in_set[:, j].copy(), missing.copy()) for j in range(len(fit.classes))
         }
         frame = pd.DataFrame(columns, index=index).set_axis(fit.classes, axis=1)
-        words = pd.Series(pd.Categorical.from_codes(kind, dtype=KINDS), index=index)
-        frame.insert(0, distinct("set", fit.classes), words)
+        sizes = pd.Series(pd.Categorical.from_codes(size_code, dtype=SET_SIZES), index=index)
+        frame.insert(0, distinct("set", fit.classes), sizes)
         frame = frame.rename_axis(columns=None)
         frame.attrs.update(self.notes)
         return frame
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeftOut:
-    """Rows of a fit with scores (n, K) and nonconformity `strange` (n, K) by rules fitted without them.
+class LeftOutRows:
+    """Rows of a fit with scores (n, K) and nonconformity `nonconformity` (n, K) by rules fitted without them.
 
     Both are NaN in rows that cannot be left out and in rows that the fit does not use, whose `codes` (n,) are
-    -1. `shares` (n,) are random shares of ties, for smoothed sets.
+    -1. `tie_shares` (n,) are random shares of ties, for smoothed sets.
     """
 
     blocks: Blocks
     scores: Floats
-    strange: Floats
+    nonconformity: Floats
     codes: NDArray[np.intp]
     weights: Floats | None
-    shares: Floats | None
+    tie_shares: Floats | None
 
-    def own(self) -> CalibrationRows:
+    def to_calibration_rows(self) -> CalibrationRows:
         """Return the used rows as calibration rows; NaN if the row cannot be left out."""
         used = np.flatnonzero(self.codes >= 0)
         codes = self.codes[used]
         return CalibrationRows(
-            self.strange[used, codes], codes, None if self.weights is None else self.weights[used]
+            self.nonconformity[used, codes], codes, None if self.weights is None else self.weights[used]
         )
 
-    def sets(self, fit: FittedModel[Any], calibration: Calibrated) -> pd.DataFrame:
+    def sets(self, fit: FittedModel[Any], calibration: SetCalibration) -> pd.DataFrame:
         """Return the table of prediction sets of these rows, each calibrated by the others."""
-        n, k = self.strange.shape
-        at = np.maximum(self.codes, 0)
-        own_scores = self.strange[np.arange(n), at]
+        n, k = self.nonconformity.shape
+        own_classes = np.maximum(self.codes, 0)
+        own_scores = self.nonconformity[np.arange(n), own_classes]
         own_scores = np.where(np.isnan(own_scores), np.inf, own_scores)
-        gone = np.where((self.codes >= 0) & calibration.possible[at], 1.0, 0.0)
+        removed_weights = np.where((self.codes >= 0) & calibration.possible[own_classes], 1.0, 0.0)
         if self.weights is not None:
-            gone = np.minimum(gone, self.weights)
+            removed_weights = np.minimum(removed_weights, self.weights)
         p = np.full((n, k), np.nan, order="F")
         for j in range(k):
-            counted = gone if calibration.plan.by is None else np.where(self.codes == j, gone, 0.0)
-            p[:, j] = p_values(
-                calibration.of(j), self.strange[:, j], left_out=(own_scores, counted), shares=self.shares
+            removed = (
+                removed_weights
+                if calibration.options.by is None
+                else np.where(self.codes == j, removed_weights, 0.0)
             )
-        p[:, ~calibration.possible] = np.where(np.isnan(self.strange[:, :1]), np.nan, -1.0)
+            p[:, j] = p_values(
+                calibration.reference(j),
+                self.nonconformity[:, j],
+                left_out=(own_scores, removed),
+                shares=self.tie_shares,
+            )
+        p[:, ~calibration.possible] = np.where(np.isnan(self.nonconformity[:, :1]), np.nan, -1.0)
         return calibration.frame(fit, self.blocks, p, best_class(self.scores))
 
 
-def calibrated(fit: FittedModel[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None]:
+def calibrate_sets(
+    fit: FittedModel[Any], plan: PredictionSetOptions
+) -> tuple[SetCalibration, LeftOutRows | None]:
     """Return the calibration by a checked plan, and the rows of the fit left out if they are the basis."""
     k = len(fit.classes)
     if plan.prior is not None:
@@ -327,72 +354,81 @@ def calibrated(fit: FittedModel[Any], plan: SetPlan) -> tuple[Calibrated, LeftOu
     possible = np.ones(k, dtype=bool) if prior is None else prior > 0
     left_out = None
     if plan.method == "split":
-        pieces = partial(_pieces, fit, plan, plan.generator())
-        known = calibration_rows(fit, plan.calibration, pieces, weights=plan.weights, gaps=plan.gaps)
+        score_blocks = partial(_nonconformity_blocks, fit, plan, plan.generator())
+        calibration = calibration_rows(
+            fit, plan.calibration, score_blocks, weights=plan.weights, missing_policy=plan.missing_policy
+        )
     else:
-        left_out = _left_out(fit, plan, prior)
-        known = left_out.own()
-    known = known.among(possible)
-    counts = known.counts(k)
+        left_out = _left_out_rows(fit, plan, prior)
+        calibration = left_out.to_calibration_rows()
+    calibration = calibration.among(possible)
+    counts = calibration.counts(k)
     if plan.by == "class":
-        references = scores_by_class(known, k)
-        warn_of_few(counts, fit.classes, plan.level, possible)
+        references = references_by_class(calibration, k)
+        warn_of_small_classes(counts, fit.classes, plan.level, possible)
     else:
-        references = [Reference.of(known.values, known.weights)]
-        least = least_rows(plan.level)
-        if counts.sum() < least:
+        references = [Reference.of(calibration.values, calibration.weights)]
+        min_rows = least_rows(plan.level)
+        if counts.sum() < min_rows:
             warn_user(
-                f"Too few calibration rows for level={plan.level:.15g}, which takes {least}: "
-                f"there are {counts.sum():g}, so that every set is full. Pass a lower level, or more rows."
+                f"level={plan.level:.15g} requires {min_rows} calibration rows. There are "
+                f"{counts.sum():g}, and "
+                "every set therefore has all classes. Pass a lower level, or more calibration rows."
             )
-    return Calibrated(plan, references, possible, _notes(fit, plan, counts)), left_out
+    return SetCalibration(plan, references, possible, _set_notes(fit, plan, counts)), left_out
 
 
-def _left_out(fit: FittedModel[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
+def _left_out_rows(fit: FittedModel[Any], plan: PredictionSetOptions, prior: Floats | None) -> LeftOutRows:
     """Score the rows of the fit by rules that are fitted without them, under a prior (K,)."""
-    way_out = f"a table of rows that it has not seen, with the response, {fit.design_rows.design.response!r}."
+    calibration_hint = f"a table of new rows with the response, {fit.design_rows.design.response!r}."
     if not fit.has_rows:
         raise NotSupportedError(
-            "A fit that was loaded, or made of moments, has no rows to leave out.",
-            hint=f"Pass calibration=, {way_out}",
+            "A fit that was loaded or computed from moments has no rows to leave out.",
+            hint=f"Pass calibration=, {calibration_hint}",
         )
     method: Any = plan.method
-    judging = JudgingPlan(folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False)
+    evaluation = JudgingPlan(
+        folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False
+    )
     try:
         blocks = fit.rows(f'method="{method}"')
-        _, scores, weights, _ = judged_scores(fit, None, method, judging)
+        _, scores, weights, _ = evaluate_scores(fit, None, method, evaluation)
     except NotSupportedError as error:
-        other = 'method="cv", or ' if plan.method == "loo" else ""
+        cv_hint = 'method="cv", or ' if plan.method == "loo" else ""
         raise error.with_message(
-            error.message, hint=f"{error.hint} For sets: {other}calibration=, {way_out}"
+            error.message, hint=f"{error.hint} For sets: {cv_hint}calibration=, {calibration_hint}"
         ) from None
     if plan.prior is not None and prior is not None:
-        scores = scores + _moved(fit, prior)
-    strange, shares = _strange(scores, plan, plan.generator())
-    return LeftOut(blocks, scores, strange, used_codes(blocks), weights, shares)
+        scores = scores + _prior_score_shift(fit, prior)
+    nonconformity, tie_shares = _nonconformity(scores, plan, plan.generator())
+    return LeftOutRows(blocks, scores, nonconformity, used_codes(blocks), weights, tie_shares)
 
 
-def _moved(fit: FittedModel[Any], prior: Floats) -> Floats:
+def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
     """Return the change (K,) of the scores of the fit under another prior (K,)."""
-    none = np.flatnonzero((fit.prior_values() == 0) & (prior > 0))
-    if len(none):
+    zero_prior_classes = np.flatnonzero((fit.prior_values() == 0) & (prior > 0))
+    if len(zero_prior_classes):
         raise PriorError(
-            f"The fit has a prior of 0 for {listed(fit.classes[none])}, so that its rows left out have "
-            "no scores there.",
+            f"The fit has a prior of zero for {listed(fit.classes[zero_prior_classes])}. Left-out rows "
+            "have no "
+            "scores in such classes.",
             hint="Fit with the prior that you want, or pass calibration=.",
+            classes=fit.classes[zero_prior_classes],
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(prior > 0, np.log(prior) - fit.log_prior(), -np.inf)
 
 
-def _pieces(
-    fit: FittedModel[Any], plan: SetPlan, rng: np.random.Generator | None, blocks: Blocks
+def _nonconformity_blocks(
+    fit: FittedModel[Any], plan: PredictionSetOptions, rng: np.random.Generator | None, blocks: Blocks
 ) -> Iterator[tuple[slice, Floats]]:
-    for place, scores in scored(blocks, fit.rule_of(blocks, plan.prior), len(fit.classes)):
-        yield place, _strange(scores, plan, rng)[0]
+    for row_slice, scores in scored(blocks, fit.rule_of(blocks, plan.prior), len(fit.classes)):
+        yield row_slice, _nonconformity(scores, plan, rng)[0]
 
 
-def _strange(scores: Floats, plan: SetPlan, rng: np.random.Generator | None) -> tuple[Floats, Floats | None]:
+def _nonconformity(
+    scores: Floats, plan: PredictionSetOptions, rng: np.random.Generator | None
+) -> tuple[Floats, Floats | None]:
     """Return nonconformity (m, K) of scores (m, K), and random shares (m,) of ties for smoothed sets."""
     score: Any = plan.score
     if rng is None:
@@ -401,13 +437,13 @@ def _strange(scores: Floats, plan: SetPlan, rng: np.random.Generator | None) -> 
     return strangeness(scores, score, draws[:, 0]), draws[:, 1]
 
 
-def _notes(fit: FittedModel[Any], plan: SetPlan, counts: Floats) -> dict[str, Any]:
+def _set_notes(fit: FittedModel[Any], plan: PredictionSetOptions, counts: Floats) -> dict[str, Any]:
     within = " within each class" if plan.by == "class" else ""
-    said = PROMISES[str(plan.method)].format(level=plan.level, within=within)
+    statement = COVERAGE_STATEMENTS[str(plan.method)].format(level=plan.level, within=within)
     if plan.by is None and plan.prior is not None:
-        said += '; they come in the mix of the calibration rows, whatever prior= says: see by="class"'
+        statement += '; they come in the mix of the calibration rows, whatever prior= says: see by="class"'
     return {
-        "promise": f"{said[0].upper()}{said[1:]}.",
+        "promise": f"{statement[0].upper()}{statement[1:]}.",
         "level": float(plan.level),
         "method": plan.method,
         "by": plan.by,
@@ -416,118 +452,129 @@ def _notes(fit: FittedModel[Any], plan: SetPlan, counts: Floats) -> dict[str, An
     }
 
 
-def set_answer(fit: FittedModel[Any], data: Any, plan: SetPlan) -> Callable[[Any, Any], pd.DataFrame]:
+def prediction_set_function(
+    fit: FittedModel[Any], data: Any, plan: PredictionSetOptions
+) -> Callable[[Any, Any], pd.DataFrame]:
     """Return a function of results and a table that returns prediction sets; checks all options first."""
     plan = plan.checked(fit, data)
-    calibration, left_out = calibrated(fit, plan)
+    calibration, left_out = calibrate_sets(fit, plan)
     # The function may be sent to workers and must not contain the table.
-    calibration = replace(calibration, plan=replace(plan, calibration=None, weights=None))
+    calibration = replace(calibration, options=replace(plan, calibration=None, weights=None))
     return partial(_sets, calibration, left_out if data is None else None)
 
 
-def _sets(calibration: Calibrated, left_out: LeftOut | None, results: Any, rows: Any) -> pd.DataFrame:
+def _sets(calibration: SetCalibration, left_out: LeftOutRows | None, results: Any, rows: Any) -> pd.DataFrame:
     fit = results._fit
     if left_out is not None:
         return left_out.sets(fit, calibration)
-    return calibration.sets(fit, fit.new_rows(rows, calibration.plan.gaps))
+    return calibration.sets(fit, fit.new_rows(rows, calibration.options.missing_policy))
 
 
-Kind = Literal["distance", "common", "density", "scores"]
+MeasureType = Literal["distance", "common", "density", "scores"]
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class TypicalityMeasure:
     """Quantity that is ranked for typicality; larger values are less typical of the class.
 
-    `kind` is "distance" (squared distances with a closed form for leaving out), "common" (of a common
+    `measure_type` is "distance" (squared distances with a closed form for leaving out), "common" (of a common
     covariance or robust), "density" (minus twice the log density) or "scores" (nonconformity of the scores).
-    `whole` is the normal distribution of all rows, whose distance is subtracted from relative distances.
+    `total_distribution` is the normal distribution of all rows, to which relative distances refer.
     """
 
-    kind: Kind
-    whole: WholeLaw | LawOnAxes | None = None
+    measure_type: MeasureType
+    total_distribution: WholeLaw | LawOnAxes | None = None
 
-    def of_new(self, fit: FittedModel[Any], blocks: Blocks) -> Iterator[tuple[slice, Floats]]:
+    def compute_new(self, fit: FittedModel[Any], blocks: Blocks) -> Iterator[tuple[slice, Floats]]:
         """Yield slices of rows that the fit has not seen and their values (m, K)."""
-        if self.kind in ("distance", "common"):
+        if self.measure_type in ("distance", "common"):
             estimates = fit.estimates
             distances = (
-                estimates.unbiased_distances()[0] if self.kind == "distance" else estimates.distances()
+                estimates.unbiased_distances()[0]
+                if self.measure_type == "distance"
+                else estimates.distances()
             )
-            for place, x, _ in blocks.every_row():
-                yield place, self._relative(distances.squared(x).T, x, None)
+            for row_slice, x, _ in blocks.every_row():
+                yield row_slice, self._relative(distances.squared(x).T, x, None)
             return
-        rule = fit.rule_of(blocks, None if self.kind == "scores" else "equal")
-        for place, scores in scored(blocks, rule, len(fit.classes)):
-            if self.kind == "scores":
-                yield place, _by_scores(fit, scores)
+        rule = fit.rule_of(blocks, None if self.measure_type == "scores" else "equal")
+        for row_slice, scores in scored(blocks, rule, len(fit.classes)):
+            if self.measure_type == "scores":
+                yield row_slice, _score_nonconformity(fit, scores)
             else:
                 values = -2.0 * (scores + np.log(len(fit.classes)))
-                if self.whole is not None:
-                    values = self._relative(values, blocks.rows_at(np.arange(place.start, place.stop)), None)
-                yield place, values
+                if self.total_distribution is not None:
+                    values = self._relative(
+                        values, blocks.rows_at(np.arange(row_slice.start, row_slice.stop)), None
+                    )
+                yield row_slice, values
 
     def _relative(self, values: Floats, x: Floats, left_out: Floats | None) -> Floats:
         """Subtract distances to all rows from values (m, K); `left_out` (m,) if each row is left out."""
-        if self.whole is None:
+        if self.total_distribution is None:
             return values
-        return values - (self.whole.squared(x) if left_out is None else left_out)[:, None]
+        return values - (self.total_distribution.squared(x) if left_out is None else left_out)[:, None]
 
-    def of_own(self, fit: FittedModel[Any]) -> Floats:
+    def compute_left_out(self, fit: FittedModel[Any]) -> Floats:
         """Return values (n, K) of the rows of the fit, each from estimates without it."""
         blocks = fit.rows("typicality()", "pass calibration=, a table of rows with their response")
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
-        if self.kind == "scores":
-            return _by_scores(fit, left_out_scores(fit))
+        if self.measure_type == "scores":
+            return _score_nonconformity(fit, left_out_scores(fit))
         # A class with a prior of zero would have no score.
-        equal = fit
+        fit_with_equal_prior = fit
         k = len(fit.classes)
-        if self.kind == "common" or not (fit.prior > 0).all():
-            equal = fit.under(np.full(k, 1.0 / k))
+        if self.measure_type == "common" or not (fit.prior > 0).all():
+            fit_with_equal_prior = fit.under(np.full(k, 1.0 / k))
         left_out: Any = None
         out = np.full((blocks.table.nrows, k), np.nan)
         if isinstance(fit.estimates, NaiveBayesFit):
-            out[:] = -2.0 * (left_out_scores(equal, False) - equal.log_prior())
-        elif self.kind != "distance":
+            out[:] = -2.0 * (left_out_scores(fit_with_equal_prior, False) - fit_with_equal_prior.log_prior())
+        elif self.measure_type != "distance":
             if (
                 getattr(fit.estimates, "covariance_model", None) is not None
                 and fit.estimates.covariance_model.traits.is_robust
             ):
                 raise NotSupportedError(
-                    "Distances of rows left out would take a new search for each row with "
-                    f'covariance="{fit.estimates.method}".',
+                    "Distances of left-out rows would repeat the search of the robust covariance "
+                    f'(covariance="{fit.estimates.method}") for each row.',
                     hint="Fit without covariance=.",
                 )
             # Only in closed form: a refit may rescale columns, which changes densities.
-            left_out = equal.refits.leave_one_out(equal)
+            left_out = fit_with_equal_prior.refits.leave_one_out(fit_with_equal_prior)
             if isinstance(left_out, ByRefits):
                 raise NotSupportedError(
-                    "Densities of rows left out would take a refit for each row, whose units are others.",
+                    "Densities of left-out rows would require a refit for each row, in which the units "
+                    "differ.",
                     hint='Use method="distance".',
                 )
         for rows, x, codes, weights in used_rows(blocks):
             with np.errstate(over="ignore", invalid="ignore"):
-                if self.kind == "distance":
-                    d2, left, _ = fit.estimates.left_out_distances(x, codes, weights)
+                if self.measure_type == "distance":
+                    d2, remaining_counts, _ = fit.estimates.left_out_distances(x, codes, weights)
                     values = d2.T
-                    at = np.arange(len(x))
+                    row_index = np.arange(len(x))
                     # The row is alone in its class, or the covariance without it is singular.
-                    known = (values[at, codes] >= 0) & (left[codes, at] < fit.counts[codes])
-                    values[at, codes] = np.where(known, values[at, codes], np.inf)
+                    has_distance = (values[row_index, codes] >= 0) & (
+                        remaining_counts[codes, row_index] < fit.counts[codes]
+                    )
+                    values[row_index, codes] = np.where(has_distance, values[row_index, codes], np.inf)
                 elif left_out is not None:
-                    values = -2.0 * (left_out(x, codes, weights) - equal.log_prior())
+                    values = -2.0 * (left_out(x, codes, weights) - fit_with_equal_prior.log_prior())
                 else:
                     values = out[rows]
-                gone = None if self.whole is None else self.whole.left_out(x, weights)
-                out[rows] = self._relative(values, x, gone)
+                left_out_total = (
+                    None if self.total_distribution is None else self.total_distribution.left_out(x, weights)
+                )
+                out[rows] = self._relative(values, x, left_out_total)
         return out
 
 
-def _by_scores(fit: FittedModel[Any], scores: Floats) -> Floats:
+def _score_nonconformity(fit: FittedModel[Any], scores: Floats) -> Floats:
     return strangeness(scores, "lac" if fit.has_posteriors else "margin")
 
 
-def _kind(fit: FittedModel[Any]) -> Kind:
+def _measure_type(fit: FittedModel[Any]) -> MeasureType:
     estimates = fit.estimates
     if getattr(estimates, "has_distances", False):
         return "distance"
@@ -542,155 +589,175 @@ def _kind(fit: FittedModel[Any]) -> Kind:
     return "scores"
 
 
-def distance_measure(fit: FittedModel[Any], *, relative: bool) -> Measure:
+def distance_measure(fit: FittedModel[Any], *, relative: bool) -> TypicalityMeasure:
     """Return the measure by which rows are compared with the classes.
 
     Raises NotSupportedError if relative distances are requested and are not defined for the fit.
     """
-    kind = _kind(fit)
+    measure_type = _measure_type(fit)
     if not relative:
-        return Measure(kind)
+        return TypicalityMeasure(measure_type)
     adjusts = getattr(fit.estimates, "covariates", 0) > 0
-    whole: WholeLaw | LawOnAxes | None = None
-    if kind != "scores" and not adjusts:
+    total_distribution: WholeLaw | LawOnAxes | None = None
+    if measure_type != "scores" and not adjusts:
         moments = fit.estimates.moments
         axes = getattr(fit.estimates, "within_axes", None)
-        whole = whole_law(moments) if axes is None else LawOnAxes.of(axes.scores(moments))
-    if whole is None:
-        why = (
+        total_distribution = whole_law(moments) if axes is None else LawOnAxes.of(axes.scores(moments))
+    if total_distribution is None:
+        reason = (
             "has no distances to classes"
-            if kind == "scores"
+            if measure_type == "scores"
             else "adjusts its columns for covariates"
             if adjusts
-            else "holds no covariance of all rows that has an inverse"
+            else "has a singular total covariance"
         )
         raise NotSupportedError(
-            f"Relative distances are not defined here: {fit.title_in_sentence}, as it was fitted, {why}.",
+            f"Relative distances are not defined: this {fit.title_in_sentence} {reason}.",
             hint='Use method="conformal", or fit lda() or qda() with full covariances.',
         )
-    return Measure(kind, whole)
+    return TypicalityMeasure(measure_type, total_distribution)
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class TypicalityRanks:
     """Reference distributions of a measure, one for each class, for p-values of new rows."""
 
-    measure: Measure
+    measure: TypicalityMeasure
     references: list[Reference]
 
-    def of_new(self, fit: FittedModel[Any], blocks: Blocks) -> Floats:
+    def rank_new_rows(self, fit: FittedModel[Any], blocks: Blocks) -> Floats:
         """Return p-values (n, K) of rows that the fit has not seen."""
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
         out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
-        for place, values in self.measure.of_new(fit, blocks):
+        for row_slice, values in self.measure.compute_new(fit, blocks):
             for k, reference in enumerate(self.references):
-                out[place, k] = p_values(reference, values[:, k])
+                out[row_slice, k] = p_values(reference, values[:, k])
         return out
 
-    def of_own(self, values: Floats, known: CalibrationRows, at: NDArray[np.intp]) -> Floats:
+    def rank_fit_rows(self, values: Floats, own_rows: CalibrationRows, positions: NDArray[np.intp]) -> Floats:
         """Return p-values (n, K) of values (n, K) of the rows of the fit, each ranked among the others."""
         out = np.full(values.shape, np.nan)
         own_values = np.full(len(values), np.inf)
-        own_values[at] = known.values
+        own_values[positions] = own_rows.values
         for k, reference in enumerate(self.references):
-            gone = np.zeros(len(values))
-            mine = at[known.codes == k]
-            gone[mine] = 1.0
-            if known.weights is not None:
-                gone[mine] = np.minimum(1.0, known.weights[known.codes == k])
-            out[:, k] = p_values(reference, values[:, k], left_out=(own_values, gone))
+            removed_weights = np.zeros(len(values))
+            class_positions = positions[own_rows.codes == k]
+            removed_weights[class_positions] = 1.0
+            if own_rows.weights is not None:
+                removed_weights[class_positions] = np.minimum(1.0, own_rows.weights[own_rows.codes == k])
+            out[:, k] = p_values(reference, values[:, k], left_out=(own_values, removed_weights))
         return out
 
 
-def ranked(fit: FittedModel[Any], method: str) -> Ranks:
+def fit_row_ranks(fit: FittedModel[Any], method: str) -> TypicalityRanks:
     """Return ranks among the rows of the fit left out, to label outliers in new rows."""
-    way_out = (
+    hint = (
         f'Call typicality(data, method="{method}", calibration=), with a table of rows that the fit has not '
-        "seen, and compare its values with the bound."
+        "used, and compare its values with the bound."
     )
-    return _ranked(fit, method, None, AS_FITTED, way_out)[0]
+    return _reference_ranks(fit, method, None, AS_FITTED, hint)[0]
 
 
-def _ranked(
-    fit: FittedModel[Any], method: str, calibration: Any, gaps: Gaps, way_out: str
-) -> tuple[Ranks, Floats | None, CalibrationRows, NDArray[np.intp]]:
+def _reference_ranks(
+    fit: FittedModel[Any], method: str, calibration: Any, missing_policy: Gaps, hint: str
+) -> tuple[TypicalityRanks, Floats | None, CalibrationRows, NDArray[np.intp]]:
     measure = distance_measure(fit, relative=method == "relative")
     k = len(fit.classes)
     if calibration is not None:
-        known = calibration_rows(fit, calibration, lambda blocks: measure.of_new(fit, blocks), gaps=gaps)
-        return Ranks(measure, scores_by_class(known, k)), None, known, np.zeros(0, dtype=np.intp)
+        reference_rows = calibration_rows(
+            fit, calibration, lambda blocks: measure.compute_new(fit, blocks), missing_policy=missing_policy
+        )
+        return (
+            TypicalityRanks(measure, references_by_class(reference_rows, k)),
+            None,
+            reference_rows,
+            np.zeros(0, dtype=np.intp),
+        )
     if not fit.has_rows:
         raise NotSupportedError(
-            f'method="{method}" ranks rows among those of the fit, which a fit that was loaded or '
-            "made of moments does not have.",
-            hint=way_out,
+            f'method="{method}" ranks rows among the rows of the fit. A fit that was loaded or computed from '
+            "moments has none.",
+            hint=hint,
         )
     try:
-        values = measure.of_own(fit)
+        values = measure.compute_left_out(fit)
     except NotSupportedError as error:
-        raise error.with_message(error.message, hint=f"{error.hint} {way_out}".strip()) from None
+        raise error.with_message(error.message, hint=f"{error.hint} {hint}".strip()) from None
     codes = used_codes(fit.design_rows)
     weights = fit.design_rows.weights
-    at = np.flatnonzero(codes >= 0)
-    known = CalibrationRows(values[at, codes[at]], codes[at], None if weights is None else weights[at])
-    return Ranks(measure, scores_by_class(known, k)), values, known, at
+    positions = np.flatnonzero(codes >= 0)
+    reference_rows = CalibrationRows(
+        values[positions, codes[positions]], codes[positions], None if weights is None else weights[positions]
+    )
+    return TypicalityRanks(measure, references_by_class(reference_rows, k)), values, reference_rows, positions
 
 
 def rank_typicality(
-    fit: FittedModel[Any], data: Any, method: str, calibration: Any = None, gaps: Gaps = AS_FITTED
+    fit: FittedModel[Any], data: Any, method: str, calibration: Any = None, missing_policy: Gaps = AS_FITTED
 ) -> pd.DataFrame:
     """Return p-values by ranks, a DataFrame (n, K); see `ClassifierResults.typicality`."""
     if data is None and calibration is not None:
         raise NotSupportedError(
-            "Rows that the fit has seen are not ranked among rows that it has not.",
+            "The rows of the fit cannot be ranked among the new rows of calibration=.",
             hint="Pass data=, or leave out calibration=.",
         )
-    new = "" if data is not None else "new rows as data=, and "
-    way_out = f"Pass {new}calibration=, a table of rows that the fit has not seen, with their response."
-    ranks, values, known, at = _ranked(fit, method, calibration, gaps, way_out)
-    blocks = fit.design_rows if data is None else fit.new_rows(data, gaps)
-    p = ranks.of_new(fit, blocks) if values is None or data is not None else ranks.of_own(values, known, at)
+    data_hint = "" if data is not None else "new rows as data=, and "
+    hint = f"Pass {data_hint}calibration=, a table of new rows with their response."
+    ranks, values, reference_rows, positions = _reference_ranks(
+        fit, method, calibration, missing_policy, hint
+    )
+    blocks = fit.design_rows if data is None else fit.new_rows(data, missing_policy)
+    p = (
+        ranks.rank_new_rows(fit, blocks)
+        if values is None or data is not None
+        else ranks.rank_fit_rows(values, reference_rows, positions)
+    )
     return pd.DataFrame(p, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
-def relative_distances(fit: FittedModel[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.DataFrame:
+def relative_distances(fit: FittedModel[Any], data: Any, missing_policy: Gaps = AS_FITTED) -> pd.DataFrame:
     """Return relative distances, a DataFrame (n, K); see `ClassifierResults.relative_distances`."""
     measure = distance_measure(fit, relative=True)
     if data is None:
         blocks = fit.rows("relative_distances()", "pass data=")
         try:
-            distances = measure.of_own(fit)
+            distances = measure.compute_left_out(fit)
         except NotSupportedError as error:
             raise error.with_message(
                 error.message,
-                hint=f"{error.hint} Pass rows as data=, which are measured by all rows.".strip(),
+                hint=f"{error.hint} Pass new rows as data=.".strip(),
             ) from None
     else:
-        blocks = fit.new_rows(data, gaps)
+        blocks = fit.new_rows(data, missing_policy)
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Relative distances")
         distances = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
-        for place, values in measure.of_new(fit, blocks):
-            distances[place] = values
+        for row_slice, values in measure.compute_new(fit, blocks):
+            distances[row_slice] = values
     return pd.DataFrame(distances, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
-HELD = 2**21
+MAX_CHUNK_ELEMENTS = 2**21
 """Largest number of array elements, of rows by classes or by coefficients, in a chunk."""
 
 
 def typicality(
-    fit: FittedModel[Any], data: Any, gaps: Gaps = AS_FITTED, method: str = "exact", calibration: Any = None
+    fit: FittedModel[Any],
+    data: Any,
+    missing_policy: Gaps = AS_FITTED,
+    method: str = "exact",
+    calibration: Any = None,
 ) -> pd.DataFrame:
     """Return P(D2 >= d2 | class), a DataFrame (n, K); see `ClassifierResults.typicality`."""
     if method in ("relative", "conformal"):
-        return rank_typicality(fit, data, method, calibration, gaps)
+        return rank_typicality(fit, data, method, calibration, missing_policy)
     if calibration is not None:
         raise DataError(
-            f'calibration= does not go with method="{method}", which takes no rows.', hint="Leave it out."
+            f'calibration= cannot be combined with method="{method}", which does not use rows.',
+            hint="Leave out calibration=.",
         )
-    blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, gaps)
-    typical = _by_law(fit, blocks, method, seen=data is None)
-    return pd.DataFrame(typical, index=blocks.table.index, columns=fit.classes, copy=False)
+    blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, missing_policy)
+    p_values_ = _parametric_typicality(fit, blocks, method, seen=data is None)
+    return pd.DataFrame(p_values_, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
 def typicality_of_new(
@@ -698,42 +765,44 @@ def typicality_of_new(
 ) -> Callable[[FittedModel[Any], Blocks], Floats]:
     """Return a function that computes typicality (n, K); warn if ranks cannot be below the bound."""
     if method in ("relative", "conformal"):
-        of_new = ranked(fit, method).of_new
-        least = 1 / (fit.counts + 1)
-        k = int(least.argmax())
-        if least[k] >= bound > 0:
+        rank_new_rows = fit_row_ranks(fit, method).of_new
+        min_ranks = 1 / (fit.counts + 1)
+        k = int(min_ranks.argmax())
+        if min_ranks[k] >= bound > 0:
             warn_user(
-                f"outlier={bound:g} calls no row unknown: a rank among the {fit.counts[k]:g} rows of class "
-                f"{fit.classes[k]!r} is at least {least[k]:.2g}. Give a larger bound, or another typicality=."
+                f"outlier={bound:g} finds no outliers: a p-value by ranks among the {fit.counts[k]:g} rows "
+                "of "
+                f"class {fit.classes[k]!r} is at least {min_ranks[k]:.2g}. Pass a larger bound, or another "
+                "typicality=."
             )
-        return of_new
-    _law(fit, method)
-    return partial(_by_law, method=method, seen=False)
+        return rank_new_rows
+    _tail_probability_function(fit, method)
+    return partial(_parametric_typicality, method=method, seen=False)
 
 
-def unlike_all(typical: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
-    """Return which rows (n,) with a label have a typicality (n, K) below the bound in every class.
+def find_outliers(p_values_: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
+    """Return which labelled rows (n,) have a typicality (n, K) below the bound in every class.
 
     A warning counts rows with a label but without typicality: missing columns were integrated out.
     """
     labelled = codes >= 0
-    count = int((labelled & np.isnan(typical).all(axis=1)).sum())
-    if count:
+    n_without_typicality = int((labelled & np.isnan(p_values_).all(axis=1)).sum())
+    if n_without_typicality:
         warn_user(
-            f"outlier= says nothing about {count} {'row' if count == 1 else 'rows'} with missing "
-            "values, which have no typicality: their labels follow from the columns that they have.",
+            f"outlier= ignores {n_without_typicality} {'row' if n_without_typicality == 1 else 'rows'} with "
+            "missing values, which have no typicality. Their labels are predicted from the observed columns.",
             MissingPredictionWarning,
         )
-    return np.asarray(labelled & (typical < bound).all(axis=1))
+    return np.asarray(labelled & (p_values_ < bound).all(axis=1))
 
 
-def _by_law(fit: FittedModel[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats:
-    law = _law(fit, method)
+def _parametric_typicality(fit: FittedModel[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats:
+    tail_probability = _tail_probability_function(fit, method)
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     with Progress(blocks.table.nrows, "typicality") as progress:
-        for place, values in typical_rows(fit, blocks, law, seen=seen):
-            out[:, place] = values
+        for row_slice, values in typicality_blocks(fit, blocks, tail_probability, seen=seen):
+            out[:, row_slice] = values
             progress(values.shape[1])
     return out.T
 
@@ -746,52 +815,52 @@ def is_searched(fit: FittedModel[Any]) -> bool:
 
 def has_law(fit: FittedModel[Any], method: str) -> bool:
     """Return whether the distribution of the squared distances is available for a method of `typicality`."""
-    has: bool = getattr(fit.estimates, "has_distances", False)
-    return has or (method == "chi2" and is_searched(fit))
+    has_closed_form: bool = getattr(fit.estimates, "has_distances", False)
+    return has_closed_form or (method == "chi2" and is_searched(fit))
 
 
-def _law(fit: FittedModel[Any], method: str) -> Callable[..., Floats]:
+def _tail_probability_function(fit: FittedModel[Any], method: str) -> Callable[..., Floats]:
     """Return the function of distances (K, m), counts, degrees of freedom and p that computes typicality."""
-    searched = is_searched(fit)
+    is_robust = is_searched(fit)
     if not has_law(fit, method):
-        others = 'method="chi2" or ' if searched else ""
+        chi2_hint = 'method="chi2" or ' if is_robust else ""
         raise NotSupportedError(
-            "typicality is defined for normal classes with full covariances, which "
-            f"{fit.title_in_sentence} as it was fitted does not have.",
-            hint=f'Use {others}method="conformal", or fit lda() or qda() with full ones.',
+            "typicality() requires normal classes with full covariances, which this "
+            f"{fit.title_in_sentence} does not have.",
+            hint=f'Use {chi2_hint}method="conformal", or fit lda() or qda() with full covariances.',
         )
-    if not searched:
-        _refuse_light(fit, len(fit.terms), "typicality")
+    if not is_robust:
+        _refuse_small_classes(fit, len(fit.terms), "typicality")
     return (
         parametric_errors.typical
         if method == "exact"
-        else lambda d2, counts, free, p: np.asarray(chi2_sf(d2, p))
+        else lambda d2, counts, df, p: np.asarray(chi2_sf(d2, p))
     )
 
 
-def typical_rows(
-    fit: FittedModel[Any], blocks: Blocks, law: Callable[..., Floats], *, seen: bool
+def typicality_blocks(
+    fit: FittedModel[Any], blocks: Blocks, tail_probability: Callable[..., Floats], *, seen: bool
 ) -> Iterator[tuple[Any, Floats]]:
     """Yield positions and typicality (K, m) of rows, block by block; rows of the fit are left out."""
     p = len(fit.terms)
     estimates = fit.estimates
     if seen and estimates.has_distances:
         for rows, x, codes, weights in used_rows(blocks):
-            d2, left, free = estimates.left_out_distances(x, codes, weights)
-            yield rows, law(d2, left, free, p)
+            d2, counts_, df = estimates.left_out_distances(x, codes, weights)
+            yield rows, tail_probability(d2, counts_, df, p)
         return
     counts = estimates.moments.counts
-    distances, free = (
+    distances, df = (
         estimates.unbiased_distances() if estimates.has_distances else (estimates.distances(), counts)
     )
-    for place, x, _ in blocks.every_row():
-        yield place, law(distances.squared(x), counts[:, None], free[:, None], p)
+    for row_slice, x, _ in blocks.every_row():
+        yield row_slice, tail_probability(distances.squared(x), counts[:, None], df[:, None], p)
 
 
-def _refuse_light(fit: FittedModel[Any], least: int, what: str) -> None:
+def _refuse_small_classes(fit: FittedModel[Any], n_parameters: int, option: str) -> None:
     """Raise an error if the weight of a class is too small for the degrees of freedom of its covariance."""
     if isinstance(fit.estimates, QDAFit):
-        refuse_little_weight(fit.counts, fit.classes, least, what)
+        refuse_little_weight(fit.counts, fit.classes, n_parameters, option)
 
 
 def posterior_intervals(
@@ -810,29 +879,31 @@ def posterior_intervals(
     if method == "delta":
         if not (fit.estimates.has_distances or isinstance(fit.estimates, LogisticFit)):
             raise NotSupportedError(
-                'method="delta" needs normal classes with full covariances, which '
-                f"{fit.title_in_sentence} as it was fitted does not have.",
+                'method="delta" requires normal classes with full covariances, which this '
+                f"{fit.title_in_sentence} does not have.",
                 hint='Use method="bootstrap".',
             )
-        _refuse_light(fit, 1, 'method="delta"')
+        _refuse_small_classes(fit, 1, 'method="delta"')
         rule = fit.rule()
         covariance = _score_covariance(fit)
         # Number of array elements per row for the covariances of its scores.
-        numbers = len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit.estimates, LogisticFit) else 1)
-        parts = []
-        step = max(HELD // numbers, 1)
+        elements_per_row = len(fit.classes) * (
+            len(fit.terms) + 1 if isinstance(fit.estimates, LogisticFit) else 1
+        )
+        chunks = []
+        chunk_size = max(MAX_CHUNK_ELEMENTS // elements_per_row, 1)
         with Progress(blocks.table.nrows, "posterior intervals") as progress:
             for _, block, _ in blocks.every_row():
-                for start in range(0, len(block), step):
-                    x = block[start : start + step]
+                for start in range(0, len(block), chunk_size):
+                    x = block[start : start + chunk_size]
                     p = posteriors(rule.scores(x))
-                    parts.append(
+                    chunks.append(
                         np.stack([p, *parametric_errors.delta_intervals(p, covariance(x), level)], axis=2)
                     )
                     progress(len(x))
-        intervals = np.concatenate(parts) if parts else np.empty((0, len(fit.classes), 3))
+        intervals = np.concatenate(chunks) if chunks else np.empty((0, len(fit.classes), 3))
     else:
-        intervals = _bootstrapped(fit, blocks, level, replicates, seed)
+        intervals = _bootstrap_intervals(fit, blocks, level, replicates, seed)
     columns = pd.MultiIndex.from_product(
         [fit.classes, ["posterior", "low", "high"]], names=[fit.classes.name, None]
     )
@@ -844,28 +915,28 @@ def posterior_intervals(
 def _score_covariance(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovariance]:
     """Return a function of rows (m, p) that computes the covariances of their scores."""
     if isinstance(fit.estimates, LogisticFit):
-        of_rows = fit.estimates.score_covariances()
-        return lambda x: ScoreCovariance(*of_rows(x))
+        score_covariances = fit.estimates.score_covariances()
+        return lambda x: ScoreCovariance(*score_covariances(x))
     estimates: MomentsFit = fit.estimates
-    unbiased, free = estimates.unbiased_distances()
+    unbiased, df = estimates.unbiased_distances()
     # Only the relative noise of a covariance matters, which does not depend on its divisor.
     distances = estimates.distances()
     counts = estimates.moments.counts
-    known = estimates.estimated_prior
+    estimated_prior = estimates.estimated_prior
     p = len(fit.terms)
     if len(unbiased.covariances) > 1:
         return lambda x: parametric_errors.separate_covariance(
-            distances.squared(x).T, counts, free, p, estimated_prior=known
+            distances.squared(x).T, counts, df, p, estimated_prior=estimated_prior
         )
     (covariance,) = distances.covariances
-    gaps = squared_gaps(covariance.whiten(estimates.moments.means.T).T)
-    nu = float(free[0])
+    squared_mean_differences = squared_gaps(covariance.whiten(estimates.moments.means.T).T)
+    nu = float(df[0])
     return lambda x: parametric_errors.common_covariance(
-        distances.squared(x).T, gaps, counts, nu, estimated_prior=known
+        distances.squared(x).T, squared_mean_differences, counts, nu, estimated_prior=estimated_prior
     )
 
 
-def _bootstrapped(
+def _bootstrap_intervals(
     fit: FittedModel[Any], blocks: Blocks, level: float, replicates: int, seed: int | None
 ) -> Floats:
     """Return posteriors and percentiles (n, K, 3) under fits to bootstrap samples of the rows."""
@@ -875,25 +946,25 @@ def _bootstrapped(
     log_prior = fit.log_prior()
     fitted = fit.rule_of(blocks)
     intervals = np.empty((blocks.table.nrows, k, 3))
-    for place, x, _ in blocks.every_row():
-        intervals[place, :, 0] = posteriors(fitted.scores(x))
-    ends = RunningInterval((len(intervals), k), replicates, level)
-    values = np.empty((len(intervals), k))
+    for row_slice, x, _ in blocks.every_row():
+        intervals[row_slice, :, 0] = posteriors(fitted.scores(x))
+    interval = RunningInterval((len(intervals), k), replicates, level)
+    sample_posteriors = np.empty((len(intervals), k))
     with Progress(replicates, "posterior intervals") as progress:
         for _ in range(replicates):
             # A rule may contain its rows: only one is kept in memory.
-            rule, _ = samples.rule(fit)
-            shift = np.zeros(k)
+            rule, _ = samples.sample_rule(fit)
+            log_prior_change = np.zeros(k)
             if fit.estimates.estimated_prior:
                 # The samples are stratified: class proportions are drawn separately.
                 with np.errstate(divide="ignore"):
-                    drawn = np.log(
+                    log_proportions = np.log(
                         samples.rng.multinomial(round(counts.sum()), counts / counts.sum()) / counts.sum()
                     )
-                shift = drawn - log_prior
-            for place, x, _ in blocks.every_row():
-                values[place] = posteriors(rule.scores(x) + shift)
-            ends.add(values)
+                log_prior_change = log_proportions - log_prior
+            for row_slice, x, _ in blocks.every_row():
+                sample_posteriors[row_slice] = posteriors(rule.scores(x) + log_prior_change)
+            interval.add(sample_posteriors)
             progress(1)
-    intervals[..., 1], intervals[..., 2] = ends.ends()
+    intervals[..., 1], intervals[..., 2] = interval.ends()
     return intervals

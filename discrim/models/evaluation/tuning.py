@@ -39,7 +39,7 @@ class Split(NamedTuple):
     test: Floats
 
 
-def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
+def read_splits(cv: Any, blocks: Blocks, alternative: str) -> tuple[Split, ...]:
     """Return the splits that a user specified; raise DataError if they are not valid.
 
     Parameters
@@ -48,8 +48,8 @@ def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
         Training and test rows, as positions in the table or as one boolean for each row.
     blocks : Blocks
         The rows of the fit.
-    also : str
-        What else the argument may be, for the hint.
+    alternative : str
+        Description of the other valid arguments, for the hint.
 
     Returns
     -------
@@ -58,12 +58,12 @@ def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
     if isinstance(cv, str) or not isinstance(cv, Iterable):
         raise DataError(
             f"folds={cv!r} is not valid.",
-            hint=f"Give {also}, or splits: pairs of row positions, (train, test).",
+            hint=f"Pass {alternative}, or splits: pairs of row positions, (train, test).",
         )
     pairs = list(cv)
     if not pairs:
         raise DataError(
-            "folds is empty.", hint=f"Give {also}, or splits: pairs of row positions, (train, test)."
+            "folds is empty.", hint=f"Pass {alternative}, or splits: pairs of row positions, (train, test)."
         )
     used = used_codes(blocks) >= 0
     splits = []
@@ -72,42 +72,43 @@ def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
             train, test = pair
         except (TypeError, ValueError):
             raise DataError(
-                f"Split {number} of folds is not a pair of row positions.", hint="Give (train, test)."
+                f"Split {number} of folds is not a pair of row positions.", hint="Pass pairs (train, test)."
             ) from None
-        what = f"of split {number} of folds"
+        subject = f"of split {number} of folds"
         splits.append(
-            Split(_row_counts(train, f"Train {what}", used), _row_counts(test, f"Test {what}", used))
+            Split(_row_counts(train, f"Train {subject}", used), _row_counts(test, f"Test {subject}", used))
         )
     return tuple(splits)
 
 
-def _row_counts(value: Any, what: str, used: NDArray[np.bool_]) -> Floats:
-    """Return how often each row of the table (n,) is in `value`; at least one must be `used` by the fit."""
-    positions = np.asarray(value)
-    rows = len(used)
+def _row_counts(selected_rows: Any, subject: str, used: NDArray[np.bool_]) -> Floats:
+    """Return how often each row of the table (n,) is selected; at least one must be used by the fit."""
+    positions = np.asarray(selected_rows)
+    n_rows = len(used)
     if positions.ndim == 1 and positions.dtype == bool:
-        if len(positions) != rows:
+        if len(positions) != n_rows:
             raise DataError(
-                f"{what} has {len(positions)} booleans: the table has {rows} rows.",
-                hint="Give one for each.",
+                f"{subject} has {len(positions)} booleans, and the table has {n_rows} rows.",
+                hint="Pass one boolean for each row.",
             )
         positions = np.flatnonzero(positions)
     if not positions.size:
-        raise DataError(f"{what} is empty.", hint="Give positions of rows, from 0.")
+        raise DataError(f"{subject} is empty.", hint="Pass positions of rows, from 0.")
     if positions.ndim != 1 or positions.dtype.kind not in "iu":
-        raise DataError(f"{what} is not a list of row positions.", hint="Give whole numbers from 0.")
-    wrong = positions[(positions < 0) | (positions >= rows)]
+        raise DataError(f"{subject} is not a list of row positions.", hint="Pass integers from 0.")
+    wrong = positions[(positions < 0) | (positions >= n_rows)]
     if len(wrong):
         raise DataError(
-            f"{what} has position {wrong[0]}: the table has {rows} rows, with positions 0 to {rows - 1}.",
-            hint="Give positions of these.",
+            f"{subject} has position {wrong[0]}, and the positions of the {n_rows} rows are 0 to "
+            f"{n_rows - 1}.",
+            hint="Pass positions of these rows.",
         )
     if not used[positions].any():
         raise DataError(
-            f"{what} has no row that the fit uses: its rows miss values or have a weight of zero.",
-            hint="Give other rows.",
+            f"{subject} has no row that the fit uses: all have missing values or a weight of zero.",
+            hint="Pass other rows.",
         )
-    return np.bincount(positions, minlength=rows).astype(np.float64)
+    return np.bincount(positions, minlength=n_rows).astype(np.float64)
 
 
 def used_splits(splits: Sequence[Split], blocks: Blocks) -> tuple[Split, ...]:
@@ -117,12 +118,14 @@ def used_splits(splits: Sequence[Split], blocks: Blocks) -> tuple[Split, ...]:
 
 
 def split_moments(
-    blocks: Blocks, splits: Sequence[Split], spread: Spread, *, rooted: bool = True
+    blocks: Blocks, splits: Sequence[Split], required_moments: Spread, *, rooted: bool = True
 ) -> Iterator[ClassMoments]:
-    """Compute the moments of the training rows of each split; see `class_moments` for `spread`, `rooted`."""
-    base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    """Compute the moments of the training rows of each split; see `class_moments` for the options."""
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     for split in splits:
-        yield reading.class_moments(blocks.with_weights(base * split.train), spread, rooted=rooted)
+        yield reading.class_moments(
+            blocks.with_weights(weights * split.train), required_moments, rooted=rooted
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +167,9 @@ class TuningFolds:
         """
         if groups is not None and reading.is_number(folds):
             seed = drawn_seed(seed)
-            dealt = dealt_groups(blocks, groups, folds, seed)
+            fold_ids = dealt_groups(blocks, groups, folds, seed)
             folds = [
-                (np.flatnonzero((dealt >= 0) & (dealt != f)), np.flatnonzero(dealt == f))
+                (np.flatnonzero((fold_ids >= 0) & (fold_ids != f)), np.flatnonzero(fold_ids == f))
                 for f in range(folds)
             ]
         splits = () if reading.is_number(folds) else read_splits(folds, blocks, "a number of folds")
@@ -178,7 +181,7 @@ class TuningFolds:
         return f"{self.count} {'splits' if self.splits else 'folds'}"
 
     def training_moments(
-        self, blocks: Blocks, spread: Spread, *, rooted: bool = True
+        self, blocks: Blocks, required_moments: Spread, *, rooted: bool = True
     ) -> tuple[Iterable[ClassMoments], list[Floats]]:
         """Compute the moments of the training rows of each fold.
 
@@ -186,7 +189,7 @@ class TuningFolds:
         ----------
         blocks : Blocks
             The rows of the fit.
-        spread : Spread
+        required_moments : Spread
             Second moments to compute.
         rooted : bool
             As in `gather_parts`.
@@ -198,11 +201,11 @@ class TuningFolds:
             How often each row is a test row, for each fold.
         """
         if self.splits:
-            moments = split_moments(blocks, self.splits, spread, rooted=rooted)
+            moments = split_moments(blocks, self.splits, required_moments, rooted=rooted)
             return moments, [split.test for split in self.splits]
         fold_ids = dealt_codes(used_codes(blocks), self.count, self.seed)
         test_counts = [(fold_ids == fold).astype(np.float64) for fold in range(self.count)]
-        return moment_folds(blocks, fold_ids, self.count, spread, rooted=rooted), test_counts
+        return moment_folds(blocks, fold_ids, self.count, required_moments, rooted=rooted), test_counts
 
     def training_rows(self, fold: int) -> tuple[str, str]:
         """Describe the training rows of a fold, and how to get more of them, for an error message."""
@@ -221,7 +224,7 @@ class GridSearch:
         Candidate values; None for `count` evenly spaced ones.
     folds : TuningFolds
     select : {"min", "1se"}
-        Which of the values are good enough.
+        Rule of the choice: the smallest error, or any within one standard error of it.
     count : int
     """
 
@@ -231,9 +234,9 @@ class GridSearch:
     count: int = 0
 
     def good(self, path: pd.DataFrame) -> NDArray[Any]:
-        """Return the values in the first column of a table of errors that are good enough by `select`."""
-        spread = path["se"].to_numpy() if self.select == "1se" else None
-        return np.asarray(path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), spread)])
+        """Return the candidate values of a table of errors that `select` accepts."""
+        standard_errors = path["se"].to_numpy() if self.select == "1se" else None
+        return np.asarray(path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), standard_errors)])
 
 
 def read_choice(value: Any) -> tuple[Any, SelectRule]:
@@ -246,27 +249,29 @@ def read_choice(value: Any) -> tuple[Any, SelectRule]:
     return value, "min"
 
 
-def refuse_lone_classes(moments: ClassMoments, levels: Sequence[Any], given: str) -> None:
-    """Raise a DataError for classes of one row; `given` are the options that make the choice unnecessary."""
+def refuse_lone_classes(moments: ClassMoments, levels: Sequence[Any], alternative: str) -> None:
+    """Raise a DataError for classes of one row; `alternative` describes options without a choice."""
     lone = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]
     if lone:
-        which = "Class" if len(lone) == 1 else "Each of the classes"
+        subject = "Class" if len(lone) == 1 else "Each of the classes"
         raise DataError(
-            f"{which} {reading.listed(lone)} has one row, and without it the class has no mean.",
-            hint=f"Give {given}, merge it with another class, or leave it out.",
+            f"{subject} {reading.listed(lone)} has only one observation, and no mean if it is left out.",
+            hint=f"Pass {alternative}, merge the class with another one, or drop it.",
+            classes=lone,
         )
 
 
-def refuse_none_judged(judged: Floats, what: str) -> None:
-    """Raise a DataError if there are no test rows; `what` is the plural of what is chosen."""
-    if not judged.any():
+def refuse_none_judged(test_counts: Floats, subject: str) -> None:
+    """Raise a DataError if there are no test rows; `subject` is the chosen quantity, a plural."""
+    if not test_counts.any():
         raise DataError(
-            f"There are no test rows by which {what} could be chosen.", hint="Give splits with more of them."
+            f"There are no test rows by which {subject} could be chosen.",
+            hint="Give splits with more of them.",
         )
 
 
 def judged_rows(
-    blocks: Blocks, judged: Sequence[Floats], progress: Callable[[int], object] | None = None
+    blocks: Blocks, test_counts: Sequence[Floats], progress: Callable[[int], object] | None = None
 ) -> Iterator[tuple[int, Floats, Codes, Floats]]:
     """Iterate over the test rows of folds in one pass over the table.
 
@@ -274,7 +279,7 @@ def judged_rows(
     ----------
     blocks : Blocks
         The rows of the fit.
-    judged : sequence of (n,) float
+    test_counts : sequence of (n,) float
         How often each row of the table is a test row, for each fold.
     progress : callable, optional
         Called with the number of rows after each fold.
@@ -290,11 +295,15 @@ def judged_rows(
     """
     for rows, x, codes, weights in used_rows(blocks):
         positions = positions_of(rows)
-        for fold, often in enumerate(judged):
+        for fold, fold_counts in enumerate(test_counts):
             if progress is not None:
                 progress(len(positions))
-            times = often[positions]
-            at = np.flatnonzero(times)
-            if len(at):
-                count = times[at] if weights is None else weights[at] * times[at]
-                yield fold, x[at], codes[at], count
+            block_counts = fold_counts[positions]
+            test_index = np.flatnonzero(block_counts)
+            if len(test_index):
+                count = (
+                    block_counts[test_index]
+                    if weights is None
+                    else weights[test_index] * block_counts[test_index]
+                )
+                yield fold, x[test_index], codes[test_index], count

@@ -5,14 +5,14 @@ the rows. Any other model is fitted again with the rows of a fold weighted zero,
 formula estimates transforms, for example `standardize`, which are then estimated without the fold too.
 
 The prior of these rules is fixed to the prior of all rows, or estimated again. Class proportions of all rows
-contain the row that is left out. A logistic regression has them in its intercepts and then favours the class
+include the row that is left out. A logistic regression has them in its intercepts and then favours the class
 of that row, and nearest neighbours have them as their only prior: both are refitted with the proportions of
-the remaining rows. Other models estimate the prior separately, and by default it stays fixed, like in R's
+the remaining rows. Other models estimate the prior separately, and by default it stays fixed, as in R's
 MASS.
 
-Throughout, `dealt` (n,) is the fold of each row, -1 for rows that are not used, and `labels` are the names of
-the folds in messages. Scores are NaN for rows that are not used. `progress` is a function that is called with
-the number of folds, or shares of a fold, that are finished.
+Throughout, `fold_ids` (n,) is the fold of each row, -1 for rows that are not used, and `labels` are the
+names of the folds in messages. Scores are NaN for rows that are not used. `progress` is a function that is
+called with the number of folds, or fractions of a fold, that are finished.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from discrim.inference.resampling import check_folds, deal, deal_groups, generat
 from discrim.models.base import reading
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.refits import moment_folds
-from discrim.models.base.scores import Decision, StoredUsedRows, used_stored_rows, warn_impossible
-from discrim.models.evaluation.absent_classes import rule_of_present
+from discrim.models.base.scores import Decision, UsedSparseRows, used_sparse_chunks, warn_of_impossible_rows
+from discrim.models.evaluation.absent_classes import refit_present_classes
 
-IN_TURN = 2.0
-"""Largest deviation, in rows, from proportional class counts that stratified folds can have."""
+MAX_FOLD_IMBALANCE = 2.0
+"""Largest deviation, in rows, of stratified folds from proportional class counts."""
 
 
 def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
@@ -71,7 +71,7 @@ def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
     if refit_prior is not None and not isinstance(refit_prior, bool):
         raise DataError(
             f"refit_prior={refit_prior!r} is not valid.",
-            hint="Give True, False, or None for what the model does.",
+            hint="Pass True, False, or None for the default of the model.",
         )
     if fit.prior_in_refits == "none":
         if refit_prior is False:
@@ -94,7 +94,7 @@ def prior_of_rest(fit: FittedModel[Any], refit_prior: bool | None) -> str:
     return "refitted" if refits_prior(fit, refit_prior) else "held"
 
 
-def left_out_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:
+def left_out_score_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:
     """Change (m,) of the score of the own class of each row, if proportions are estimated without it.
 
     The log proportions ln (n_k - w)/(N - w) and ln n_k/N differ by ln(1 - w/n_g) in the row's class g, apart
@@ -113,19 +113,24 @@ def left_out_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floa
         return np.asarray(np.log1p(-np.minimum(out / counts[codes], 1.0)))
 
 
-def uneven(rest: Floats, counts: Floats) -> tuple[int, int] | None:
-    """Return the fold whose removal changes the share of a class most, and this class.
+def uneven(remaining_counts: Floats, counts: Floats) -> tuple[int, int] | None:
+    """Return the fold whose removal changes the proportion of a class most, and this class.
 
-    Counts of rows by class are `rest` (F, K), outside each fold, and `counts` (K,), of all rows. None means
-    that all folds contain the classes in proportion, up to `IN_TURN` rows.
+    `remaining_counts` (F, K) are the rows by class outside each fold, and `counts` (K,) of all rows. Return
+    None if all folds contain the classes in proportion, up to `MAX_FOLD_IMBALANCE` rows.
     """
-    share = counts / counts.sum()
-    lacking = np.abs(rest - rest.sum(axis=1, keepdims=True) * share)
-    if not (lacking > IN_TURN).any():
+    proportions = counts / counts.sum()
+    count_deviations = np.abs(remaining_counts - remaining_counts.sum(axis=1, keepdims=True) * proportions)
+    if not (count_deviations > MAX_FOLD_IMBALANCE).any():
         return None
     with np.errstate(invalid="ignore"):
-        gaps = np.nan_to_num(np.abs(rest / rest.sum(axis=1, keepdims=True) - share))
-    fold, code = np.unravel_index(int(np.where(lacking > IN_TURN, gaps, -1.0).argmax()), gaps.shape)
+        proportion_changes = np.nan_to_num(
+            np.abs(remaining_counts / remaining_counts.sum(axis=1, keepdims=True) - proportions)
+        )
+    fold, code = np.unravel_index(
+        int(np.where(count_deviations > MAX_FOLD_IMBALANCE, proportion_changes, -1.0).argmax()),
+        proportion_changes.shape,
+    )
     return int(fold), int(code)
 
 
@@ -139,71 +144,75 @@ def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> F
     Rows that cannot be left out are NaN, with a warning.
     """
     blocks = fit.rows("leave_one_out()")
-    anew = refits_prior(fit, refit_prior)
-    kept: Floats | None = fit.cache.get(LEFT_OUT_KEPT_AS[anew])
-    if kept is not None:
-        return kept
-    table = LeftOutTable(fit, blocks, anew=anew)
+    reestimate_prior = refits_prior(fit, refit_prior)
+    cached: Floats | None = fit.cache.get(LEFT_OUT_KEPT_AS[reestimate_prior])
+    if cached is not None:
+        return cached
+    table = LeftOutTable(fit, blocks, reestimate_prior=reestimate_prior)
     with Progress(blocks.table.nrows, "rows left out") as progress:
-        for block in _blocks_left_out(blocks, stored=getattr(fit.estimates, "takes_stored", False)):
+        for block in _used_blocks(blocks, sparse=getattr(fit.estimates, "takes_stored", False)):
             table.add(block)
             progress(len(block[1]))
     return table.finish()
 
 
-def kept_left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> StoredValue[Floats]:
+def distributed_left_out_scores(
+    fit: FittedModel[Any], refit_prior: bool | None = None
+) -> StoredValue[Floats]:
     """Return the leave-one-out scores (n, K) of a fit, stored on the workers that have the rows.
 
     Scores of local rows, and scores of which some need a refit, are computed in this process.
     """
     blocks = fit.rows("leave_one_out()")
-    anew = refits_prior(fit, refit_prior)
+    reestimate_prior = refits_prior(fit, refit_prior)
     if blocks.is_local:
         return StoredValue(left_out_scores(fit, refit_prior))
-    without = _LeftOutScores(fit, blocks, anew=anew)
-    if callable(without.scores):
-        task = partial(_left_out_of_part, without.scores, without.counts)
-        kept = blocks.rows.map_reduce_stored(blocks, task, below)
-        lost = kept.apply(_lost)
+    left_out = _LeftOutScores(fit, blocks, reestimate_prior=reestimate_prior)
+    if callable(left_out.scores):
+        task = partial(_score_left_out_chunk, left_out.scores, left_out.counts)
+        scores = blocks.rows.map_reduce_stored(blocks, task, concatenate_scores)
+        unscored = scores.apply(_flag_unscored_rows)
         used = used_codes(blocks) >= 0
-        if not (used & (lost == UNDECIDED)).any() and not len(without.rows_with_unique_level(used)):
-            _warn_of_impossible(blocks, np.flatnonzero(used & (lost == IMPOSSIBLE)))
-            return kept
+        if not (used & (unscored == NEEDS_REFIT)).any() and not len(left_out.rows_with_unique_level(used)):
+            _warn_of_impossible(blocks, np.flatnonzero(used & (unscored == IMPOSSIBLE)))
+            return scores
     # Rows that need a refit require rows of all workers.
     return StoredValue(left_out_scores(fit, refit_prior))
 
 
-def _left_out_of_part(left_out: LeftOut, counts: Floats | None, part: Blocks) -> Floats:
+def _score_left_out_chunk(left_out: LeftOut, counts: Floats | None, chunk: Blocks) -> Floats:
     """Return the leave-one-out scores (m, K) of a chunk of m rows; runs in a worker."""
-    out = np.full((len(part.design.levels), part.table.nrows), np.nan)
-    for rows, x, codes, weights in used_rows(part):
+    out = np.full((len(chunk.design.levels), chunk.table.nrows), np.nan)
+    for rows, x, codes, weights in used_rows(chunk):
         out[:, rows] = left_out(x, codes, weights).T
-        _shift(out, positions_of(rows), codes, weights, counts)
+        _add_left_out_shift(out, positions_of(rows), codes, weights, counts)
     return out.T
 
 
-def _shift(scores: Floats, at: Codes, codes: Codes, weights: Floats | None, counts: Floats | None) -> None:
-    """Add `left_out_shift` to columns of scores (K, n), in place; counts (K,) of None mean a fixed prior."""
+def _add_left_out_shift(
+    scores: Floats, positions: Codes, codes: Codes, weights: Floats | None, counts: Floats | None
+) -> None:
+    """Add `left_out_score_shift` to columns of scores (K, n), in place; without counts (K,) do nothing."""
     if counts is not None:
-        scores[codes, at] += left_out_shift(codes, weights, counts)
+        scores[codes, positions] += left_out_score_shift(codes, weights, counts)
 
 
-def _lost(scores: Floats) -> Codes:
-    """Classify rows by scores (n, K): UNDECIDED if NaN, IMPOSSIBLE if minus infinity in all classes, or 0."""
-    lost = np.where(np.isnan(scores[:, 0]), UNDECIDED, 0)
-    return np.where(np.isneginf(scores).all(axis=1), IMPOSSIBLE, lost).astype(np.int8)
+def _flag_unscored_rows(scores: Floats) -> Codes:
+    """Classify rows by scores (n, K): NEEDS_REFIT if NaN, IMPOSSIBLE if all are minus infinity, or 0."""
+    flags = np.where(np.isnan(scores[:, 0]), NEEDS_REFIT, 0)
+    return np.where(np.isneginf(scores).all(axis=1), IMPOSSIBLE, flags).astype(np.int8)
 
 
 def _warn_of_impossible(blocks: Blocks, rows: Codes) -> None:
     """Warn that rows, by position, have a posterior of zero in every class."""
     if len(rows):
-        warn_impossible(len(rows), blocks.table.label(int(rows[0])))
+        warn_of_impossible_rows(len(rows), blocks.table.label(int(rows[0])))
 
 
-def _blocks_left_out(blocks: Blocks, *, stored: bool) -> Iterable[UsedRows | StoredUsedRows]:
+def _used_blocks(blocks: Blocks, *, sparse: bool) -> Iterable[UsedRows | UsedSparseRows]:
     """Iterate over the used rows of a fit in chunks, sparse if the model supports sparse rows."""
-    of_stored = used_stored_rows(blocks) if stored else None
-    return used_rows(blocks) if of_stored is None else of_stored
+    sparse_blocks = used_sparse_chunks(blocks) if sparse else None
+    return used_rows(blocks) if sparse_blocks is None else sparse_blocks
 
 
 class _LeftOutScores:
@@ -218,20 +227,20 @@ class _LeftOutScores:
         Whether the prior is estimated without the row, too.
     """
 
-    def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, anew: bool) -> None:
+    def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, reestimate_prior: bool) -> None:
         self._fit = fit
         self._blocks = blocks
-        self._anew = anew
+        self._reestimate_prior = reestimate_prior
         self.scores = fit.refits.leave_one_out(fit)
-        self.counts = fit.counts if anew and fit.prior_in_refits == "fixed" else None
+        self.counts = fit.counts if reestimate_prior and fit.prior_in_refits == "fixed" else None
 
     def rows_with_unique_level(self, used: Mask) -> Codes:
         """Return positions of used rows (n,) that alone have some level and therefore cannot be scored."""
         blocks = self._blocks
         weights = self._blocks.weights
-        lone = used & unique_level_mask(blocks.design, blocks.table, used, blocks.functions)
+        is_unique = used & unique_level_mask(blocks.design, blocks.table, used, blocks.functions)
         # A row with a weight above one is left out once, and its level remains.
-        return np.flatnonzero(lone if weights is None else lone & (weights <= 1))
+        return np.flatnonzero(is_unique if weights is None else is_unique & (weights <= 1))
 
     def rescore(self, rows: Codes, progress: Callable[[float], object]) -> Floats:
         """Return scores (K, s) of rows whose closed form loses all digits, by a second pass or by refits."""
@@ -243,19 +252,22 @@ class _LeftOutScores:
         refitted = np.arange(len(rows))
         if isinstance(scores, FullLeftOut):
             refitted = np.flatnonzero(~scores.is_singular(codes, weights))
-            at = rows[refitted]
+            refitted_rows = rows[refitted]
             codes = codes[refitted]
             weights = None if weights is None else weights[refitted]
-            if len(at):
-                x = blocks.rows_at(at)
-                every = ((positions_of(place), part, own, w) for place, part, own, w in used_rows(blocks))
-                left = scores.left(every, at, x, codes, weights)
-                out[:, refitted] = scores(x, codes, weights, left).T
-                _shift(out, refitted, codes, weights, self.counts)
+            if len(refitted_rows):
+                x = blocks.rows_at(refitted_rows)
+                all_blocks = (
+                    (positions_of(block_rows), block_x, block_codes, w)
+                    for block_rows, block_x, block_codes, w in used_rows(blocks)
+                )
+                factors = scores.left(all_blocks, refitted_rows, x, codes, weights)
+                out[:, refitted] = scores(x, codes, weights, factors).T
+                _add_left_out_shift(out, refitted, codes, weights, self.counts)
                 refitted = refitted[np.isnan(out[0, refitted])]
         progress(len(rows) - len(refitted))
         for i in refitted.tolist():
-            out[:, i] = scores_by_refit(self._fit, blocks, int(rows[i]), anew=self._anew)
+            out[:, i] = scores_by_refit(self._fit, blocks, int(rows[i]), anew=self._reestimate_prior)
             progress(1)
         return out
 
@@ -263,14 +275,14 @@ class _LeftOutScores:
 class LeftOutTable(_LeftOutScores):
     """Leave-one-out scores of all rows, in memory: call `add` for each block, then `finish`."""
 
-    def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, anew: bool) -> None:
+    def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, reestimate_prior: bool) -> None:
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Leave-one-out")
-        super().__init__(fit, blocks, anew=anew)
+        super().__init__(fit, blocks, reestimate_prior=reestimate_prior)
         self._out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
         self._used = np.zeros(blocks.table.nrows, dtype=bool)
         self._done = 0
 
-    def add(self, block: UsedRows | StoredUsedRows) -> None:
+    def add(self, block: UsedRows | UsedSparseRows) -> None:
         """Score the rows of the next block."""
         x: Any
         rows, x, codes, weights = block
@@ -279,23 +291,23 @@ class LeftOutTable(_LeftOutScores):
         else:
             self._out[:, rows] = self.scores[self._done : self._done + len(x)].T
             self._done += len(x)
-        _shift(self._out, positions_of(rows), codes, weights, self.counts)
+        _add_left_out_shift(self._out, positions_of(rows), codes, weights, self.counts)
         self._used[rows] = True
 
     def finish(self) -> Floats:
         """Return the scores (n, K) after refits of the rows that need one, and store them in the cache."""
         blocks = self._blocks
         out = self._out
-        lone = self.rows_with_unique_level(self._used)
-        out[:, lone] = np.nan
-        without = np.setdiff1d(np.flatnonzero(self._used & np.isnan(out[0])), lone)
-        with Progress(len(without), "refits without a row") as progress:
-            if len(without):
-                out[:, without] = self.rescore(without, progress)
-        none = without[np.isnan(out[:, without]).all(axis=0)]
-        warn_of_no_rule(blocks, np.union1d(none, lone).tolist())
+        unique_level_rows = self.rows_with_unique_level(self._used)
+        out[:, unique_level_rows] = np.nan
+        refit_rows = np.setdiff1d(np.flatnonzero(self._used & np.isnan(out[0])), unique_level_rows)
+        with Progress(len(refit_rows), "refits without a row") as progress:
+            if len(refit_rows):
+                out[:, refit_rows] = self.rescore(refit_rows, progress)
+        unscored_rows = refit_rows[np.isnan(out[:, refit_rows]).all(axis=0)]
+        warn_of_no_rule(blocks, np.union1d(unscored_rows, unique_level_rows).tolist())
         _warn_of_impossible(blocks, np.flatnonzero(self._used & np.isneginf(out).all(axis=0)))
-        self._fit.cache[LEFT_OUT_KEPT_AS[self._anew]] = out.T
+        self._fit.cache[LEFT_OUT_KEPT_AS[self._reestimate_prior]] = out.T
         return out.T
 
 
@@ -304,23 +316,23 @@ def positions_of(rows: slice | Codes) -> Codes:
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
-def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
+def warn_of_no_rule(blocks: Blocks, rows: list[int]) -> None:
     """Warn that rows, by position, cannot be left out; the message names the first."""
-    if none:
+    if rows:
         warn_user(
-            f"{len(none)} row{'s have' if len(none) > 1 else ' has'} no leave-one-out rule (first of them "
-            f"{blocks.table.label(none[0])!r}): without them a covariance is singular, classes are "
-            "separated, or no row has their level of a category. Their labels are missing.",
+            f"{len(rows)} row{'s have' if len(rows) > 1 else ' has'} no leave-one-out rule (first row "
+            f"{blocks.table.label(rows[0])!r}): without the row a covariance is singular, the classes are "
+            "separated, or a level of a category does not occur. The labels of such rows are missing.",
             MissingPredictionWarning,
         )
 
 
-def refuse_many_scores(rows: int, n_classes: int, what: str) -> None:
+def refuse_many_scores(n_rows: int, n_classes: int, computation: str) -> None:
     """Raise DataError if an array of scores, rows by classes, does not fit into memory."""
     refuse_beyond_memory(
-        2.0 * rows * n_classes,
-        f"{what} of {rows:,} rows, with a column for each of {n_classes:,} classes,",
-        "Ask for error_rates() or predict(), which hold labels alone, or judge fewer rows or classes",
+        2.0 * n_rows * n_classes,
+        f"{computation} of {n_rows:,} rows, with a column for each of {n_classes:,} classes,",
+        "Use error_rates() or predict(), which store labels only, or evaluate fewer rows or classes",
     )
 
 
@@ -336,14 +348,14 @@ def scores_by_refit(fit: FittedModel[Any], blocks: Blocks, row: int, *, anew: bo
         Whether the prior is estimated without the row, too.
     """
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
-    left = min(1.0, weights[row])
-    weights[row] -= left
-    less = blocks.with_weights(weights)
+    removed_weight = min(1.0, weights[row])
+    weights[row] -= removed_weight
+    remaining_blocks = blocks.with_weights(weights)
     if anew:
         counts = fit.counts.astype(np.float64)
-        counts[blocks.codes[row]] -= left
+        counts[blocks.codes[row]] -= removed_weight
         fit = fit.under(counts / counts.sum())
-    rule = rule_of_present(fit, less, held=bool(fit.refits.choice(fit)))
+    rule = refit_present_classes(fit, remaining_blocks, fixed=bool(fit.refits.choice(fit)))
     return (
         np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.rows_at(np.array([row])))[0]
     )
@@ -366,10 +378,10 @@ def deal_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
     check_folds(folds, int(used.sum()))
     groups = fit.refits.groups(fit)
     if groups is None:
-        (dealt,) = deal(strata(blocks), folds, 1, generator(seed))
+        (fold_ids,) = deal(strata(blocks), folds, 1, generator(seed))
     else:
-        dealt = dealt_groups(blocks, groups, folds, seed)
-    return np.where(used, dealt, -1)
+        fold_ids = dealt_groups(blocks, groups, folds, seed)
+    return np.where(used, fold_ids, -1)
 
 
 def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) -> Codes:
@@ -385,25 +397,26 @@ def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) ->
     """
     codes = used_codes(blocks)
     check_folds(folds, int((codes >= 0).sum()))
-    there = len(np.unique(groups[codes >= 0]))
-    if there < folds:
+    n_groups = len(np.unique(groups[codes >= 0]))
+    if n_groups < folds:
         raise DataError(
-            f"folds={folds}: rows are left out by groups, and there are {there}.", hint="Ask for fewer folds."
+            f"folds={folds}: rows are left out by groups, and there are {n_groups}.",
+            hint="Ask for fewer folds.",
         )
-    (dealt,) = deal_groups(codes, groups, folds, 1, generator(seed))
-    return np.asarray(dealt)
+    (fold_ids,) = deal_groups(codes, groups, folds, 1, generator(seed))
+    return np.asarray(fold_ids)
 
 
-def folds_without_class(blocks: Blocks, dealt: Codes, folds: int) -> NDArray[np.bool_]:
+def folds_without_class(blocks: Blocks, fold_ids: Codes, folds: int) -> NDArray[np.bool_]:
     """Return which of F folds contain all rows of some class, an array (F,) of bool."""
-    used = dealt >= 0
+    used = fold_ids >= 0
     k = len(blocks.design.levels)
-    rows = np.bincount(dealt[used] * k + blocks.codes[used], minlength=folds * k).reshape(folds, k)
-    return np.asarray((rows == rows.sum(axis=0)).any(axis=1))
+    counts = np.bincount(fold_ids[used] * k + blocks.codes[used], minlength=folds * k).reshape(folds, k)
+    return np.asarray((counts == counts.sum(axis=0)).any(axis=1))
 
 
-def _no_rule(
-    fit: FittedModel[Any], blocks: Blocks, dealt: Codes, fold: int, labels: Sequence[Any]
+def _no_rule_error(
+    fit: FittedModel[Any], blocks: Blocks, fold_ids: Codes, fold: int, labels: Sequence[Any]
 ) -> NotSupportedError:
     """Return the error for a fold whose removal makes the fit impossible, with a cause and a hint.
 
@@ -411,43 +424,44 @@ def _no_rule(
     ----------
     fit : FittedModel
     blocks : Blocks
-    dealt : (n,) int
+    fold_ids : (n,) int
     fold : int
         The fold at fault.
     labels : sequence
     """
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     without = f"Without fold {shown(labels[fold])} of {len(labels)}"
-    error = fit.refits.why_no_rule(fit, blocks.with_weights(np.where(dealt == fold, 0.0, weights)))
+    error = fit.refits.why_no_rule(fit, blocks.with_weights(np.where(fold_ids == fold, 0.0, weights)))
     if error is not None:
         return NotSupportedError(
-            f"{without} there is no fit. {error.message}",
+            f"{without} the model cannot be fitted. {error.message}",
             hint=error.hint,
             columns=error.columns,
             classes=error.classes,
         )
-    others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
-    least = int(others.argmin())
-    why, way_out = fit.spec.why_no_refit
+    others = np.bincount(blocks.codes[(fold_ids >= 0) & (fold_ids != fold)], minlength=len(fit.classes))
+    smallest_class = int(others.argmin())
+    reason, hint = fit.spec.why_no_refit
     return NotSupportedError(
-        f"{without} the model has no fit ({why}); of {others.sum()} rows left, class "
-        f"{shown(fit.classes[least])} has the fewest, {others[least]}.",
-        hint=f"Use more folds or {way_out}.",
-        classes=(fit.classes[least],),
+        f"{without} the model cannot be fitted ({reason}). The class with the fewest of the remaining "
+        f"{others.sum()} observations is {shown(fit.classes[smallest_class])}, with "
+        f"{others[smallest_class]}.",
+        hint=f"Use more folds or {hint}.",
+        classes=(fit.classes[smallest_class],),
     )
 
 
-def fold_scores(fit: FittedModel[Any], dealt: Codes, folds: int, **options: Any) -> Floats:
+def fold_scores(fit: FittedModel[Any], fold_ids: Codes, folds: int, **options: Any) -> Floats:
     """Return the scores (n, K) of `kept_fold_scores`, with the same options, as an array in this process."""
-    return kept_fold_scores(fit, dealt, folds, **options).value()
+    return kept_fold_scores(fit, fold_ids, folds, **options).value()
 
 
 def kept_fold_scores(
     fit: FittedModel[Any],
-    dealt: Codes,
+    fold_ids: Codes,
     folds: int,
     *,
-    progress: Callable[[float], object] = lambda share: None,
+    progress: Callable[[float], object] = lambda n_folds: None,
     nested: bool = True,
     labels: Sequence[Any] | None = None,
     refit_prior: bool | None = None,
@@ -459,7 +473,7 @@ def kept_fold_scores(
     Parameters
     ----------
     fit : FittedModel
-    dealt : (n,) int
+    fold_ids : (n,) int
     folds : int
     progress : callable
     nested : bool
@@ -479,48 +493,55 @@ def kept_fold_scores(
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     fits = [fit] * folds
     if refits_prior(fit, refit_prior):
-        fits = [fit.under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
+        fits = [
+            fit.under(remaining_counts / remaining_counts.sum())
+            for remaining_counts in counts_without(blocks, fold_ids, folds)
+        ]
     if fit.refits.by_calls:
-        _score_called(fits, dealt, labels, out, progress)
-    elif learns(blocks.design) or loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions):
-        _score_transformed(fits, dealt, labels, out, progress, nested=nested)
-    elif (single := _each_left_out(fit, dealt, folds, refit_prior)) is not None:
+        _score_by_calls(fits, fold_ids, labels, out, progress)
+    elif learns(blocks.design) or loses_levels(
+        blocks.design, blocks.table, fold_ids, folds, blocks.functions
+    ):
+        _score_with_refitted_transforms(fits, fold_ids, labels, out, progress, nested=nested)
+    elif (single_row_scores := _single_row_fold_scores(fit, fold_ids, folds, refit_prior)) is not None:
         progress(folds)
-        return StoredValue(single)
+        return StoredValue(single_row_scores)
     elif (required := fit.refits.required_moments(fit)) is not None:
-        parts = moment_folds(blocks, dealt, folds, required)
-        lacking = folds_without_class(blocks, dealt, folds)
+        fold_moments = moment_folds(blocks, fold_ids, folds, required)
+        lacks_class = folds_without_class(blocks, fold_ids, folds)
         rules = [
-            _rule_without(each, blocks, dealt, fold, nested=nested)
-            if lacking[fold]
-            else each.refits.refit_to_moments(each, moments)
-            for fold, (each, moments) in enumerate(zip(fits, parts, strict=True))
+            _rule_without_fold(fold_fit, blocks, fold_ids, fold, nested=nested)
+            if lacks_class[fold]
+            else fold_fit.refits.refit_to_moments(fold_fit, moments)
+            for fold, (fold_fit, moments) in enumerate(zip(fits, fold_moments, strict=True))
         ]
         if None in rules:
-            raise _no_rule(fit, blocks, dealt, rules.index(None), labels)
-        known = [rule for rule in rules if rule is not None]
+            raise _no_rule_error(fit, blocks, fold_ids, rules.index(None), labels)
+        fold_rules = [rule for rule in rules if rule is not None]
         if not blocks.is_local:
-            return _scores_elsewhere(known, blocks, dealt, progress)
-        _score(known, blocks, dealt, out, progress)
+            return _score_on_workers(fold_rules, blocks, fold_ids, progress)
+        _score(fold_rules, blocks, fold_ids, out, progress)
     else:
         # Rules may be large: a limited number of folds at a time is fitted, then scored in one pass.
-        for some in blocks.rows.folds_by_pass(folds):
+        for fold_range in blocks.rows.folds_by_pass(folds):
             rules = []
-            for fold in some:
-                rules.append(_rule_without(fits[fold], blocks, dealt, fold, nested=nested))
+            for fold in fold_range:
+                rules.append(_rule_without_fold(fits[fold], blocks, fold_ids, fold, nested=nested))
                 if rules[-1] is None:
-                    raise _no_rule(fit, blocks, dealt, fold, labels)
-            known = [rule for rule in rules if rule is not None]
+                    raise _no_rule_error(fit, blocks, fold_ids, fold, labels)
+            fold_rules = [rule for rule in rules if rule is not None]
             if not blocks.is_local:
-                return _scores_elsewhere(known, blocks, dealt, progress)
-            among = np.where((dealt >= some.start) & (dealt < some.stop), dealt - some.start, -1)
-            own_rows = blocks.with_codes(np.where(among >= 0, blocks.codes, -1))
-            _score(known, own_rows, among, out, progress)
+                return _score_on_workers(fold_rules, blocks, fold_ids, progress)
+            pass_fold_ids = np.where(
+                (fold_ids >= fold_range.start) & (fold_ids < fold_range.stop), fold_ids - fold_range.start, -1
+            )
+            pass_blocks = blocks.with_codes(np.where(pass_fold_ids >= 0, blocks.codes, -1))
+            _score(fold_rules, pass_blocks, pass_fold_ids, out, progress)
     return StoredValue(out.T)
 
 
-def _each_left_out(
-    fit: FittedModel[Any], dealt: Codes, folds: int, refit_prior: bool | None
+def _single_row_fold_scores(
+    fit: FittedModel[Any], fold_ids: Codes, folds: int, refit_prior: bool | None
 ) -> Floats | None:
     """Return the leave-one-out scores (n, K) if each fold is one row and the model has a closed form.
 
@@ -529,14 +550,14 @@ def _each_left_out(
     Parameters
     ----------
     fit : FittedModel
-    dealt : (n,) int
+    fold_ids : (n,) int
     folds : int
     refit_prior : bool or None
     """
     refits = fit.refits
-    used = np.flatnonzero(dealt >= 0)
+    used = np.flatnonzero(fold_ids >= 0)
     if (
-        not len(used) == folds == len(np.unique(dealt[used]))
+        not len(used) == folds == len(np.unique(fold_ids[used]))
         or fit.rows("cross-validation").weights is not None
     ):
         return None
@@ -555,31 +576,31 @@ def _each_left_out(
     return None if np.isnan(scores[used]).any() else scores
 
 
-def _scores_elsewhere(
-    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, progress: Callable[[float], object]
+def _score_on_workers(
+    rules: Sequence[Rule], blocks: Blocks, fold_ids: Codes, progress: Callable[[float], object]
 ) -> StoredValue[Floats]:
     """Return scores (n, K) of the rows of each fold by the rule without it, computed on their workers."""
-    task = partial(_scores_of_part, rules, len(blocks.design.levels))
-    blocks = blocks.unweighted().with_codes(dealt)
-    kept = blocks.rows.map_reduce_stored(blocks, task, below)
+    task = partial(_score_chunk, rules, len(blocks.design.levels))
+    blocks = blocks.unweighted().with_codes(fold_ids)
+    scores = blocks.rows.map_reduce_stored(blocks, task, concatenate_scores)
     progress(len(rules))
-    return kept
+    return scores
 
 
-def _scores_of_part(rules: Sequence[Rule], n_classes: int, part: Blocks) -> Floats:
+def _score_chunk(rules: Sequence[Rule], n_classes: int, chunk: Blocks) -> Floats:
     """Return the scores (m, K) of a chunk of rows, whose codes are folds; runs in a worker."""
-    out = np.full((n_classes, part.table.nrows), np.nan)
-    _score(rules, part, part.codes, out, lambda share: None)
+    out = np.full((n_classes, chunk.table.nrows), np.nan)
+    _score(rules, chunk, chunk.codes, out, lambda n_folds: None)
     return out.T
 
 
-def below(a: Floats, b: Floats) -> Floats:
+def concatenate_scores(a: Floats, b: Floats) -> Floats:
     """Concatenate the scores of two chunks of rows, (m_1, K) and (m_2, K), in column-major order."""
     return np.concatenate([a.T, b.T], axis=1).T
 
 
 def _score(
-    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, progress: Callable[[float], object]
+    rules: Sequence[Rule], blocks: Blocks, fold_ids: Codes, out: Floats, progress: Callable[[float], object]
 ) -> None:
     """Write the scores of the rows of each fold under the rule without it into an array.
 
@@ -588,28 +609,28 @@ def _score(
     rules : sequence of Rule
         Rule without each fold.
     blocks : Blocks
-    dealt : (n,) int
+    fold_ids : (n,) int
     out : (K, n) float
     progress : callable
     """
-    if _score_stored(rules, blocks, dealt, out, progress):
+    if _score_sparse(rules, blocks, fold_ids, out, progress):
         return
     folds = len(rules)
-    shares = 1.0 / np.maximum(np.bincount(dealt[dealt >= 0], minlength=folds), 1)
+    row_shares = 1.0 / np.maximum(np.bincount(fold_ids[fold_ids >= 0], minlength=folds), 1)
     for rows, x, _, _ in used_rows(blocks):
         positions = positions_of(rows)
-        fold_of = dealt[positions]
-        order = sorted_by(fold_of, folds)
+        block_fold_ids = fold_ids[positions]
+        order = sorted_by(block_fold_ids, folds)
         columns = np.take(x.T, order, axis=1)
-        stops = np.cumsum(np.bincount(fold_of, minlength=folds)).tolist()
-        for rule, share, start, stop in zip(rules, shares.tolist(), [0, *stops], stops, strict=False):
+        stops = np.cumsum(np.bincount(block_fold_ids, minlength=folds)).tolist()
+        for rule, row_share, start, stop in zip(rules, row_shares.tolist(), [0, *stops], stops, strict=False):
             if stop > start:
                 out[:, positions[order[start:stop]]] = rule.scores(columns[:, start:stop].T).T
-                progress(share * (stop - start))
+                progress(row_share * (stop - start))
 
 
-def _score_stored(
-    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, progress: Callable[[float], object]
+def _score_sparse(
+    rules: Sequence[Rule], blocks: Blocks, fold_ids: Codes, out: Floats, progress: Callable[[float], object]
 ) -> bool:
     """Write the scores of sparse rows as `_score` does, if all rules accept them; return whether they did.
 
@@ -617,44 +638,44 @@ def _score_stored(
     ----------
     rules : sequence of Rule
     blocks : Blocks
-    dealt : (n,) int
+    fold_ids : (n,) int
     out : (K, n) float
     progress : callable
     """
     if not all(takes_stored(rule) for rule in rules):
         return False
-    stored = reading.every_sparse_row(blocks)
-    if stored is None:
+    sparse_rows = reading.all_sparse_rows(blocks)
+    if sparse_rows is None:
         return False
-    rows, missing = stored
+    rows, missing = sparse_rows
     for fold, rule in enumerate(rules):
-        at = np.flatnonzero((dealt == fold) & ~missing)
-        out[:, at] = stored_scores(rule, rows.rows(at)).T
+        test_index = np.flatnonzero((fold_ids == fold) & ~missing)
+        out[:, test_index] = stored_scores(rule, rows.rows(test_index)).T
         progress(1)
     return True
 
 
-def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
+def counts_without(blocks: Blocks, fold_ids: Codes, folds: int) -> Floats:
     """Return the number of rows, or sum of weights, (F, K) of each class outside each of F folds."""
-    used = dealt >= 0
+    used = fold_ids >= 0
     k = len(blocks.design.levels)
     weights = None if blocks.weights is None else blocks.weights[used]
-    counts = np.bincount(dealt[used] * k + blocks.codes[used], weights, folds * k).reshape(folds, k)
+    counts = np.bincount(fold_ids[used] * k + blocks.codes[used], weights, folds * k).reshape(folds, k)
     return np.asarray(counts.sum(axis=0) - counts, dtype=np.float64)
 
 
-def _rule_without(
-    fit: FittedModel[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool
+def _rule_without_fold(
+    fit: FittedModel[Any], blocks: Blocks, fold_ids: Codes, fold: int, *, nested: bool
 ) -> Rule | None:
     """Return the rule that is fitted without a fold, or None if it does not exist."""
-    base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    less = blocks.with_weights(np.where(dealt == fold, 0.0, base))
-    return rule_of_present(fit, less, held=not nested and bool(fit.refits.choice(fit)))
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    remaining_blocks = blocks.with_weights(np.where(fold_ids == fold, 0.0, weights))
+    return refit_present_classes(fit, remaining_blocks, fixed=not nested and bool(fit.refits.choice(fit)))
 
 
-def _score_called(
+def _score_by_calls(
     fits: Sequence[FittedModel[Any]],
-    dealt: Codes,
+    fold_ids: Codes,
     labels: Sequence[Any],
     out: Floats,
     progress: Callable[[float], object],
@@ -664,14 +685,14 @@ def _score_called(
     Parameters
     ----------
     fits : sequence of FittedModel
-    dealt : (n,) int
+    fold_ids : (n,) int
     labels : sequence
     out : (K, n) float
     progress : callable
     """
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
-        train = np.flatnonzero((dealt >= 0) & (dealt != fold))
-        test = np.flatnonzero(dealt == fold)
+        train = np.flatnonzero((fold_ids >= 0) & (fold_ids != fold))
+        test = np.flatnonzero(fold_ids == fold)
         if not fit.refits.by_calls or not len(test):
             continue
         try:
@@ -683,9 +704,9 @@ def _score_called(
         progress(1)
 
 
-def _score_transformed(
+def _score_with_refitted_transforms(
     fits: Sequence[FittedModel[Any]],
-    dealt: Codes,
+    fold_ids: Codes,
     labels: Sequence[Any],
     out: Floats,
     progress: Callable[[float], object],
@@ -697,7 +718,7 @@ def _score_transformed(
     Parameters
     ----------
     fits : sequence of FittedModel
-    dealt : (n,) int
+    fold_ids : (n,) int
     labels : sequence
     out : (K, n) float
     progress : callable
@@ -708,50 +729,54 @@ def _score_transformed(
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         try:
             design = relearn(
-                blocks.design, blocks.table, (dealt >= 0) & (dealt != fold), blocks.functions,
+                blocks.design, blocks.table, (fold_ids >= 0) & (fold_ids != fold), blocks.functions,
                 incomplete=blocks.incomplete,
             )  # fmt: skip
         except FormulaError as error:
             raise NotSupportedError(
                 f"Without fold {shown(label)} of {len(labels)}: {error.message}", hint=error.hint
             ) from None
-        relearnt = replace(blocks, design=design)
+        relearned_blocks = replace(blocks, design=design)
         if levels_of_factors(design) != levels_of_factors(blocks.design):
             # A row is not scored if its level does not occur outside the fold.
             excluded = strange_rows(design, blocks.table, blocks.functions)
-            relearnt = replace(relearnt, keep=None, rows=relearnt.rows.excluding(excluded))
+            relearned_blocks = replace(
+                relearned_blocks, keep=None, rows=relearned_blocks.rows.excluding(excluded)
+            )
             if excluded is not None:
-                relearnt = relearnt.with_codes(np.where(excluded, -1, relearnt.codes))
+                relearned_blocks = relearned_blocks.with_codes(np.where(excluded, -1, relearned_blocks.codes))
             is_fixed = not nested and bool(fit.refits.choice(fit))
-            fit, relearnt = fit.refits.recode(fit, relearnt, fixed=is_fixed)
-        rule = _rule_without(fit, relearnt, dealt, fold, nested=nested)
+            fit, relearned_blocks = fit.refits.recode(fit, relearned_blocks, fixed=is_fixed)
+        rule = _rule_without_fold(fit, relearned_blocks, fold_ids, fold, nested=nested)
         if rule is None:
-            raise _no_rule(fit, relearnt, dealt, fold, labels)
-        for rows, x, _, _ in used_rows(relearnt.with_codes(np.where(dealt == fold, relearnt.codes, -1))):
+            raise _no_rule_error(fit, relearned_blocks, fold_ids, fold, labels)
+        for rows, x, _, _ in used_rows(
+            relearned_blocks.with_codes(np.where(fold_ids == fold, relearned_blocks.codes, -1))
+        ):
             out[:, rows] = rule.scores(x).T
         progress(1)
 
 
-HELD = 2**23
+MAX_CACHED_SCORES = 2**23
 """Largest number of leave-one-out scores, rows times classes, that are stored in the cache of a fit."""
 
-PIECE = 2**17
+SCORES_PER_CHUNK = 2**17
 """Number of scores in a chunk otherwise, which fits the cache of a processor."""
 
-UNDECIDED = -2
+NEEDS_REFIT = -2
 IMPOSSIBLE = -3
 """Codes of rows whose scores are lost in a difference, and of rows that are impossible in every class."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _LabelsLeftOut:
+class _LeftOutLabels:
     """Task for workers: predict the class of each row by the rule without it.
 
     Attributes
     ----------
     scores : LeftOut
         Function that scores rows under the rules without them.
-    stored : bool
+    sparse : bool
         Whether the model supports sparse rows.
     decision : Decision
         How scores are converted to classes.
@@ -760,30 +785,30 @@ class _LabelsLeftOut:
     """
 
     scores: LeftOut
-    stored: bool
+    sparse: bool
     decision: Decision
     counts: Floats | None
 
     def __call__(self, blocks: Blocks) -> Codes:
         codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
-        step = max(PIECE // len(blocks.design.levels), 1)
+        chunk_size = max(SCORES_PER_CHUNK // len(blocks.design.levels), 1)
         with Progress(blocks.table.nrows, "rows left out") as progress:
-            for rows, x, own, weights in _blocks_left_out(blocks, stored=self.stored):
+            for rows, x, block_codes, weights in _used_blocks(blocks, sparse=self.sparse):
                 positions = positions_of(rows)
-                for start in range(0, len(x), step):
-                    part = slice(start, min(start + step, len(x)))
-                    w = None if weights is None else weights[part]
-                    piece = x[part] if isinstance(x, np.ndarray) else x.rows(part)
-                    codes[positions[part]] = self._labels(piece, own[part], w)
-                    progress(len(own[part]))
+                for start in range(0, len(x), chunk_size):
+                    chunk = slice(start, min(start + chunk_size, len(x)))
+                    w = None if weights is None else weights[chunk]
+                    x_chunk = x[chunk] if isinstance(x, np.ndarray) else x.rows(chunk)
+                    codes[positions[chunk]] = self._labels(x_chunk, block_codes[chunk], w)
+                    progress(len(block_codes[chunk]))
         return codes
 
-    def _labels(self, x: Any, own: Codes, weights: Floats | None) -> Codes:
-        scores = np.asarray(self.scores(x, own, weights))
-        _shift(scores.T, np.arange(len(own)), own, weights, self.counts)
+    def _labels(self, x: Any, actual: Codes, weights: Floats | None) -> Codes:
+        scores = np.asarray(self.scores(x, actual, weights))
+        _add_left_out_shift(scores.T, np.arange(len(actual)), actual, weights, self.counts)
         codes = self.decision.codes(scores)
-        lost = np.flatnonzero(codes < 0)
-        codes[lost] = np.where(np.isnan(scores[lost, 0]), UNDECIDED, IMPOSSIBLE)
+        unlabelled = np.flatnonzero(codes < 0)
+        codes[unlabelled] = np.where(np.isnan(scores[unlabelled, 0]), NEEDS_REFIT, IMPOSSIBLE)
         return codes
 
 
@@ -802,34 +827,34 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
     """
     blocks = fit.rows("leave_one_out()")
     k = len(fit.classes)
-    anew = refits_prior(fit, refit_prior)
-    few = blocks.is_local and blocks.table.nrows * k <= HELD
-    if few or LEFT_OUT_KEPT_AS[anew] in fit.cache:
+    reestimate_prior = refits_prior(fit, refit_prior)
+    is_small = blocks.is_local and blocks.table.nrows * k <= MAX_CACHED_SCORES
+    if is_small or LEFT_OUT_KEPT_AS[reestimate_prior] in fit.cache:
         return None
-    kept_as = f"labels {LEFT_OUT_KEPT_AS[anew]}"
-    plain = decision.costs is None and decision.reject is None
-    if plain and kept_as in fit.cache:
-        labels: Codes = fit.cache[kept_as]
+    cache_key = f"labels {LEFT_OUT_KEPT_AS[reestimate_prior]}"
+    is_default_decision = decision.costs is None and decision.reject is None
+    if is_default_decision and cache_key in fit.cache:
+        labels: Codes = fit.cache[cache_key]
         return labels
-    without = _LeftOutScores(fit, blocks, anew=anew)
-    if not callable(without.scores):
+    left_out = _LeftOutScores(fit, blocks, reestimate_prior=reestimate_prior)
+    if not callable(left_out.scores):
         return None
-    stored = getattr(fit.estimates, "takes_stored", False)
-    codes = blocks.rows.per_row(blocks, _LabelsLeftOut(without.scores, stored, decision, without.counts))
-    lone = without.rows_with_unique_level(codes != -1)
-    again = np.setdiff1d(np.flatnonzero(codes == UNDECIDED), lone)
-    codes[lone] = -1
-    with Progress(len(again), "rows once more") as progress:
-        step = max(PIECE // k, 1)
-        for start in range(0, len(again), step):
-            some = again[start : start + step]
-            codes[some] = decision.codes(without.rescore(some, progress).T)
-    warn_of_no_rule(blocks, np.union1d(again[codes[again] < 0], lone).tolist())
+    sparse = getattr(fit.estimates, "takes_stored", False)
+    codes = blocks.rows.per_row(blocks, _LeftOutLabels(left_out.scores, sparse, decision, left_out.counts))
+    unique_level_rows = left_out.rows_with_unique_level(codes != -1)
+    rescored_rows = np.setdiff1d(np.flatnonzero(codes == NEEDS_REFIT), unique_level_rows)
+    codes[unique_level_rows] = -1
+    with Progress(len(rescored_rows), "rows once more") as progress:
+        chunk_size = max(SCORES_PER_CHUNK // k, 1)
+        for start in range(0, len(rescored_rows), chunk_size):
+            chunk_rows = rescored_rows[start : start + chunk_size]
+            codes[chunk_rows] = decision.codes(left_out.rescore(chunk_rows, progress).T)
+    warn_of_no_rule(blocks, np.union1d(rescored_rows[codes[rescored_rows] < 0], unique_level_rows).tolist())
     impossible = np.flatnonzero(codes == IMPOSSIBLE)
     _warn_of_impossible(blocks, impossible)
     codes[impossible] = -1
-    if plain:
-        fit.cache[kept_as] = codes
+    if is_default_decision:
+        fit.cache[cache_key] = codes
     return codes
 
 
@@ -858,7 +883,7 @@ class BootstrapSamples:
         weights = blocks.weights
         if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
             raise NotSupportedError(
-                "A bootstrap draws rows.", hint='Give weights that are whole numbers, or use "cv".'
+                "A bootstrap requires integer weights.", hint='Pass integer weights, or use method "cv".'
             )
         self.codes = used_codes(blocks)
         self.rng = generator(seed)
@@ -867,22 +892,22 @@ class BootstrapSamples:
 
     def draw(self) -> Floats:
         """Return the number of times (n,) that each row is in the next sample."""
-        drawn = np.zeros(len(self.codes))
+        sample_counts = np.zeros(len(self.codes))
         for rows in self._members:
             if self._blocks.weights is None:
                 # 64-bit draws make a seed portable; bincount requires intp.
-                which = self.rng.integers(len(rows), size=len(rows)).astype(np.intp)
-                drawn[rows] = np.bincount(which, minlength=len(rows))
+                sampled_index = self.rng.integers(len(rows), size=len(rows)).astype(np.intp)
+                sample_counts[rows] = np.bincount(sampled_index, minlength=len(rows))
             else:
                 weights = self._blocks.weights[rows]
-                drawn[rows] = self.rng.multinomial(round(weights.sum()), weights / weights.sum())
-        return drawn
+                sample_counts[rows] = self.rng.multinomial(round(weights.sum()), weights / weights.sum())
+        return sample_counts
 
-    def rule(self, fit: FittedModel[Any]) -> tuple[Rule, Floats]:
+    def sample_rule(self, fit: FittedModel[Any]) -> tuple[Rule, Floats]:
         """Return the rule of the next sample that can be fitted, and the sample (n,)."""
-        return self.fitted(partial(fit.refits.refit, fit))
+        return self.fit_sample(partial(fit.refits.refit, fit))
 
-    def fitted(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
+    def fit_sample(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
         """Return the result of a fit to the next sample, and the sample (n,).
 
         Samples for which `fit` returns None are skipped; NotSupportedError is raised after 20 of them.
@@ -893,7 +918,8 @@ class BootstrapSamples:
             if fitted is not None:
                 return fitted, weights
         raise NotSupportedError(
-            "The model has no fit to bootstrap samples of these rows (a covariance is singular, or classes "
-            "are separated).",
-            hint=f"Give more rows, or fewer columns than {len(self._blocks.terms)}.",
+            "The model cannot be fitted to bootstrap samples of these observations (a covariance is "
+            "singular, "
+            "or the classes are separated).",
+            hint=f"Fit more observations, or fewer columns than {len(self._blocks.terms)}.",
         )

@@ -41,7 +41,7 @@ from discrim.models.base import fit_file, reading
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import whole_counts
 from discrim.models.base.reading import Data, NaAction, check_word, class_moments, listed
-from discrim.models.base.tensor_file import damaged
+from discrim.models.base.tensor_file import damaged_file_error
 from discrim.report.result_table import returning_result_table
 
 Scatters = Literal["class", "pooled", "diagonal"]
@@ -49,10 +49,10 @@ Scatters = Literal["class", "pooled", "diagonal"]
 NAME = "moments"
 """Entry of a file of moments in the field for the name of the model."""
 
-LEAST_COUNT = 1e-200
+MIN_CLASS_WEIGHT = 1e-200
 """Smallest weight of a class, and the inverse of the largest, which keep sums of squares in range."""
 
-WRITTEN = ("decayed", "design", "dropped", "levels_given", "model", "scatters", "weighted", "weights")
+FILE_KEYS = ("decayed", "design", "dropped", "levels_given", "model", "scatters", "weighted", "weights")
 """Keys of the description in a file of moments."""
 
 
@@ -124,18 +124,18 @@ def moments(
     """
     check_word("scatters", scatters, Scatters)
     source = rows_given(data)
-    parts: Iterator[tuple[Any, str | None]] = iter([(data, None)])
+    chunks: Iterator[tuple[Any, str | None]] = iter([(data, None)])
     columns: list[str] = []
     if source.once:
         columns = _columns_read(formula, source, weights, functions)
-        parts = tables(source, columns)
-    part = next(parts, None)
-    if part is None:
+        chunks = tables(source, columns)
+    chunk = next(chunks, None)
+    if chunk is None:
         raise no_rows(source)
-    first, where = part
+    first, where = chunk
     skipped = 0
     if source.once and na_action == "drop":
-        (first, where), skipped = _first_complete(part, parts, columns)
+        (first, where), skipped = _first_complete(chunk, chunks, columns)
     with naming_file(where):
         blocks = read_rows(
             formula, first, weights=weights, levels=levels, functions=functions, part=True,
@@ -143,42 +143,43 @@ def moments(
         )  # fmt: skip
         if not blocks.terms:
             raise DataError(
-                f"The formula {formula!r} has no predictor.", hint="Name a column on its right side."
+                f"The formula {formula!r} has no predictor.",
+                hint="Name a column on the right side of the formula.",
             )
         total = moments_of_blocks(
             blocks, na_action, scatters=scatters, levels_given=levels is not None, weights=weights
         )
     total.dropped += skipped
-    for part, where in parts:
+    for chunk, where in chunks:
         with naming_file(where):
-            total = total + total.of(part, na_action=na_action)
+            total = total + total.of(chunk, na_action=na_action)
     return total
 
 
 def _first_complete(
-    part: tuple[Table, str | None], parts: Iterator[tuple[Table, str | None]], columns: Sequence[str]
+    chunk: tuple[Table, str | None], chunks: Iterator[tuple[Table, str | None]], columns: Sequence[str]
 ) -> tuple[tuple[Table, str | None], int]:
     """Return the first table with a complete row, else the last one, and the number of rows before it.
 
     Parameters
     ----------
-    part : (Table, str or None)
+    chunk : (Table, str or None)
         First table of the source and its file name.
-    parts : iterator of (Table, str or None)
+    chunks : iterator of (Table, str or None)
         Following tables, of which as many are consumed as needed.
     columns : sequence of str
         Columns that have to be complete.
     """
     skipped = 0
-    table = part[0]
+    table = chunk[0]
     while not RowRange(table, 0, table.nrows).complete(columns)[1].any():
-        following = next(parts, None)
+        following = next(chunks, None)
         if following is None:
             break
         skipped += table.nrows
-        part = following
+        chunk = following
         table = following[0]
-    return part, skipped
+    return chunk, skipped
 
 
 def _columns_read(formula: str, source: Source, weights: Any, functions: Functions | None) -> list[str]:
@@ -200,11 +201,11 @@ def _columns_read(formula: str, source: Source, weights: Any, functions: Functio
     parsed = parse_adjusted_formula(
         formula, names, check_functions(functions), () if weights is None else (weights,)
     )
-    learns = [each.code for each in parsed.expressions.values() if each.stateful]
+    learns = [factor.code for factor in parsed.expressions.values() if factor.stateful]
     if learns:
         raise NotSupportedError(
-            f"{learns[0]} learns from all rows before the first is used, and {source.what} can be read once.",
-            hint="Pass a function that creates it again, or transform the column in the frames.",
+            f"{learns[0]} is estimated from all rows, and {source.what} can be read only once.",
+            hint="Pass a function that creates the source again, or transform the column in the tables.",
         )
     return list(dict.fromkeys((*parsed.columns, *parsed.beside)))
 
@@ -308,8 +309,8 @@ class Moments:
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class, divisor n_k - 1."""
         self._need("covs", "class")
-        each = zip(self.classes, self._moments.scatters, self._moments.counts, strict=True)
-        return {label: self._frame(scatter, count - 1) for label, scatter, count in each}
+        class_scatters = zip(self.classes, self._moments.scatters, self._moments.counts, strict=True)
+        return {label: self._frame(scatter, count - 1) for label, scatter, count in class_scatters}
 
     @property
     @returning_result_table
@@ -317,9 +318,9 @@ class Moments:
         """Variances of each class, divisor n_k - 1."""
         self._need("variances", "diagonal")
         sums = self._moments
-        free = self._moments.counts[:, None] - 1
+        df = self._moments.counts[:, None] - 1
         with np.errstate(divide="ignore", invalid="ignore"):
-            variances = np.where(free > 0, sums.squares / sums.scale / sums.scale / free, np.nan)
+            variances = np.where(df > 0, sums.squares / sums.scale / sums.scale / df, np.nan)
         return pd.DataFrame(variances, index=self.classes, columns=self.terms)
 
     def _frame(self, scatter: Floats, divisor: float) -> pd.DataFrame:
@@ -328,19 +329,22 @@ class Moments:
         matrix = scatter * unit[:, None] * unit / divisor if divisor > 0 else np.full_like(scatter, np.nan)
         return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
 
-    def _need(self, what: str, spread: str) -> None:
+    def _need(self, name: str, required_scatters: str) -> None:
         """Raise NotSupportedError if the scatter matrices are not sufficient for the attribute."""
-        if self._scatters in ("class", spread):
+        if self._scatters in ("class", required_scatters):
             return
         if self._scatters == "diagonal":
             raise NotSupportedError(
-                f"{what} needs covariances, and these moments hold variances alone.",
-                hint=f'Make them with scatters="{spread}".',
+                f"{name} requires covariances, and these moments have variances only.",
+                hint=f'Compute the moments with scatters="{required_scatters}".',
             )
-        needed = "variances" if spread == "diagonal" else "the covariance"
+        noun = "variances" if required_scatters == "diagonal" else "the covariance"
         raise NotSupportedError(
-            f"{what} needs {needed} of each class, and these moments hold one covariance for all.",
-            hint=f'Make them with scatters="{spread}", or from_stats with a covariance for each class.',
+            f"{name} requires {noun} of each class, and these moments have one common covariance matrix.",
+            hint=(
+                f'Compute the moments with scatters="{required_scatters}", or use from_stats() with a '
+                "covariance for each class."
+            ),
         )
 
     def of(self, data: Data, *, weights: Any = None, na_action: NaAction = "drop") -> Moments:
@@ -373,9 +377,9 @@ class Moments:
         column = self._weights if weights is None else weights
         source.refuse_vector(column)
         names = (*design.response_columns, *design.columns, *([column] if isinstance(column, str) else ()))
-        for part, where in given_parts(source, list(dict.fromkeys(names))):
+        for chunk, where in given_parts(source, list(dict.fromkeys(names))):
             with naming_file(where):
-                table = part if isinstance(part, Table) else Table(part, part=True)
+                table = chunk if isinstance(chunk, Table) else Table(chunk, part=True)
                 moments = self._of_table(table, column, na_action)
             total = moments if total is None else total + moments
         if total is None:
@@ -396,11 +400,8 @@ class Moments:
         design = self._design
         if weights is None and self._weighted:
             raise DataError(
-                "The first table had weights.",
-                hint=(
-                    "Pass weights= for this one too, np.ones(len(data)) if each of its rows stands for "
-                    "itself."
-                ),
+                "The first table has weights, and this one has none.",
+                hint="Pass weights=, for example np.ones(len(data)).",
             )
         counts = weight_vector(weights, table)
         positive = learnt_rows(counts, table)
@@ -445,9 +446,9 @@ class Moments:
         >>> total
         Moments of 'species ~ .': 150 rows of 3 classes, 4 columns
         """
-        whole = self + self.of(data, weights=weights, na_action=na_action)
-        for each in fields(self):
-            setattr(self, each.name, getattr(whole, each.name))
+        total = self + self.of(data, weights=weights, na_action=na_action)
+        for field_ in fields(self):
+            setattr(self, field_.name, getattr(total, field_.name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the moments to a file, whole or not at all; `discrim.load` reads it.
@@ -489,8 +490,8 @@ class Moments:
             "negative": counts.negative.astype(np.float64),
         }
         read = partial(moments_of_file, functions=self._functions)
-        refusal = "The moments cannot be saved, as their file could not be loaded"
-        fit_file.write_loadable(path, about, buffers, read, refusal, "Pickle them, or keep the tables.")
+        refusal = "The moments cannot be saved, because their file could not be loaded"
+        fit_file.write_loadable(path, about, buffers, read, refusal, "Pickle them, or store the tables.")
 
     def __add__(self, other: Any) -> Moments:
         if not isinstance(other, Moments):
@@ -521,22 +522,26 @@ class Moments:
         """
         if not isinstance(factor, numbers.Real) or isinstance(factor, bool | np.bool_):
             return NotImplemented
-        times = float(factor)
-        if not 0 < times < np.inf:
+        weight = float(factor)
+        if not 0 < weight < np.inf:
             raise DataError(
-                f"Moments times {times:g}.", hint="Give a positive number, as 0.99 of 0.99 * moments."
+                f"Moments cannot be multiplied by {weight:g}.",
+                hint="Use a positive number, such as 0.99 * moments.",
             )
-        if times == 1:
+        if weight == 1:
             return self
-        sums = self._moments.times(times)
-        tables = tuple(times * each for each in self._level_counts.tables)
-        lost = (sums.rows > 0) & ~((sums.counts >= LEAST_COUNT) & (sums.counts < 1 / LEAST_COUNT))
-        if lost.any():
-            k = int(np.argmax(lost))
+        sums = self._moments.times(weight)
+        tables = tuple(weight * table for table in self._level_counts.tables)
+        is_out_of_range = (sums.rows > 0) & ~(
+            (sums.counts >= MIN_CLASS_WEIGHT) & (sums.counts < 1 / MIN_CLASS_WEIGHT)
+        )
+        if is_out_of_range.any():
+            k = int(np.argmax(is_out_of_range))
             raise DataError(
-                f"Times {times:g}, class {shown(self._design.levels[k])} would count {sums.counts[k]:g} "
-                "rows, out of the range in which sums have digits.",
-                hint="Take its rows out with -, or begin anew.",
+                f"After multiplication by {weight:g}, class {shown(self._design.levels[k])} would have the "
+                "sum of "
+                f"weights {sums.counts[k]:g}, which is out of range.",
+                hint="Subtract the rows of the class with -, or compute the moments again.",
                 classes=(self._design.levels[k],),
             )
         counts = replace(self._level_counts, tables=tables)
@@ -560,26 +565,29 @@ class Moments:
         if not isinstance(other, Moments):
             return NotImplemented
         self._refuse_other_scatters(other)
-        _refuse_unlike(self._design, other._design)
-        part = other._with_rows()
+        _refuse_different_designs(self._design, other._design)
+        subtracted = other._with_rows()
         levels = self._design.levels
-        unknown = [label for label in part._design.levels if label not in levels]
+        unknown = [label for label in subtracted._design.levels if label not in levels]
         if unknown:
             raise DataError(
-                f"There is no class {listed(unknown)} to take rows out of; the classes are {listed(levels)}.",
-                hint="Take out only what was added.",
+                f"Unknown class {listed(unknown)} in the subtracted moments. The classes are "
+                f"{listed(levels)}.",
+                hint="Subtract only moments that were added.",
                 classes=unknown,
             )
         if other.dropped > self.dropped:
             raise DataError(
-                f"{other.dropped} rows were left out of what is to be taken out, and only {self.dropped} "
-                "of all: it was not added.",
-                hint="Take out only what was added.",
+                f"The subtracted moments have {other.dropped} dropped rows, and the total has only "
+                f"{self.dropped}.",
+                hint="Subtract only moments that were added.",
             )
-        part = part._among(levels)
-        counts = self._level_counts.without(part._level_counts)
-        left = moments_without(self._moments, part._moments, known_values(self._design, counts.tables))
-        sums = _checked_remainder(left, counts, self._design)
+        subtracted = subtracted._among(levels)
+        counts = self._level_counts.without(subtracted._level_counts)
+        remainder = moments_without(
+            self._moments, subtracted._moments, known_values(self._design, counts.tables)
+        )
+        sums = _validated_remainder(remainder, counts, self._design)
         less = replace(self, _moments=sums, _level_counts=counts, dropped=self.dropped - other.dropped)
         labels = self._design.labels
         # The classes of a text response are the observed ones: classes without remaining rows are dropped.
@@ -593,7 +601,8 @@ class Moments:
         """Raise DataError if the other moments have a different option `scatters`."""
         if self._scatters != other._scatters:
             raise DataError(
-                f'One has scatters="{self._scatters}" and one "{other._scatters}".', hint="Make both alike."
+                f'The moments have different options scatters="{self._scatters}" and "{other._scatters}".',
+                hint="Compute both with the same scatters=.",
             )
 
     def _among(self, levels: tuple[Any, ...]) -> Moments:
@@ -623,8 +632,8 @@ class Moments:
 
     def _with_classes(self, levels: tuple[Any, ...]) -> Moments:
         """Return a copy over `levels` as declared classes: later tables cannot have other classes."""
-        whole = self._among(levels)
-        return replace(whole, _design=_with_all_labels(whole._design), _levels_given=True)
+        expanded = self._among(levels)
+        return replace(expanded, _design=_with_all_labels(expanded._design), _levels_given=True)
 
     @property
     def _in_weights(self) -> bool:
@@ -639,33 +648,33 @@ class Moments:
         from discrim.report.grid import Section
         from discrim.report.tables import Summary
 
-        parts = {
+        sections = {
             "counts": Section("Rows by class", self.counts.to_frame(), "count", source=".counts"),
             "means": Section("Means", self.means.rename_axis(index=None), source=".means"),
         }
-        return Summary(repr(self), parts).shortened().as_html()
+        return Summary(repr(self), sections).shortened().as_html()
 
 
-def _refuse_unlike(a: Design, b: Design) -> None:
+def _refuse_different_designs(a: Design, b: Design) -> None:
     """Raise FormulaError if two designs differ in anything except their classes."""
-    bare_a, bare_b = (replace(each, levels=(), formula="", labels=None, truths=()) for each in (a, b))
+    bare_a, bare_b = (replace(design, levels=(), formula="", labels=None, truths=()) for design in (a, b))
     if bare_a != bare_b:
         if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
-            why = f"one is of {a.formula!r}, one of {b.formula!r}"
+            reason = f"their formulas are {a.formula!r} and {b.formula!r}"
         elif a.terms != b.terms:
-            other = sorted({*a.terms} ^ {*b.terms}) or ["the same ones in another order"]
-            why = f"their columns differ: {listed(other)}"
+            other = sorted({*a.terms} ^ {*b.terms}) or ["the same columns in another order"]
+            reason = f"their columns differ: {listed(other)}"
         else:
-            why = "a category, a centre or a basis was learnt of each table anew"
+            reason = "categories or transforms were estimated separately from each table"
         raise FormulaError(
-            f"These moments do not belong together: {why}.",
-            hint="Take the second from the first: first.of(data).",
+            f"These moments cannot be combined: {reason}.",
+            hint="Compute the second from the first: first.of(data).",
         )
 
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     """Return the classes of both designs in order; raise an error if the designs or orders conflict."""
-    _refuse_unlike(a, b)
+    _refuse_different_designs(a, b)
     short, long = sorted((a.levels, b.levels), key=len)
     if tuple(label for label in long if label in short) == short:
         return long
@@ -675,9 +684,10 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     except TypeError:
         pass
     raise DataError(
-        f"The classes of the first are {listed(a.levels)} and of the second {listed(b.levels)}, and it "
-        "is not clear in which order all of them stand.",
-        hint="Pass levels= to both.",
+        f"The common order of the classes {listed(a.levels)} of the first and {listed(b.levels)} of the "
+        "second "
+        "moments is ambiguous.",
+        hint="Pass levels= for both.",
     )
 
 
@@ -690,54 +700,55 @@ def _with_all_labels(design: Design) -> Design:
     return replace(design, labels=replace(labels, categories=(*labels.categories, *more)))
 
 
-def _checked_remainder(left: Remainder, counts: LevelCounts, design: Design) -> ClassMoments:
+def _validated_remainder(remainder: Remainder, counts: LevelCounts, design: Design) -> ClassMoments:
     """Return the moments that remain after a subtraction, or raise the error of its fault.
 
     Parameters
     ----------
-    left : Remainder
+    remainder : Remainder
         Result of the subtraction: the moments, or the kind of fault with its class and column.
     counts : LevelCounts
         Remaining counts of levels, which must not be negative.
     design : Design
         Names of classes and columns for messages.
     """
-    k, j = left.at
-    who = f"class {shown(design.levels[k])}" if k >= 0 else "all classes"
+    k, j = remainder.at
+    class_text = f"class {shown(design.levels[k])}" if k >= 0 else "all classes"
     column = repr(design.terms[j]) if j >= 0 else ""
-    match left.fault:
+    match remainder.fault:
         case "rows":
             raise DataError(
-                f"More rows of {who} are to be taken out than there are.",
-                hint="Take out only what was added.",
+                f"The subtracted moments have more rows of {class_text} than the total.",
+                hint="Subtract only moments that were added.",
             )
         case "weights":
             raise DataError(
-                f"The rows and the weights of {who} do not match: rows would be left without weight, or "
-                "weight without rows.",
-                hint=(
-                    "Take out only what was added, or gather the moments of the rows that are left from "
-                    "the rows themselves."
-                ),
+                f"The numbers of rows and the weights of {class_text} do not match: rows without weight, "
+                "or weight "
+                "without rows, would remain.",
+                hint="Subtract only moments that were added, or compute the moments of the remaining rows.",
             )
         case "means" | "squares":
-            has = "another mean" if left.fault == "means" else "larger squares"
+            problem = "another mean" if remainder.fault == "means" else "larger squares"
             raise DataError(
-                f"The rows to be taken out of {who} are not a part of its rows: column {column} has "
-                f"{has} in them than it can have.",
-                hint="Take out only what was added.",
+                f"The subtracted rows of {class_text} are not part of the total: column {column} has "
+                f"{problem} "
+                "than possible.",
+                hint="Subtract only moments that were added.",
             )
         case "digits":
             raise NotSupportedError(
-                f"What is left of column {column} in {who} varies so little, compared with the rows that "
-                "are taken out, that rounding leaves no digit of its variance.",
-                hint="Gather the moments of the rows that are left from the rows themselves.",
+                f"The remaining variance of column {column} in {class_text} is lost in rounding errors, "
+                "because it "
+                "is small compared with the subtracted rows.",
+                hint="Compute the moments of the remaining rows.",
             )
-    if left.moments is None or any((np.asarray(table) < 0).any() for table in counts.tables):
+    if remainder.moments is None or any((np.asarray(table) < 0).any() for table in counts.tables):
         raise DataError(
-            "More rows of a level are to be taken out than there are.", hint="Take out only what was added."
+            "The subtracted moments have more rows of a level than the total.",
+            hint="Subtract only moments that were added.",
         )
-    return left.moments
+    return remainder.moments
 
 
 def moments_of_blocks(
@@ -759,21 +770,23 @@ def moments_of_blocks(
     """
     check_word("na_action", na_action, NaAction)
     blocks = replace(blocks, design=_with_all_labels(blocks.design))
-    design, places, sizes = with_positions(blocks.design)
-    wider = replace(blocks, design=design)
-    counted = CountedBlocks(wider, len(design.levels), len(blocks.terms), places, sizes)
+    design, factor_positions, sizes = with_positions(blocks.design)
+    blocks_with_positions = replace(blocks, design=design)
+    counted_blocks = CountedBlocks(
+        blocks_with_positions, len(design.levels), len(blocks.terms), factor_positions, sizes
+    )
 
     def wrap(rows: Any) -> CountedBlocks:
         # A pass over sparse rows passes its own blocks.
-        counted.blocks = wider if rows is blocks else rows
-        return counted
+        counted_blocks.blocks = blocks_with_positions if rows is blocks else rows
+        return counted_blocks
 
     sums = class_moments(blocks, scatters, wrap)
-    dropped = wider.dropped or blocks.dropped
+    dropped = blocks_with_positions.dropped or blocks.dropped
     if dropped and na_action == "raise":
         blocks.refuse_missing()
     return Moments(
-        blocks.design, sums, counted.counts, scatters, levels_given, dropped, blocks.weighted,
+        blocks.design, sums, counted_blocks.counts, scatters, levels_given, dropped, blocks.weighted,
         weights if isinstance(weights, str) else None, blocks.functions,
     )  # fmt: skip
 
@@ -794,8 +807,8 @@ def of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
         categories, whose levels have to be counted.
     """
     blocks = fit.design_rows
-    numbers = fit.estimates
-    sums = getattr(numbers, "unscaled", None) or numbers.moments
+    estimates = fit.estimates
+    sums = getattr(estimates, "unscaled", None) or estimates.moments
     if (
         not (blocks.design.plain and isinstance(sums, ClassMoments) and sums.spread == scatters)
         or blocks.constant
@@ -805,12 +818,12 @@ def of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
         or (fit.has_rows and scatters != "diagonal" and sums.roots is None and asks_for_roots(sums))
     ):
         return None
-    counted = CountedBlocks(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
-    counted.blocks = reading.used_sparse_rows(blocks) or blocks
-    for _ in counted:
+    counted_blocks = CountedBlocks(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
+    counted_blocks.blocks = reading.used_sparse_rows(blocks) or blocks
+    for _ in counted_blocks:
         pass
     return Moments(
-        _with_all_labels(blocks.design), sums, counted.counts, scatters, True, blocks.dropped,
+        _with_all_labels(blocks.design), sums, counted_blocks.counts, scatters, True, blocks.dropped,
         blocks.weighted, None, blocks.functions,
     )  # fmt: skip
 
@@ -832,39 +845,39 @@ def moments_of_file(
         Functions that the formula calls, by name.
     """
     fit_file.check_values(path, about)
-    if tuple(sorted(about)) != WRITTEN:
-        unknown = sorted(set(about) ^ set(WRITTEN))
-        raise damaged(
+    if tuple(sorted(about)) != FILE_KEYS:
+        unknown = sorted(set(about) ^ set(FILE_KEYS))
+        raise damaged_file_error(
             path,
             f"parts of its description are unknown or missing: {', '.join(map(repr, unknown[:4]))}",
-            "Gather the moments again",
+            "Compute the moments again.",
         )
     try:
         design = Design.from_dict(about["design"])
     except FormulaError:
         raise
-    except fit_file.BROKEN as error:
-        raise damaged(path, f"its description is incomplete ({error})") from None
+    except fit_file.INCONSISTENCY_ERRORS as error:
+        raise damaged_file_error(path, f"its description is incomplete ({error})") from None
     scatters = about["scatters"]
     weights = about["weights"]
     dropped = about["dropped"]
     decayed = about["decayed"]
-    flags = {type(each) for each in (about["levels_given"], about["weighted"], decayed)}
+    flags = {type(flag) for flag in (about["levels_given"], about["weighted"], decayed)}
     if scatters not in get_args(Scatters) or flags != {bool}:
-        raise damaged(path, "its description is not that of moments")
-    if type(dropped) is not int or not 0 <= dropped <= fit_file.MOST_ROWS:
-        raise damaged(path, "its count of rows left out is no count")
+        raise damaged_file_error(path, "its description is not a description of moments")
+    if type(dropped) is not int or not 0 <= dropped <= fit_file.MAX_DROPPED_ROWS:
+        raise damaged_file_error(path, "its number of dropped rows is not valid")
     if not (weights is None or (isinstance(weights, str) and about["weighted"])):
-        raise damaged(path, "its weights are no name of a column")
+        raise damaged_file_error(path, "its weights are not the name of a column")
     fit_file.check_functions_given(design, functions)
     counts = _level_counts(path, tensors, design)
-    sums = fit_file.checked_moments(
+    sums = fit_file.validated_moments(
         path, tensors, len(design.levels), len(design.terms), scatters, singular=True, constant=True,
-        weighted=about["weighted"] or decayed, part=True,
+        weighted=about["weighted"] or decayed, is_partial=True,
     )  # fmt: skip
     for table in counts.tables:
         if not np.allclose(table.sum(axis=1), sums.counts, rtol=1e-9):
-            raise damaged(path, "its counts of levels are not those of its rows")
+            raise damaged_file_error(path, "its counts of levels do not match its rows")
     return Moments(
         design, sums, counts, scatters, about["levels_given"], dropped, about["weighted"], weights,
         dict(functions or {}), decayed,
@@ -884,14 +897,14 @@ def _level_counts(path: Path, tensors: dict[str, Floats], design: Design) -> Lev
     """
     try:
         tables, sizes, negative = (tensors.pop(key) for key in ("tables", "sizes", "negative"))
-        _, _, known = with_positions(design)
-    except (*fit_file.BROKEN, DataError, FormulaError) as error:
-        raise damaged(path, f"its counts of levels are incomplete ({error})") from None
-    right = negative.shape == (len(design.terms),) and are_whole(negative, 0, 1)
+        _, _, level_sizes = with_positions(design)
+    except (*fit_file.INCONSISTENCY_ERRORS, DataError, FormulaError) as error:
+        raise damaged_file_error(path, f"its counts of levels are incomplete ({error})") from None
+    is_valid = negative.shape == (len(design.terms),) and are_whole(negative, 0, 1)
     # Moments of published statistics lack counts of levels.
-    if not right or sizes.ndim != 1 or tuple(sizes.tolist()) not in ((), tuple(map(float, known))):
-        raise damaged(path, "its counts of levels are not of its columns")
+    if not is_valid or sizes.ndim != 1 or tuple(sizes.tolist()) not in ((), tuple(map(float, level_sizes))):
+        raise damaged_file_error(path, "its counts of levels do not match its columns")
     if tables.shape != (len(design.levels), int(sizes.sum())) or not (tables >= 0).all():
-        raise damaged(path, "its counts of levels are no counts")
-    parts = np.split(tables, np.cumsum(sizes.astype(np.intp)), axis=1)[: len(sizes)]
-    return LevelCounts(tuple(map(np.ascontiguousarray, parts)), negative.astype(bool))
+        raise damaged_file_error(path, "its counts of levels are not valid")
+    level_tables = np.split(tables, np.cumsum(sizes.astype(np.intp)), axis=1)[: len(sizes)]
+    return LevelCounts(tuple(map(np.ascontiguousarray, level_tables)), negative.astype(bool))

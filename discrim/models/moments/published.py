@@ -77,22 +77,24 @@ def from_stats(
     check_word("method", method, Divisor)
     if not isinstance(means, pd.DataFrame):
         raise DataError(
-            "means is not a DataFrame.", hint="Give class means with classes as rows and columns by name."
+            "means is not a DataFrame.", hint="Pass class means, a DataFrame of classes by columns."
         )
-    for axis, what in ((means.index, "classes"), (means.columns, "columns")):
+    for axis, axis_name in ((means.index, "classes"), (means.columns, "columns")):
         if isinstance(axis, pd.MultiIndex):
             raise DataError(
-                f"The {what} of means have {axis.nlevels} names each, as {axis[0]!r}.",
-                hint="Join them into one.",
+                f"The {axis_name} of means have a MultiIndex with {axis.nlevels} levels, such as "
+                f"{axis[0]!r}.",
+                hint="Join the levels into one name.",
             )
         if axis.has_duplicates or axis.hasnans:
             raise DataError(
-                f"The {what} of means, {listed(axis)}, are not all different.", hint="Name each once."
+                f"The {axis_name} of means, {listed(axis)}, are not unique.", hint="Use unique names."
             )
     terms = tuple(str(name) for name in means.columns)
     if len(means) < 2 or not terms:
         raise DataError(
-            f"means has {len(means)} rows and {len(terms)} columns.", hint="Give two classes and a column."
+            f"means has {len(means)} rows and {len(terms)} columns.",
+            hint="Pass two or more classes and one or more columns.",
         )
     sizes = _class_counts(counts, means.index)
     centres = _finite(means, "means", (len(means), len(terms)))
@@ -102,8 +104,8 @@ def from_stats(
         divisors = np.array([sizes.sum() - (len(sizes) if method == "moment" else 0)])
         if not divisors > 0:
             raise DataError(
-                f"{sizes.sum():g} rows of {len(sizes)} classes leave N - K = 0 degrees of freedom.",
-                hint="Give more rows.",
+                f"{sizes.sum():g} observations in {len(sizes)} classes leave N - K = 0 degrees of freedom.",
+                hint="Pass statistics of more observations.",
             )
     response = means.index.name if isinstance(means.index.name, str) and means.index.name else "class"
     while response in terms:
@@ -120,21 +122,22 @@ def from_stats(
 
 def _class_counts(counts: Any, classes: pd.Index) -> Floats:
     if isinstance(counts, pd.Series | Mapping):
-        given = dict(counts)
-        missing = [c for c in classes if c not in given]
-        unknown = [c for c in given if c not in set(classes)]
+        class_counts = dict(counts)
+        missing = [c for c in classes if c not in class_counts]
+        unknown = [c for c in class_counts if c not in set(classes)]
         if missing or unknown:
             raise DataError(
-                f"counts and means differ in class {(missing or unknown)[0]!r}.",
-                hint="Give the same classes.",
+                f"counts and means have different classes: {(missing or unknown)[0]!r} is only in one of "
+                "them.",
+                hint="Pass counts and means of the same classes.",
                 classes=((missing or unknown)[0],),
             )
-        counts = [given[c] for c in classes]
+        counts = [class_counts[c] for c in classes]
     sizes = _finite(counts, "counts", (len(classes),))
     if (sizes < 1).any():
         raise DataError(
-            f"Class {shown(classes[int(np.argmax(sizes < 1))])} has {sizes.min():g} rows.",
-            hint="Leave it out.",
+            f"Class {shown(classes[int(np.argmax(sizes < 1))])} has {sizes.min():g} observations.",
+            hint="Drop the class.",
             classes=(classes[int(np.argmax(sizes < 1))],),
         )
     return sizes
@@ -160,90 +163,96 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
     if isinstance(covs, pd.DataFrame) or is_matrix:
         return False, _covariance(covs, columns, "covs")[None]
     if isinstance(covs, Mapping | pd.Series):
-        given = dict(covs)
-        if set(given) != set(classes):
+        class_covariances = dict(covs)
+        if set(class_covariances) != set(classes):
             raise DataError(
-                f"covs is of the classes {listed(given)}, means of {listed(classes)}.",
-                hint="Give the same.",
-                classes=given,
+                f"covs has the classes {listed(class_covariances)}, and means has {listed(classes)}.",
+                hint="Pass covs and means of the same classes.",
+                classes=class_covariances,
             )
-        covs = [given[c] for c in classes]
+        covs = [class_covariances[c] for c in classes]
     if not isinstance(covs, list | tuple | np.ndarray) or len(covs) != len(classes):
         raise DataError(
-            f"covs is not a matrix for each of the classes {listed(classes)}, nor one within all of them.",
-            hint="Give either.",
+            "covs is neither one common covariance matrix nor one for each of the classes "
+            f"{listed(classes)}.",
+            hint="Pass one matrix, or one for each class.",
             classes=classes,
         )
-    each = [
+    matrices = [
         _no_covariance(one, columns, c)
         if size == 1
         else _covariance(one, columns, f"The covariance of {c!r}")
         for c, one, size in zip(classes, covs, sizes, strict=True)
     ]
-    return True, np.stack(each)
+    return True, np.stack(matrices)
 
 
 def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
     """Return the covariance (p, p) of a class of one row, which has to be zero or missing."""
-    given = np.asarray(matrix, dtype=object)
-    filled = np.where(pd.isna(given), 0.0, given)
+    elements = np.asarray(matrix, dtype=object)
+    filled = np.where(pd.isna(elements), 0.0, elements)
     values = _finite(filled, f"The covariance of {label!r}", (len(columns), len(columns)))
     if values.any():
         raise DataError(
-            f"Class {label!r} has one row and so no covariance.",
-            hint="Give zeros, or all of its rows.",
+            f"Class {label!r} has one observation and therefore no covariance.",
+            hint="Pass zeros, or the statistics of all its observations.",
             classes=(label,),
         )
     return values
 
 
-def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:
+def _covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
     """Return a covariance (p, p) of the user as an array; raise DataError if it is not valid."""
     if isinstance(matrix, pd.DataFrame):
         if set(matrix.index) != set(columns) or set(matrix.columns) != set(columns):
             raise DataError(
-                f"{what} is of the columns {listed(matrix.columns)}, means of {listed(columns)}.",
-                hint="Give the same.",
+                f"{matrix_name} has the columns {listed(matrix.columns)}, and means has {listed(columns)}.",
+                hint="Use the same columns.",
                 columns=matrix.columns,
             )
         matrix = matrix.loc[columns, columns]
-    values = _finite(matrix, what, (len(columns), len(columns)))
+    values = _finite(matrix, matrix_name, (len(columns), len(columns)))
     variances = np.diagonal(values)
     if (variances < 0).any():
         j = int(np.argmax(variances < 0))
-        raise DataError(f"{what} has variance {variances[j]:g} of {columns[j]!r}.", hint="Give 0 or more.")
+        raise DataError(
+            f"{matrix_name} has the variance {variances[j]:g} of {columns[j]!r}.",
+            hint="Pass non-negative variances.",
+            columns=(columns[j],),
+        )
     unit = np.sqrt(np.where(variances > 0, variances, 1.0))
     off = np.abs(values - values.T) / (unit[:, None] * unit)
     if off.max() > SYMMETRY:
         i, j = np.argwhere(off == off.max())[0].tolist()
         raise DataError(
-            f"{what} is not symmetric: {float(values[i, j])!r} and {float(values[j, i])!r} for "
+            f"{matrix_name} is not symmetric: {float(values[i, j])!r} and {float(values[j, i])!r} for "
             f"{columns[i]!r} and {columns[j]!r}.",
-            hint="Give the same above and below the diagonal.",
+            hint="Pass the same values above and below the diagonal.",
+            columns=(columns[i], columns[j]),
         )
     values = (values + values.T) / 2
-    least = float(np.linalg.eigvalsh(values / (unit[:, None] * unit))[0])
-    if least < -SYMMETRY * len(columns):
+    min_eigenvalue = float(np.linalg.eigvalsh(values / (unit[:, None] * unit))[0])
+    if min_eigenvalue < -SYMMETRY * len(columns):
         raise DataError(
-            f"{what} is no covariance: a combination of the columns has a negative variance, {least:.2g} "
-            "where each column has 1.",
-            hint="Give more digits, or leave out a column that others nearly determine.",
+            f"{matrix_name} is not positive semidefinite: the smallest eigenvalue of its correlations is "
+            f"{min_eigenvalue:.2g}.",
+            hint="Pass more digits, or drop a column that is nearly a linear combination of others.",
         )
     return np.asarray(values)
 
 
-def _finite(values: Any, what: str, shape: tuple[int, ...]) -> Floats:
+def _finite(values: Any, array_name: str, shape: tuple[int, ...]) -> Floats:
     """Return values as a float array of a shape; raise DataError if they are not finite numbers."""
     try:
         # Before 3.0 a frame of pandas gives its own memory to who asks for a copy.
         array = np.asarray(values, dtype=np.float64).copy()
     except (TypeError, ValueError):
-        raise DataError(f"{what} is not made of numbers.", hint="Give numbers.") from None
+        raise DataError(f"{array_name} is not numeric.", hint="Pass numbers.") from None
     if array.shape != shape:
         raise DataError(
-            f"{what} has shape {array.shape}, where means asks for {shape}.",
-            hint="Give as many rows and columns.",
+            f"{array_name} has shape {array.shape} instead of {shape}.",
+            hint="Use the numbers of classes and columns of means.",
         )
     if not np.isfinite(array).all():
-        raise DataError(f"{what} has a value that is missing or infinite.", hint="Give all of them.")
+        raise DataError(f"{array_name} has a missing or infinite value.", hint="Pass finite values.")
     return array

@@ -63,9 +63,9 @@ class UnreadMoments:
         """Raise NotSupportedError, before the source is read, if the model needs the rows."""
         if needs_rows is not None:
             raise NotSupportedError(
-                f"{needs_rows.message} {capital(self.source.what)} can be read once, so only moments are "
-                "left of its rows.",
-                hint="Pass a function that creates it again, or a table in memory.",
+                f"{needs_rows.message} {capital(self.source.what)} can be read only once and is reduced to "
+                "moments.",
+                hint="Pass a function that creates the source again, or a table in memory.",
             )
 
 
@@ -136,18 +136,20 @@ class Sample:
         if self.formula is None or self.data is None:
             missing = "formula" if self.formula is None else "table"
             raise DataError(
-                f"{self.verb}() was given no {missing}.", hint="Pass formula and data, or moments=."
+                f"{self.verb}() requires a {missing}.", hint="Pass formula and data, or moments=."
             )
         bar = self.adjusts and isinstance(self.formula, str) and "|" in self.formula
         parser = parse_adjusted_formula if bar else parse_formula
         return read_rows(**self._table(), in_memory=in_memory, parser=parser, incomplete=incomplete)
 
-    def of_moments(self, spread: Spread, needs_rows: NeedsRows | None = None) -> tuple[Blocks, ClassMoments]:
+    def of_moments(
+        self, required_moments: Spread, needs_rows: NeedsRows | None = None
+    ) -> tuple[Blocks, ClassMoments]:
         """Return a design without rows and the moments, of the classes with rows and the columns that vary.
 
         Parameters
         ----------
-        spread : Spread
+        required_moments : Spread
             Second moments that the model needs.
         needs_rows : NeedsRows, optional
             Reason that the model cannot be fitted to moments.
@@ -157,16 +159,18 @@ class Sample:
         NotSupportedError
             There is such a reason, or the model needs a scatter matrix for each class and these are pooled.
         DataError, CollinearError
-            As in `checked_moments` and `usable_moments`.
+            As in `validated_moments` and `usable_moments`.
         """
-        given = self.checked_moments(needs_rows)
-        one = spread == "pooled"
-        each = "one covariance for all classes" if one else "a variance or covariance for each class"
-        given._need(f"A model with {each}", spread)
-        blocks = without_rows(
-            given._design, given._functions, weighted=given._in_weights, dropped=given.dropped
+        moments_ = self.checked_moments(needs_rows)
+        is_pooled = required_moments == "pooled"
+        required_text = (
+            "one covariance for all classes" if is_pooled else "a variance or covariance for each class"
         )
-        return usable_moments(given, blocks, with_scatter(given._moments, spread))
+        moments_._need(f"A model with {required_text}", required_moments)
+        blocks = without_rows(
+            moments_._design, moments_._functions, weighted=moments_._in_weights, dropped=moments_.dropped
+        )
+        return usable_moments(moments_, blocks, with_scatter(moments_._moments, required_moments))
 
     def checked_moments(self, needs_rows: NeedsRows | None) -> Moments:
         """Return the moments; a source that can be read only once is read here.
@@ -174,45 +178,45 @@ class Sample:
         Raises DataError if `moments=` is something else or is combined with an argument for tables, and
         NotSupportedError if there is a reason that the model needs rows.
         """
-        given = self.moments
-        if isinstance(given, UnreadMoments):
-            given.refuse(needs_rows)
-            return self._checked_covariates(given.read())
-        if not isinstance(given, Moments):
+        moments_ = self.moments
+        if isinstance(moments_, UnreadMoments):
+            moments_.refuse(needs_rows)
+            return self._checked_covariates(moments_.read())
+        if not isinstance(moments_, Moments):
             raise DataError(
-                f"moments={given!r} is not valid.",
-                hint="Give what discrim.moments() or discrim.from_stats() returns.",
+                f"moments={moments_!r} is not valid.",
+                hint="Pass the result of discrim.moments() or discrim.from_stats().",
             )
         for name, value in self._table().items():
             if value is not None:
                 raise DataError(
-                    f"moments= and {name}= cannot be combined: moments have their own.",
-                    hint=f"Leave {name}= out.",
+                    f"moments= cannot be combined with {name}=.",
+                    hint=f"Leave out {name}=.",
                 )
         if needs_rows is not None:
             raise NotSupportedError(
                 needs_rows.message, hint=f"{needs_rows.hint}, or pass formula and data instead of moments=."
             )
-        return self._checked_covariates(given)
+        return self._checked_covariates(moments_)
 
-    def _checked_covariates(self, given: Moments) -> Moments:
-        if given._design.covariates and not self.adjusts:
+    def _checked_covariates(self, moments_: Moments) -> Moments:
+        if moments_._design.covariates and not self.adjusts:
             raise NotSupportedError(
-                f"{self.verb}() adjusts for no covariates, which the moments of {given.formula!r} have "
+                f"{self.verb}() does not support covariates, which the moments of {moments_.formula!r} have "
                 "after the `|`.",
-                hint="Give them to lda(), or gather moments of a formula with + in its place.",
+                hint="Use lda(), or compute moments of a formula with + instead of the `|`.",
             )
-        return given
+        return moments_
 
 
 def usable_moments(
-    given: Moments, blocks: Blocks, moments: ClassMoments, keep: Sequence[int] = ()
+    given_moments: Moments, blocks: Blocks, moments: ClassMoments, keep: Sequence[int] = ()
 ) -> tuple[Blocks, ClassMoments]:
     """Select the classes that have rows and the columns that vary; the counterpart of `usable_rows`.
 
     Parameters
     ----------
-    given : Moments
+    given_moments : Moments
         The moments that the user passed.
     blocks : Blocks
         Their design, without rows.
@@ -229,7 +233,7 @@ def usable_moments(
         Every column is constant.
     """
     if not moments.total:
-        raise DataError(f"{given!r}: there is nothing to fit.", hint="Add moments of complete rows.")
+        raise DataError(f"{given_moments!r} have no observations.", hint="Add moments of complete rows.")
     check_data_range(moments, blocks)
-    warn_of_weights(moments, whole=given._decayed or moments.total >= moments.rows.sum())
+    warn_of_weights(moments, whole=given_moments._decayed or moments.total >= moments.rows.sum())
     return without_constants(*present_classes(blocks, moments), keep=keep)

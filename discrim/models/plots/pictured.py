@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PictureOptions:
-    """Options of the method `plot` as passed by the user; None means default. See `Pictured.plot`."""
+    """Options of the method `plot` as passed by the user; None means default. See `PlottableResults.plot`."""
 
     ax: Axes | None = None
     data: Any = None
@@ -56,7 +56,7 @@ class PictureOptions:
     standardized: bool | None = None
     label: str | None = None
 
-    def given(self) -> list[str]:
+    def passed_options(self) -> list[str]:
         """Return the names of the options, except `ax` and `title`, that are not None."""
         return [
             field.name
@@ -70,7 +70,7 @@ class PictureOptions:
 
         return signs_of(list(classes), self.colors)
 
-    def colormap(self, kind: str) -> Colormap | None:
+    def colormap(self, plot_kind: str) -> Colormap | None:
         """Return the colormap in `colors=`, for kinds of plots whose colours represent numbers.
 
         Returns None if `colors=` was not passed, and raises DataError if it is not a colormap.
@@ -79,8 +79,8 @@ class PictureOptions:
 
         if self.colors is not None and not is_colormap(self.colors):
             raise DataError(
-                f"colors= of kind={kind!r} is not a colormap of matplotlib.",
-                hint="Give one, or its name, for example 'viridis'.",
+                f"colors= of kind={plot_kind!r} is not a colormap of matplotlib.",
+                hint="Pass a colormap or its name, for example 'viridis'.",
             )
         return None if self.colors is None else colormap_of(self.colors)
 
@@ -190,31 +190,37 @@ def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
     return tuple(plot.kind for plot in results._spec.plots() if refits or not plot.refits)
 
 
-def checked_names(option: str, given: Any) -> Any:
+def check_names_option(option: str, option_value: Any) -> Any:
     """Return an option of names, which is None, a str or a sequence of str; raise DataError otherwise."""
-    if given is None or isinstance(given, str):
-        return given
-    names = list(given) if isinstance(given, Iterable) else []
+    if option_value is None or isinstance(option_value, str):
+        return option_value
+    names = list(option_value) if isinstance(option_value, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
-        found = told(next((name for name in names if not isinstance(name, str)), given))
-        such = """ such as axes=["LD1", "LD2"]""" if option == "axes" else ""
-        raise DataError(f"{option}= holds {found}.", hint=f"Give a name, or a list of names{such}.")
+        problem = told(next((name for name in names if not isinstance(name, str)), option_value))
+        example = """ such as axes=["LD1", "LD2"]""" if option == "axes" else ""
+        raise DataError(
+            f"{option}= has the invalid value {problem}.", hint=f"Pass a name, or a list of names{example}."
+        )
     return names
 
 
-def checked_classes(given: Any) -> list[Any] | None:
+def check_classes_option(option_value: Any) -> list[Any] | None:
     """Return the labels in `classes=` as a list; raise DataError if it is empty or has a label twice."""
-    if given is None:
+    if option_value is None:
         return None
-    labels = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    twice = [label for k, label in enumerate(labels) if label in labels[:k]]
-    if twice or not labels:
-        what = f"names {listed(twice[:1])} twice" if twice else "names no class"
-        raise DataError(f"classes= {what}.", hint="Name different classes, as classes=['a', 'b'].")
+    labels = (
+        list(option_value)
+        if isinstance(option_value, Iterable) and not isinstance(option_value, str)
+        else [option_value]
+    )
+    repeated = [label for k, label in enumerate(labels) if label in labels[:k]]
+    if repeated or not labels:
+        problem = f"names {listed(repeated[:1])} twice" if repeated else "names no class"
+        raise DataError(f"classes= {problem}.", hint="Name different classes, such as classes=['a', 'b'].")
     return labels
 
 
-class DrawnRows(NamedTuple):
+class PlottedRows(NamedTuple):
     """Rows to draw with their classes.
 
     Attributes
@@ -234,15 +240,15 @@ class DrawnRows(NamedTuple):
     @property
     def weights(self) -> Floats:
         """Weights (n,) of the rows, zero if the weight is missing."""
-        given = self.blocks.weights
-        return np.ones(len(self.codes)) if given is None else np.nan_to_num(given)
+        weights = self.blocks.weights
+        return np.ones(len(self.codes)) if weights is None else np.nan_to_num(weights)
 
-    def need_classes(self, kind: str) -> None:
+    def need_classes(self, plot_kind: str) -> None:
         """Raise DataError if the class of every row is missing."""
         if not (self.codes >= 0).any():
             raise DataError(
-                f"kind={kind!r} draws rows by their class, and no row has one.",
-                hint="Give rows with their response.",
+                f"kind={plot_kind!r} requires the classes of the rows, which are all missing.",
+                hint="Pass rows with their response.",
             )
 
     def terms(self, names: Sequence[str]) -> pd.DataFrame:
@@ -258,17 +264,17 @@ class DrawnRows(NamedTuple):
         DataFrame
             Rows by `names`; NaN in rows with a missing value.
         """
-        every = list(self.blocks.terms)
-        places = [every.index(name) for name in names]
-        out = np.full((len(places), self.blocks.table.nrows), np.nan)
-        for place, x, missing in self.blocks.every_row():
-            out[:, place] = x[:, places].T
+        all_terms = list(self.blocks.terms)
+        column_index = [all_terms.index(name) for name in names]
+        out = np.full((len(column_index), self.blocks.table.nrows), np.nan)
+        for row_slice, x, missing in self.blocks.every_row():
+            out[:, row_slice] = x[:, column_index].T
             if missing is not None:
-                out[:, place.start + np.flatnonzero(missing)] = np.nan
+                out[:, row_slice.start + np.flatnonzero(missing)] = np.nan
         return pd.DataFrame(out.T, index=self.blocks.table.index, columns=list(names))
 
 
-def drawn_rows(fit: FittedModel[Any], options: PictureOptions) -> DrawnRows | None:
+def drawn_rows(fit: FittedModel[Any], options: PictureOptions) -> PlottedRows | None:
     """Return the rows of `data=` or of the fit; None if the fit lacks rows and `data=` was not passed."""
     if options.data is not None:
         blocks = fit.new_rows(options.data)
@@ -280,14 +286,14 @@ def drawn_rows(fit: FittedModel[Any], options: PictureOptions) -> DrawnRows | No
             codes = np.full(blocks.table.nrows, -1)
         else:
             codes = response_codes(design, blocks.table, blocks.functions)
-        return DrawnRows(blocks, codes, fit.labelled(codes, blocks.table.index))
+        return PlottedRows(blocks, codes, fit.labelled(codes, blocks.table.index))
     if not fit.has_rows:
         return None
     blocks = fit.drawn_rows()
-    return DrawnRows(blocks, blocks.codes, fit.labels_of(blocks))
+    return PlottedRows(blocks, blocks.codes, fit.labels_of(blocks))
 
 
-def pointed_rows(fit: FittedModel[Any], rows: DrawnRows | None, options: PictureOptions) -> PointedRows:
+def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: PictureOptions) -> PointedRows:
     """Collect the data that an interactive plot displays when the pointer is on a point.
 
     Parameters
@@ -306,15 +312,19 @@ def pointed_rows(fit: FittedModel[Any], rows: DrawnRows | None, options: Picture
 
     classes = list(fit.classes)
     signs = options.signs(fit.classes)
-    none = np.empty(0, dtype=np.intp)
+    no_codes = np.empty(0, dtype=np.intp)
     if rows is None:
-        return PointedRows(pd.RangeIndex(0), none, none, classes, None, signs)
+        return PointedRows(pd.RangeIndex(0), no_codes, no_codes, classes, None, signs)
     blocks = rows.blocks
-    shares = finished_scores(blocks, fit.rule(), len(classes), posteriors) if fit.has_posteriors else None
-    return PointedRows(blocks.table.index, rows.codes, fit.predicted_codes(blocks), classes, shares, signs)
+    probabilities = (
+        finished_scores(blocks, fit.rule(), len(classes), posteriors) if fit.has_posteriors else None
+    )
+    return PointedRows(
+        blocks.table.index, rows.codes, fit.predicted_codes(blocks), classes, probabilities, signs
+    )
 
 
-def needed_rows(fit: FittedModel[Any], options: PictureOptions, kind: str) -> DrawnRows:
+def needed_rows(fit: FittedModel[Any], options: PictureOptions, plot_kind: str) -> PlottedRows:
     """Return the rows to draw, for a kind of plot that consists of rows only.
 
     Raises NotSupportedError if the fit lacks rows and `data=` was not passed, and DataError if all classes
@@ -324,7 +334,7 @@ def needed_rows(fit: FittedModel[Any], options: PictureOptions, kind: str) -> Dr
     ----------
     fit : FittedModel
     options : PictureOptions
-    kind : str
+    plot_kind : str
         Name of the kind in the error message.
 
     Returns
@@ -334,10 +344,11 @@ def needed_rows(fit: FittedModel[Any], options: PictureOptions, kind: str) -> Dr
     rows = drawn_rows(fit, options)
     if rows is None:
         raise NotSupportedError(
-            f"kind={kind!r} draws rows, which a fit that was loaded or made of moments does not have.",
-            hint="Give them as data=.",
+            f"kind={plot_kind!r} requires rows, which a fit that was loaded or computed from moments does "
+            "not have.",
+            hint="Pass them as data=.",
         )
-    rows.need_classes(kind)
+    rows.need_classes(plot_kind)
     return rows
 
 
@@ -348,40 +359,40 @@ def no_labels() -> pd.Series:
 
 def numeric_columns(design: Design) -> list[str]:
     """Return the columns of the table that the formula reads as numbers, which can be axes of a plane."""
-    truths = set(design.boolean_columns)
+    boolean_names = set(design.boolean_columns)
     if design.spec is None:
-        return [name for name in design.columns if name not in truths]
-    known = frozenset(design.functions)
-    as_numbers: set[str] = set()
-    as_levels: set[str] = set()
+        return [name for name in design.columns if name not in boolean_names]
+    function_names = frozenset(design.functions)
+    read_as_numbers: set[str] = set()
+    read_as_levels: set[str] = set()
     for factor in design.spec.factors:
-        into = as_numbers if factor.levels is None else as_levels
-        into.update(expression(factor.code, known).columns)
-    kinds = design.kinds
-    numbers = as_numbers - as_levels - truths
-    return [name for name in design.columns if name in numbers and kinds[name] == "numeric"]
+        names = read_as_numbers if factor.levels is None else read_as_levels
+        names.update(expression(factor.code, function_names).columns)
+    column_types = design.kinds
+    numeric_names = read_as_numbers - read_as_levels - boolean_names
+    return [name for name in design.columns if name in numeric_names and column_types[name] == "numeric"]
 
 
 def numeric_terms(design: Design, terms: Sequence[str]) -> list[str]:
     """Return the terms among `terms` that are computed from numbers only, without levels of categories."""
-    truths = set(design.boolean_columns)
+    boolean_names = set(design.boolean_columns)
     if design.spec is None:
-        return [name for name in terms if name not in truths]
-    levels = [factor.levels is not None for factor in design.spec.factors]
-    numbers = set[str]()
-    for places, product in design.spec.placed():
-        if not any(levels[factor] for factor, _ in product):
-            numbers.update(design.terms[places])
-    return [name for name in terms if name in numbers and name not in truths]
+        return [name for name in terms if name not in boolean_names]
+    is_categorical = [factor.levels is not None for factor in design.spec.factors]
+    numeric_names = set[str]()
+    for term_index, product in design.spec.placed():
+        if not any(is_categorical[factor] for factor, _ in product):
+            numeric_names.update(design.terms[term_index])
+    return [name for name in terms if name in numeric_names and name not in boolean_names]
 
 
-def telling(
+def select_separating_columns(
     fit: FittedModel[Any],
     options: PictureOptions,
     names: Sequence[str],
-    most: int = 2,
+    n_columns: int = 2,
     *,
-    modelled: bool = False,
+    by_model_covariances: bool = False,
 ) -> list[str]:
     """Return the columns that separate the classes best, in their order.
 
@@ -394,9 +405,9 @@ def telling(
     options : PictureOptions
     names : sequence of str
         Candidates: columns of the table or of the design.
-    most : int
+    n_columns : int
         Number of columns to return.
-    modelled : bool
+    by_model_covariances : bool
         Whether to use the within-class covariances of the model, which differ from the covariances of the
         rows if the model adds a ridge.
 
@@ -406,21 +417,25 @@ def telling(
     """
     from discrim.inference.manova import MOST_PAIRED, telling_columns, telling_pair
 
-    moments = None if len(names) <= most else moments_of(fit, options, names)
+    moments = None if len(names) <= n_columns else moments_of_columns(fit, options, names)
     if moments is None:
-        return list(names[:most])
-    if modelled and has_ridge(fit) and set(names) <= set(fit.terms):
+        return list(names[:n_columns])
+    if by_model_covariances and has_ridge(fit) and set(names) <= set(fit.terms):
         # Scatter matrices that correspond to the ridged covariances of the model.
         estimates: Any = fit.estimates
-        keep = [list(fit.terms).index(name) for name in names]
-        units = moments.scale / estimates.moments.scale[keep]
-        roots = [covariance.root[:, keep] * units for covariance in estimates.covariances]
-        free = np.maximum(moments.counts - 1, 0)
-        scatters = np.stack([count * root.T @ root for count, root in zip(free, roots, strict=True)])
+        column_index = [list(fit.terms).index(name) for name in names]
+        units = moments.scale / estimates.moments.scale[column_index]
+        roots = [covariance.root[:, column_index] * units for covariance in estimates.covariances]
+        dfs = np.maximum(moments.counts - 1, 0)
+        scatters = np.stack([count * root.T @ root for count, root in zip(dfs, roots, strict=True)])
         moments = replace(moments, scatters=scatters, roots=None)
-    if most == 2 and len(names) > MOST_PRODUCTS:
-        return telling(fit, options, [names[j] for j in telling_columns(moments, MOST_PAIRED)])
-    return [names[j] for j in (telling_pair(moments) if most == 2 else telling_columns(moments, most))]
+    if n_columns == 2 and len(names) > MAX_CROSS_PRODUCT_COLUMNS:
+        return select_separating_columns(
+            fit, options, [names[j] for j in telling_columns(moments, MOST_PAIRED)]
+        )
+    return [
+        names[j] for j in (telling_pair(moments) if n_columns == 2 else telling_columns(moments, n_columns))
+    ]
 
 
 def has_ridge(fit: FittedModel[Any]) -> bool:
@@ -428,11 +443,13 @@ def has_ridge(fit: FittedModel[Any]) -> bool:
     return bool(getattr(fit.estimates, "ridged", False))
 
 
-MOST_PRODUCTS = 300
+MAX_CROSS_PRODUCT_COLUMNS = 300
 """Largest number of columns whose full cross products are computed to choose the best pair."""
 
 
-def moments_of(fit: FittedModel[Any], options: PictureOptions, names: Sequence[str]) -> ClassMoments | None:
+def moments_of_columns(
+    fit: FittedModel[Any], options: PictureOptions, names: Sequence[str]
+) -> ClassMoments | None:
     """Return the moments of some columns, from the fit or from the rows that are drawn.
 
     Parameters
@@ -451,11 +468,15 @@ def moments_of(fit: FittedModel[Any], options: PictureOptions, names: Sequence[s
 
     estimates: Any = fit.estimates
     terms = list(fit.terms)
-    held: Any = getattr(estimates, "moments", None)
-    known = set(names) <= set(terms) and isinstance(held, ClassMoments) and held.n_columns == len(terms)
-    if known and (held.spread != "diagonal" or not fit.has_rows):
-        part: ClassMoments = held.columns(np.array([terms.index(name) for name in names]))
-        return part
+    fit_moments: Any = getattr(estimates, "moments", None)
+    has_moments = (
+        set(names) <= set(terms)
+        and isinstance(fit_moments, ClassMoments)
+        and fit_moments.n_columns == len(terms)
+    )
+    if has_moments and (fit_moments.spread != "diagonal" or not fit.has_rows):
+        column_moments: ClassMoments = fit_moments.columns(np.array([terms.index(name) for name in names]))
+        return column_moments
     rows = drawn_rows(fit, options)
     if rows is None:
         return None
@@ -469,92 +490,99 @@ def moments_of(fit: FittedModel[Any], options: PictureOptions, names: Sequence[s
     used = (rows.codes >= 0) & np.isfinite(x).all(axis=1) & (weights > 0)
     if not used.any():
         return None
-    spread: Any = "pooled" if len(names) <= MOST_PRODUCTS else "diagonal"
+    required_moments: Any = "pooled" if len(names) <= MAX_CROSS_PRODUCT_COLUMNS else "diagonal"
     return ClassMoments.from_block(
-        x[used], rows.codes[used], weights[used], n_classes=len(fit.classes), spread=spread
+        x[used], rows.codes[used], weights[used], n_classes=len(fit.classes), spread=required_moments
     )
 
 
-def said_choice(options: PictureOptions, every: int, most: int = 2) -> str:
+def said_choice(options: PictureOptions, n_candidates: int, n_chosen: int = 2) -> str:
     """Describe for a title how columns were chosen; empty if the user chose them or all are drawn.
 
     Parameters
     ----------
     options : PictureOptions
-    every : int
+    n_candidates : int
         Number of candidates.
-    most : int
+    n_chosen : int
         Number of columns that were chosen.
     """
     from discrim.inference.manova import MOST_PAIRED
 
-    if options.columns is not None or every <= most:
+    if options.columns is not None or n_candidates <= n_chosen:
         return ""
-    pairs = f"{every * (every - 1) // 2:,}" if every <= MOST_PAIRED else f"{MOST_PAIRED} columns of largest F"
-    return f"pair of largest F of {pairs}" if most == 2 else f"the {most} of largest F"
+    candidates_text = (
+        f"{n_candidates * (n_candidates - 1) // 2:,}"
+        if n_candidates <= MOST_PAIRED
+        else f"{MOST_PAIRED} columns of largest F"
+    )
+    return f"pair of largest F of {candidates_text}" if n_chosen == 2 else f"the {n_chosen} of largest F"
 
 
 def named_columns(
-    options: PictureOptions, every: Sequence[str], kind: str, least: int, most: int
+    options: PictureOptions, candidates: Sequence[str], plot_kind: str, min_columns: int, max_columns: int
 ) -> list[str]:
     """Return the columns in `columns=`; raise DataError if they are unknown, repeated, too few or too many.
 
     Parameters
     ----------
     options : PictureOptions
-    every : sequence of str
+    candidates : sequence of str
         Columns that can be drawn.
-    kind : str
+    plot_kind : str
         Name of the kind in the error message.
-    least, most : int
+    min_columns, max_columns : int
         Smallest and largest number of columns.
     """
-    given = options.columns
-    names = [given] if isinstance(given, str) else list(given or ())
-    unknown = [name for name in names if name not in every]
-    if unknown or len(set(names)) < len(names) or not least <= len(names) <= most:
-        what = f", and {told(unknown[0])} is not one" if unknown else ""
-        number = f"{least} to {most}" if least < most else least
+    option_value = options.columns
+    names = [option_value] if isinstance(option_value, str) else list(option_value or ())
+    unknown = [name for name in names if name not in candidates]
+    if unknown or len(set(names)) < len(names) or not min_columns <= len(names) <= max_columns:
+        problem = f", and {told(unknown[0])} is not one of them" if unknown else ""
+        count_text = f"{min_columns} to {max_columns}" if min_columns < max_columns else min_columns
         raise DataError(
-            f"columns={names}: kind={kind!r} draws {number} different columns of numbers{what}.",
-            hint=f"Name some of {listed(every, most=20)}.",
+            f"columns={names}: kind={plot_kind!r} requires {count_text} different numeric columns{problem}.",
+            hint=f"The columns are {listed(candidates, most=20)}.",
             columns=unknown,
         )
     return names
 
 
-def one_column(kind: str, shown: str, names: Sequence[str], options: PictureOptions) -> str:
+def one_column(plot_kind: str, noun: str, candidates: Sequence[str], options: PictureOptions) -> str:
     """Return the column in `columns=`, by default the first that can be shown.
 
     Raises DataError if the list is empty, the column is not in it, or more than one is passed.
 
     Parameters
     ----------
-    kind : str
+    plot_kind : str
         Name of the kind in error messages.
-    shown : str
+    noun : str
         Description of the columns in error messages.
-    names : sequence of str
+    candidates : sequence of str
         Columns that can be shown.
     options : PictureOptions
     """
-    if not names:
+    if not candidates:
         raise DataError(
-            f"kind={kind!r} shows a column of {shown}, and this fit has none.", hint="Draw another kind."
+            f"kind={plot_kind!r} requires a column of {noun}, and this fit has none.",
+            hint="Use another kind of plot.",
         )
-    given = options.columns
-    if given is None:
-        return names[0]
-    one = given if isinstance(given, str) else given[0] if len(given) == 1 else None
-    if one is None or one not in names:
+    option_value = options.columns
+    if option_value is None:
+        return candidates[0]
+    name = (
+        option_value if isinstance(option_value, str) else option_value[0] if len(option_value) == 1 else None
+    )
+    if name is None or name not in candidates:
         raise DataError(
-            f"columns={told(given)}: kind={kind!r} shows one column of {shown}.",
-            hint=f"Give one of {listed(names)}.",
+            f"columns={told(option_value)}: kind={plot_kind!r} requires one column of {noun}.",
+            hint=f"Pass one of {listed(candidates)}.",
         )
-    return one
+    return name
 
 
-class Pictured(ShownModel):
+class PlottableResults(ShownModel):
     """Base class of results with a method `plot`."""
 
     def plot(
@@ -601,8 +629,8 @@ class Pictured(ShownModel):
             the model lacks densities, other numeric columns are predicted from the columns drawn, by linear
             regression over all rows, and categories are at their most frequent level.
         method : {"apparent", "loo", "cv"}, optional
-            For kinds that judge the fit: which predictions of its rows are judged. By default the rows are
-            left out one by one ("loo") if that is fast, else by 10 folds ("cv"); the title states which. In
+            For kinds that evaluate the fit: how its rows are predicted. By default the rows are left out
+            one by one ("loo") if that is fast, else by 10 folds ("cv"); the title states which. In
             both, options that the rows chose, such as a penalty, are fixed by default, and the title states
             this; an explicit "cv" chooses them again, at the cost of 10 fits. If neither can be done, the
             rule is evaluated on the rows that it was fitted to ("apparent").
@@ -657,11 +685,11 @@ class Pictured(ShownModel):
         'Irises'
         """
         check_word("structure", structure, Structure, optional=True)
-        axes = checked_names("axes", axes)
-        columns = checked_names("columns", columns)
+        axes = check_names_option("axes", axes)
+        columns = check_names_option("columns", columns)
         check_flag("interactive", interactive)
         check_flag("standardized", standardized)
-        chosen = checked_classes(classes)
+        chosen = check_classes_option(classes)
         options = PictureOptions(
             ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title,
             interactive=interactive or None, standardized=standardized or None, label=label,
@@ -674,13 +702,13 @@ class Pictured(ShownModel):
 
 
 def draw_kind(
-    shown: tuple[Any, ...], plots: Sequence[Plot[..., Any]], kind: str | None, options: PictureOptions
+    subjects: tuple[Any, ...], plots: Sequence[Plot[..., Any]], kind: str | None, options: PictureOptions
 ) -> Axes | Figure:
     """Draw one of several plots.
 
     Parameters
     ----------
-    shown : tuple
+    subjects : tuple
         Arguments of the drawing function before the options: results, and their fit if they have a model.
     plots : sequence of Plot
         Plots that can be drawn.
@@ -698,18 +726,20 @@ def draw_kind(
     from discrim.report.plots.style import fonts_for, set_title
     from discrim.report.plots.text_fit import fit_texts
 
-    by_kind = {each.kind: each for each in plots}
-    if isinstance(kind, str) and kind not in by_kind and hasattr(shown[-1], "spec"):
-        known = list(by_kind)
+    by_kind = {candidate.kind: candidate for candidate in plots}
+    if isinstance(kind, str) and kind not in by_kind and hasattr(subjects[-1], "spec"):
+        known_kinds = list(by_kind)
         verbs = dict.fromkeys(f"{row.verb}()" for row in MODELS if kind in plot_kinds(row))
         if verbs:
             raise DataError(
-                f"kind={kind!r} is of fits of {', '.join(verbs)}, and this is one of "
-                f"{shown[-1].spec.name}().",
-                hint=f"Use one of {listed(known, len(known))}.",
+                f"kind={kind!r} is a plot of {', '.join(verbs)} and is not available for "
+                f"{subjects[-1].spec.name}().",
+                hint=f"Use one of {listed(known_kinds, len(known_kinds))}.",
             )
     check_word("kind", kind, tuple(by_kind), optional=True)
-    suitable = [each for each in plots if not options.interactive or "interactive" in each.options]
+    suitable = [
+        candidate for candidate in plots if not options.interactive or "interactive" in candidate.options
+    ]
     candidates = suitable or plots
     if kind is not None:
         chosen = by_kind[kind]
@@ -717,28 +747,28 @@ def draw_kind(
         can_be_default = (
             plot
             for plot in candidates
-            if plot.default_if is None or plot.default_if(shown[0], shown[-1], options)
+            if plot.default_if is None or plot.default_if(subjects[0], subjects[-1], options)
         )
         chosen = next(can_be_default, candidates[-1])
     if options.interactive and options.ax is not None:
         raise DataError(
-            "interactive=True makes a figure of its own, not one on axes of matplotlib.",
+            "interactive=True creates a new figure and cannot be combined with ax=.",
             hint="Leave out ax=.",
         )
     for name in ("title", "label"):
         text = getattr(options, name)
         if text is not None and not isinstance(text, str):
-            raise DataError(f"{name}={told(text)} is not valid.", hint="Give a text.")
-    for option in options.given():
+            raise DataError(f"{name}={told(text)} is not valid.", hint="Pass a str.")
+    for option in options.passed_options():
         if option not in chosen.options:
-            others = [each.kind for each in plots if option in each.options]
-            other = f", or draw kind {listed(others)}" if others else ""
+            other_kinds = [candidate.kind for candidate in plots if option in candidate.options]
+            other_kinds_hint = f", or use kind {listed(other_kinds)}" if other_kinds else ""
             raise NotSupportedError(
-                f"{option}= does nothing for kind={chosen.kind!r}.", hint=f"Leave it out{other}."
+                f"{option}= has no effect for kind={chosen.kind!r}.", hint=f"Leave it out{other_kinds_hint}."
             )
-    names = [*getattr(shown[0], "classes", ()), *getattr(shown[0], "terms", ())]
+    names = [*getattr(subjects[0], "classes", ()), *getattr(subjects[0], "terms", ())]
     with fonts_for([*names, options.title or ""]):
-        picture = chosen(*shown, options)
+        picture = chosen(*subjects, options)
         if options.title is not None:
             # Lone surrogates, which fonts cannot show, are written as escapes.
             text = options.title.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -747,5 +777,5 @@ def draw_kind(
             fit_texts(picture, options.ax is None)
             for axes in (picture, *picture.child_axes):
                 replace_labels(axes)
-    drawn: Axes | Figure = picture
-    return drawn
+    axes_or_figure: Axes | Figure = picture
+    return axes_or_figure

@@ -28,16 +28,16 @@ from discrim.models.plots.pictured import (
     drawn_rows,
     has_numeric_ranges,
     has_ridge,
+    hover_data,
     named_columns,
     needed_rows,
     numeric_columns,
     numeric_terms,
     plot,
-    pointed_rows,
     said_choice,
-    telling,
+    select_separating_columns,
 )
-from discrim.models.plots.spaces import outline_share, outlines_of
+from discrim.models.plots.spaces import class_outlines, outline_coverage
 from discrim.report.plots.bars import draw_triangle, finish
 from discrim.report.plots.interactive import plane_figure
 from discrim.report.plots.planes import PlaneRows, draw_contours, draw_line, draw_plane, span
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
     from discrim.data.table import Table
     from discrim.design.blocks import Blocks
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import DrawnRows, PictureOptions
+    from discrim.models.plots.pictured import PictureOptions, PlottedRows
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes, Signs
 
 Limits = tuple[float, float]
 
-MOST_TOLD = 5
+MAX_LISTED_VALUES = 5
 """Largest number of columns whose fixed values a title lists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PlaneSection:
     """Section of a fit: the columns of the axes, and the values of the other columns.
 
     Other columns have values of the user. If the model has densities, the remaining columns are None and are
@@ -74,28 +74,28 @@ class Ground:
         Rows to draw.
     columns : tuple of str
         Columns of the axes; for more than two, one plane for each pair.
-    held : dict of str to object
+    fixed : dict of str to object
         Value of each other column, None to integrate it out.
-    given : dict of str to object
+    user_values : dict of str to object
         Values that the user passed.
-    every : tuple of str
+    numeric_names : tuple of str
         All columns that the formula reads as numbers.
-    follow : bool
+    regresses : bool
         Whether numeric columns are predicted from the drawn ones.
-    choice : str
+    selection : str
         Description of how the columns were chosen.
     """
 
     fit: FittedModel[Any]
-    rows: DrawnRows | None
+    rows: PlottedRows | None
     columns: tuple[str, ...]
-    held: dict[str, Any]
-    given: dict[str, Any]
-    every: tuple[str, ...]
-    follow: bool = False
-    choice: str = ""
+    fixed: dict[str, Any]
+    user_values: dict[str, Any]
+    numeric_names: tuple[str, ...]
+    regresses: bool = False
+    selection: str = ""
 
-    def table(self, names: Sequence[str], points: Floats, held: Mapping[str, Any]) -> pd.DataFrame:
+    def points_table(self, names: Sequence[str], points: Floats, fixed: Mapping[str, Any]) -> pd.DataFrame:
         """Create a table of points in a plane.
 
         Parameters
@@ -104,7 +104,7 @@ class Ground:
             Columns that vary.
         points : (m, len(names)) float
             Their values.
-        held : mapping of str to object
+        fixed : mapping of str to object
             Constant values of other columns; None is missing.
 
         Returns
@@ -112,24 +112,28 @@ class Ground:
         DataFrame of m rows
         """
         values: dict[str, Any] = dict(zip(names, points.T, strict=True))
-        numbers = {*self.every, *self.fit.design_rows.design.boolean_columns}
-        for name, value in held.items():
-            value = np.nan if value is None and name in numbers else value
+        numeric_names = {*self.numeric_names, *self.fit.design_rows.design.boolean_columns}
+        for name, value in fixed.items():
+            value = np.nan if value is None and name in numeric_names else value
             # From an array pandas infers the dtype without looking at each value.
             values[name] = np.full(len(points), value) if is_number(value) else [value] * len(points)
         return pd.DataFrame(values, copy=False)
 
-    def off(self, names: Sequence[str]) -> bool:
+    def is_off_plane(self, names: Sequence[str]) -> bool:
         """Return whether rows lie outside the plane, because some other column has a fixed value."""
-        followers = self.followers(names)
-        return any(value is not None for name, value in self.others(names).items() if name not in followers)
+        regressed_names = self.regressed_columns(names)
+        return any(
+            value is not None
+            for name, value in self.other_values(names).items()
+            if name not in regressed_names
+        )
 
-    def followers(self, names: Sequence[str]) -> list[str]:
+    def regressed_columns(self, names: Sequence[str]) -> list[str]:
         """Return the numeric columns that are predicted from the drawn columns `names`."""
-        others = self.others(names) if self.follow else {}
-        return [name for name in others if name in self.every and name not in self.given]
+        others = self.other_values(names) if self.regresses else {}
+        return [name for name in others if name in self.numeric_names and name not in self.user_values]
 
-    def regressed(self, names: Sequence[str]) -> Callable[[Floats], Floats]:
+    def fit_regression(self, names: Sequence[str]) -> Callable[[Floats], Floats]:
         """Regress the other numeric columns on the drawn ones, by weighted least squares.
 
         Parameters
@@ -143,25 +147,27 @@ class Ground:
             Function of points (m, len(names)) that returns the predicted columns (m, q), clipped to their
             ranges.
         """
-        followers = self.followers(names)
-        if self.rows is None or not followers:
+        regressed_names = self.regressed_columns(names)
+        if self.rows is None or not regressed_names:
             return lambda points: np.empty((len(points), 0))
-        both = _numbers(self.rows.blocks.table, [*names, *followers])
+        xy = _numeric_values(self.rows.blocks.table, [*names, *regressed_names])
         weights = self.rows.weights
-        used = np.isfinite(both).all(axis=1) & (weights > 0)
-        x = both[used, : len(names)]
-        y = both[used, len(names) :]
-        share = weights[used] / weights[used].sum()
-        mean = share @ x
-        middle = share @ y
-        root = np.sqrt(share)[:, None]
-        slopes = np.linalg.lstsq(root * (x - mean), root * (y - middle), rcond=None)[0]
+        used = np.isfinite(xy).all(axis=1) & (weights > 0)
+        x = xy[used, : len(names)]
+        y = xy[used, len(names) :]
+        proportions = weights[used] / weights[used].sum()
+        mean_x = proportions @ x
+        mean_y = proportions @ y
+        root_proportions = np.sqrt(proportions)[:, None]
+        slopes = np.linalg.lstsq(
+            root_proportions * (x - mean_x), root_proportions * (y - mean_y), rcond=None
+        )[0]
         low, high = y.min(axis=0), y.max(axis=0)
-        return lambda points: np.clip(middle + (points - mean) @ slopes, low, high)
+        return lambda points: np.clip(mean_y + (points - mean_x) @ slopes, low, high)
 
-    def others(self, names: Sequence[str]) -> dict[str, Any]:
+    def other_values(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the values of the other columns, by name."""
-        return {name: value for name, value in self.held.items() if name not in names}
+        return {name: value for name, value in self.fixed.items() if name not in names}
 
     def values(self, names: Sequence[str], decide: Callable[[pd.DataFrame], Any]) -> Callable[[Floats], Any]:
         """Return a function of points (m, len(names)) that evaluates a function of the table at these points.
@@ -173,12 +179,16 @@ class Ground:
         decide : callable
             Function of a DataFrame of m rows.
         """
-        follow = self.regressed(names)
-        followers = self.followers(names)
-        held = {name: value for name, value in self.others(names).items() if name not in followers}
+        predict_columns = self.fit_regression(names)
+        regressed_names = self.regressed_columns(names)
+        fixed = {
+            name: value for name, value in self.other_values(names).items() if name not in regressed_names
+        }
 
         def values(points: Floats) -> Any:
-            table = self.table([*names, *followers], np.column_stack([points, follow(points)]), held)
+            table = self.points_table(
+                [*names, *regressed_names], np.column_stack([points, predict_columns(points)]), fixed
+            )
             with warnings.catch_warnings():
                 # Warnings about rows do not apply to the points of a grid.
                 warnings.simplefilter("ignore", DiscrimWarning)
@@ -186,113 +196,137 @@ class Ground:
 
         return values
 
-    def read(self, table: pd.DataFrame) -> Blocks:
+    def read_points(self, table: pd.DataFrame) -> Blocks:
         """Return points as new rows of the fit, whose missing columns are integrated out."""
-        gone = any(value is None for value in self.held.values())
-        return self.fit.new_rows(table, Gaps(missing="integrate") if gone else AS_FITTED)
+        integrates = any(value is None for value in self.fixed.values())
+        return self.fit.new_rows(table, Gaps(missing="integrate") if integrates else AS_FITTED)
 
     def classify(self, names: Sequence[str]) -> Callable[[Floats], Codes]:
         """Return a function of points (m, len(names)) that predicts their classes (m,)."""
         fit = self.fit
-        return self.values(names, lambda table: fit.predicted_codes(self.read(table)))
+        return self.values(names, lambda table: fit.predicted_codes(self.read_points(table)))
 
     def points(self, names: Sequence[str]) -> tuple[Floats, Codes]:
         """Return the coordinates (n, len(names)) of the rows and their classes (n,); empty without rows."""
         if self.rows is None:
             return np.empty((0, len(names))), np.empty(0, dtype=np.intp)
-        return _numbers(self.rows.blocks.table, names), self.rows.codes
+        return _numeric_values(self.rows.blocks.table, names), self.rows.codes
 
     def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
         """Return the range of each column, with a margin if the formula can be evaluated there."""
-        bare = [self._range(name) for name in names]
-        wide = tuple(span(*ends) for ends in bare)
-        corners = np.array(np.meshgrid(*wide)).reshape(len(names), -1).T
+        ranges = [self._range(name) for name in names]
+        limits_with_margin = tuple(span(*ends) for ends in ranges)
+        corners = np.array(np.meshgrid(*limits_with_margin)).reshape(len(names), -1).T
         try:
             self.classify(names)(corners)
         except DataError:
             # Outside the range of the rows a logarithm or a spline may be undefined.
-            return tuple((low, high if high > low else span(low, low)[1]) for low, high in bare)
-        return wide
+            return tuple((low, high if high > low else span(low, low)[1]) for low, high in ranges)
+        return limits_with_margin
 
     def _range(self, name: str) -> Limits:
         """Return the range of a column in the rows, or 3 standard deviations around the class means."""
         if self.rows is not None:
             values, codes = self.points([name])
-            known = values[np.isfinite(values[:, 0]) & ((codes >= 0) | (codes < 0).all()), 0]
-            if not len(known):
+            finite = values[np.isfinite(values[:, 0]) & ((codes >= 0) | (codes < 0).all()), 0]
+            if not len(finite):
                 raise DataError(
                     f"No row has a finite number in {name!r}.", hint="Give rows that have as data=."
                 )
-            return float(known.min()), float(known.max())
-        means, sd = _spread_of(self.fit, name)
+            return float(finite.min()), float(finite.max())
+        means, sd = _class_means_and_sd(self.fit, name)
         return float((means - 3 * sd).min()), float((means + 3 * sd).max())
 
 
-def _numbers(table: Table, names: Sequence[str]) -> Floats:
+def _numeric_values(table: Table, names: Sequence[str]) -> Floats:
     """Return columns (n, len(names)) of a table as float64; raise an error for a column of text."""
     out = np.empty((table.nrows, len(names)))
     table.fill(list(names), 0, table.nrows, out)
     return out
 
 
-def _spread_of(fit: FittedModel[Any], name: str) -> tuple[Floats, float]:
+def _class_means_and_sd(fit: FittedModel[Any], name: str) -> tuple[Floats, float]:
     """Return the means (k,) of a column in the classes with rows, and its pooled standard deviation."""
     if name not in fit.terms:
         raise NotSupportedError(
-            f"The range of column {name!r}, which the formula transforms, is not known to a fit without "
-            "rows.",
-            hint="Give rows as data=.",
+            f"The range of column {name!r}, which the formula transforms, is unknown without the rows.",
+            hint="Pass rows as data=.",
             columns=(name,),
         )
-    held: Any = fit.estimates
-    own: ClassMoments = held.moments.columns(np.array([list(fit.terms).index(name)]))
-    there = own.counts > 0
-    freedom = max(own.total - np.count_nonzero(there), 1.0)
-    return own.class_means[there, 0], float(np.sqrt(own.squares.sum() / freedom) / own.scale[0])
+    estimates: Any = fit.estimates
+    column_moments: ClassMoments = estimates.moments.columns(np.array([list(fit.terms).index(name)]))
+    has_rows = column_moments.counts > 0
+    df = max(column_moments.total - np.count_nonzero(has_rows), 1.0)
+    return column_moments.class_means[has_rows, 0], float(
+        np.sqrt(column_moments.squares.sum() / df) / column_moments.scale[0]
+    )
 
 
-MOST_COLUMNS = 6
+MAX_COLUMNS = 6
 """Largest number of columns in a matrix of planes."""
 
 
-def ground_of(fit: FittedModel[Any], options: PictureOptions) -> Ground:
+def ground_of(fit: FittedModel[Any], options: PictureOptions) -> PlaneSection:
     """Choose the columns of the axes and the values of the other columns from the options of a plot.
 
     Raises DataError if a column is not numeric or named twice, or a value is not valid, and NotSupportedError
     if the formula reads columns of categories only.
     """
-    every = numeric_columns(fit.design_rows.design)
-    if not every:
+    numeric_names = numeric_columns(fit.design_rows.design)
+    if not numeric_names:
         raise NotSupportedError(
-            f"kind='regions' draws columns of numbers, and the formula {fit.formula!r} reads none.",
-            hint="Choose another kind.",
+            f"kind='regions' requires a numeric column, and the formula {fit.formula!r} has none.",
+            hint="Use another kind of plot.",
         )
     if options.columns is None:
-        names = tuple(telling(fit, options, free_columns(options, every), modelled=True))
+        names = tuple(
+            select_separating_columns(
+                fit, options, free_columns(options, numeric_names), by_model_covariances=True
+            )
+        )
     else:
-        names = tuple(named_columns(options, every, "regions", 1, MOST_COLUMNS))
+        names = tuple(named_columns(options, numeric_names, "regions", 1, MAX_COLUMNS))
     rows = drawn_rows(fit, options)
-    given = given_values(options, fit.design_rows.design.columns, names, every)
+    user_values = given_values(options, fit.design_rows.design.columns, names, numeric_names)
     others = [name for name in fit.design_rows.design.columns if name not in names or len(names) > 2]
-    gone = fit.spec.has_marginals(fit) or fit.spec.integrates_missing
-    held = {name: None if gone and name not in given else given.get(name) for name in others}
-    if not gone:
-        held |= {name: _usual(fit, rows, name, name in every) for name in others if name not in given}
-    chosen = "" if len(names) < 2 else said_choice(options, len(every) - len(set(every) & set(given)))
-    if chosen and has_ridge(fit):
-        chosen += " by the ridged covariances"
-    return Ground(fit, rows, names, held, given, tuple(every), rows is not None and not gone, chosen)
+    integrates = fit.spec.has_marginals(fit) or fit.spec.integrates_missing
+    fixed = {
+        name: None if integrates and name not in user_values else user_values.get(name) for name in others
+    }
+    if not integrates:
+        fixed |= {
+            name: _typical_value(fit, rows, name, name in numeric_names)
+            for name in others
+            if name not in user_values
+        }
+    selection = (
+        ""
+        if len(names) < 2
+        else said_choice(options, len(numeric_names) - len(set(numeric_names) & set(user_values)))
+    )
+    if selection and has_ridge(fit):
+        selection += " under the ridge-regularized covariances"
+    return PlaneSection(
+        fit,
+        rows,
+        names,
+        fixed,
+        user_values,
+        tuple(numeric_names),
+        rows is not None and not integrates,
+        selection,
+    )
 
 
-def free_columns(options: PictureOptions, every: Sequence[str]) -> list[str]:
+def free_columns(options: PictureOptions, candidates: Sequence[str]) -> list[str]:
     """Return the columns without a fixed value, or all columns if fewer than two remain."""
     fixed = set(options.at.keys()) if isinstance(options.at, Mapping | pd.Series) else set[str]()
-    free = [name for name in every if name not in fixed]
-    return free if len(free) > 1 else list(every)
+    remaining = [name for name in candidates if name not in fixed]
+    return remaining if len(remaining) > 1 else list(candidates)
 
 
 def given_values(
-    options: PictureOptions, columns: Sequence[str], shown: Sequence[str], numeric: Sequence[str]
+    options: PictureOptions, columns: Sequence[str], drawn: Sequence[str], numeric: Sequence[str]
 ) -> dict[str, Any]:
     """Return the values in `at=`, by column.
 
@@ -304,44 +338,48 @@ def given_values(
     options : PictureOptions
     columns : sequence of str
         Columns that the formula reads.
-    shown : sequence of str
+    drawn : sequence of str
         Columns that are drawn.
     numeric : sequence of str
         Columns that the formula reads as numbers.
     """
     if options.at is None:
         return {}
-    at = options.at.to_dict() if isinstance(options.at, pd.Series) else options.at
-    if not isinstance(at, Mapping):
+    values = options.at.to_dict() if isinstance(options.at, pd.Series) else options.at
+    if not isinstance(values, Mapping):
         raise DataError(
             f"at={told(options.at)} is not valid.",
-            hint="Give a value for each column to hold, as at={'c': 3.0}.",
+            hint="Pass a dict of columns and their fixed values, such as at={'c': 3.0}.",
         )
-    for name, value in at.items():
+    for name, value in values.items():
         if name not in columns:
             raise DataError(
-                f"at= holds {told(name)}, which the formula does not read.",
-                hint=f"Name some of {listed(columns)}.",
+                f"Unknown column {told(name)} in at=.",
+                hint=f"The columns of the formula are {listed(columns)}.",
                 columns=(name,),
             )
-        if name in shown and len(shown) <= 2:
+        if name in drawn and len(drawn) <= 2:
             raise DataError(
-                f"at= holds column {name!r}, which is drawn.", hint="Name others.", columns=(name,)
+                f"Column {name!r} in at= is drawn and cannot be fixed.",
+                hint="Fix other columns.",
+                columns=(name,),
             )
         if not np.ndim(value) and pd.isna(value):
             raise DataError(
-                f"at= holds column {name!r} at a missing value.",
-                hint="Give another, or leave it out.",
+                f"Column {name!r} has a missing value in at=.",
+                hint="Pass another value, or leave the column out.",
                 columns=(name,),
             )
         if name in numeric and not (is_number(value) and np.isfinite(value)):
             raise DataError(
-                f"at= holds column {name!r} at {told(value)}.", hint="Give a finite number.", columns=(name,)
+                f"Column {name!r} has the value {told(value)} in at=.",
+                hint="Pass a finite number.",
+                columns=(name,),
             )
-    return dict(at)
+    return dict(values)
 
 
-def _usual(fit: FittedModel[Any], rows: DrawnRows | None, name: str, numeric: bool) -> Any:
+def _typical_value(fit: FittedModel[Any], rows: PlottedRows | None, name: str, numeric: bool) -> Any:
     """Return the mean of a numeric column, or the most frequent level of another column.
 
     Parameters
@@ -356,11 +394,11 @@ def _usual(fit: FittedModel[Any], rows: DrawnRows | None, name: str, numeric: bo
     if rows is None:
         if not numeric:
             raise NotSupportedError(
-                f"The most frequent level of column {name!r} is not known to a fit without rows.",
-                hint=f"Give one, as at={{{name!r}: ...}}.",
+                f"The most frequent level of column {name!r} is unknown without the rows.",
+                hint=f"Pass a level, such as at={{{name!r}: ...}}.",
                 columns=(name,),
             )
-        means, _ = _spread_of(fit, name)
+        means, _ = _class_means_and_sd(fit, name)
         counts = np.asarray(fit.counts)[np.asarray(fit.counts) > 0]
         return float(counts @ means / counts.sum())
     column = rows.blocks.table.column(name)
@@ -369,35 +407,47 @@ def _usual(fit: FittedModel[Any], rows: DrawnRows | None, name: str, numeric: bo
     if (rows.codes >= 0).any():
         used &= rows.codes >= 0
     if not used.any():
-        raise DataError(f"No row has a value in {name!r}.", hint=f"Give one, as at={{{name!r}: ...}}.")
+        raise DataError(
+            f"Column {name!r} has only missing values.",
+            hint=f"Pass a value, such as at={{{name!r}: ...}}.",
+            columns=(name,),
+        )
     if numeric:
-        return float(np.average(_numbers(rows.blocks.table, [name])[used, 0], weights=weights[used]))
+        return float(np.average(_numeric_values(rows.blocks.table, [name])[used, 0], weights=weights[used]))
     # As objects, levels keep their types; ties are resolved in favour of the first level.
     sums = pd.Series(weights[used]).groupby(column[used].astype(object).to_numpy()).sum()
     return sums.index[int(np.argmax(sums.to_numpy()))]
 
 
-def told_held(ground: Ground, names: Sequence[str]) -> str:
+def told_held(section: PlaneSection, names: Sequence[str]) -> str:
     """Describe for a title how the columns were chosen and the values of the others; may be empty."""
-    others = ground.others(names)
-    followers = ground.followers(names)
-    gone = [name for name, value in others.items() if value is None]
-    held = [name for name in others if name not in gone and name not in followers]
-    parts = [ground.choice] if ground.choice else []
-    rest = "others" if len(others) > 1 else next(iter(others), "")
-    if gone:
-        parts.append(f"{rest if len(gone) == len(others) else listed(gone, most=2)} integrated out")
-    if followers:
-        several = "other numbers" if len(followers) > 1 else followers[0]
-        what = rest if len(followers) == len(others) else several
-        parts.append(f"{what} regressed on {'it' if len(names) == 1 else 'these'}")
-    if held:
-        order = sorted(held, key=lambda name: name not in ground.given)
-        values = {name: others[name] for name in order[:MOST_TOLD]}
-        said = [f"{name} = {value:{'.4g' if is_number(value) else ''}}" for name, value in values.items()]
-        more = f" and {len(held) - MOST_TOLD} more" if len(held) > MOST_TOLD else ""
-        parts.append(f"held: {', '.join(said)}{more}")
-    return "; ".join(parts)
+    others = section.other_values(names)
+    regressed_names = section.regressed_columns(names)
+    integrated = [name for name, value in others.items() if value is None]
+    fixed_names = [name for name in others if name not in integrated and name not in regressed_names]
+    clauses = [section.selection] if section.selection else []
+    others_text = "others" if len(others) > 1 else next(iter(others), "")
+    if integrated:
+        clauses.append(
+            f"{others_text if len(integrated) == len(others) else listed(integrated, most=2)} integrated out"
+        )
+    if regressed_names:
+        regressed_noun = "other numbers" if len(regressed_names) > 1 else regressed_names[0]
+        regressed_text = others_text if len(regressed_names) == len(others) else regressed_noun
+        clauses.append(f"{regressed_text} regressed on {'it' if len(names) == 1 else 'these'}")
+    if fixed_names:
+        order = sorted(fixed_names, key=lambda name: name not in section.user_values)
+        values = {name: others[name] for name in order[:MAX_LISTED_VALUES]}
+        value_texts = [
+            f"{name} = {value:{'.4g' if is_number(value) else ''}}" for name, value in values.items()
+        ]
+        more = (
+            f" and {len(fixed_names) - MAX_LISTED_VALUES} more"
+            if len(fixed_names) > MAX_LISTED_VALUES
+            else ""
+        )
+        clauses.append(f"fixed: {', '.join(value_texts)}{more}")
+    return "; ".join(clauses)
 
 
 TITLE = "Regions of the predicted classes"
@@ -405,7 +455,7 @@ TITLE = "Regions of the predicted classes"
 
 @plot(
     "regions",
-    "regions of the classes in the plane of two columns, or of each pair of more, with what the model is",
+    "regions of the classes in the plane of two columns, or of each pair of several, with class outlines",
     takes=("columns", "at", "interactive"),
     default_if=has_numeric_ranges,
 )
@@ -422,60 +472,63 @@ def regions(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     >>> fit.plot("regions", columns=("petal_length", "petal_width"), at=at).get_xlabel()
     'petal_length'
     """
-    ground = ground_of(fit, options)
-    if options.interactive and len(ground.columns) != 2:
+    section = ground_of(fit, options)
+    if options.interactive and len(section.columns) != 2:
         raise DataError(
-            "interactive=True draws the regions of two columns of numbers.", hint="Name two, or leave it out."
+            "interactive=True requires two numeric columns.",
+            hint="Name two columns, or leave out interactive=.",
         )
-    if len(ground.columns) == 1:
-        return _line(ground, options)
-    if len(ground.columns) > 2:
-        return _matrix(results, ground, options)
-    return draw_ground(ground, options, results=results)
+    if len(section.columns) == 1:
+        return _draw_along_column(section, options)
+    if len(section.columns) > 2:
+        return _draw_matrix(results, section, options)
+    return draw_ground(section, options, results=results)
 
 
 def draw_ground(
-    ground: Ground, options: PictureOptions, title: str = TITLE, results: Any = None
+    section: PlaneSection, options: PictureOptions, title: str = TITLE, results: Any = None
 ) -> Axes | Figure:
     """Draw the plane of two columns with outlines of the model.
 
     Parameters
     ----------
-    ground : Ground
+    section : PlaneSection
     options : PictureOptions
     title : str
         First line of the title.
     results : ClassifierResults, optional
         Results whose outlines are drawn; None for regions only.
     """
-    names = (ground.columns[0], ground.columns[1])
-    told = told_held(ground, names)
-    signs = options.signs(list(ground.fit.classes))
-    draw, said = _shape(results, ground, names, signs)
-    title = title + said + (f"\n{told}" if told else "")
+    names = (section.columns[0], section.columns[1])
+    fixed_text = told_held(section, names)
+    signs = options.signs(list(section.fit.classes))
+    draw, outline_text = _outlines(results, section, names, signs)
+    title = title + outline_text + (f"\n{fixed_text}" if fixed_text else "")
     if options.interactive:
-        return _interactive_plane(ground, names, options, title, draw)
-    axes = _plane(ground, names, ax=options.ax, signs=signs, title=title)
+        return _interactive_plane(section, names, options, title, draw)
+    axes = _draw_plane(section, names, ax=options.ax, signs=signs, title=title)
     draw(axes)
     return axes
 
 
-def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
+def _draw_plane(section: PlaneSection, names: tuple[str, str], **style_options: Any) -> Axes:
     """Draw the regions and rows in the plane of two columns."""
-    points, codes = ground.points(names)
-    across, up = ground.limits(names)
-    rows = PlaneRows(points, codes, weak=ground.off(names))
-    return draw_plane(ground.classify(names), (across, up), names, rows, list(ground.fit.classes), **look)
+    points, codes = section.points(names)
+    x_limits, y_limits = section.limits(names)
+    rows = PlaneRows(points, codes, weak=section.is_off_plane(names))
+    return draw_plane(
+        section.classify(names), (x_limits, y_limits), names, rows, list(section.fit.classes), **style_options
+    )
 
 
 def _interactive_plane(
-    ground: Ground, names: tuple[str, str], options: PictureOptions, title: str, draw: Draw
+    section: PlaneSection, names: tuple[str, str], options: PictureOptions, title: str, draw: Draw
 ) -> Figure:
     """Draw the plane of two columns with plotly, with the posteriors at each point.
 
     Parameters
     ----------
-    ground : Ground
+    section : PlaneSection
     names : (str, str)
         Columns of the axes.
     options : PictureOptions
@@ -487,37 +540,43 @@ def _interactive_plane(
     -------
     plotly.graph_objects.Figure
     """
-    fit = ground.fit
-    shares = ground.values(names, lambda table: _decided(ground, table)) if fit.has_posteriors else None
-    points = ground.points(names)[0]
-    rows = pointed_rows(fit, ground.rows, options)
-    place = ground.classify(names), ground.limits(names), names
-    return plane_figure(*place, points, rows, shares, title, draw, weak=ground.off(names))
+    fit = section.fit
+    evaluate_posteriors = (
+        section.values(names, lambda table: _posteriors_or_scores(section, table))
+        if fit.has_posteriors
+        else None
+    )
+    points = section.points(names)[0]
+    rows = hover_data(fit, section.rows, options)
+    plane_arguments = section.classify(names), section.limits(names), names
+    return plane_figure(
+        *plane_arguments, points, rows, evaluate_posteriors, title, draw, weak=section.is_off_plane(names)
+    )
 
 
-def _matrix(results: Any, ground: Ground, options: PictureOptions) -> Axes:
+def _draw_matrix(results: Any, section: PlaneSection, options: PictureOptions) -> Axes:
     """Draw the planes of all pairs of columns below the diagonal of a matrix."""
-    fit = ground.fit
-    columns = ground.columns
+    fit = section.fit
+    columns = section.columns
     signs = options.signs(list(fit.classes))
-    rest = told_held(ground, ())
-    outer, place = draw_triangle(options.ax, columns, list(fit.classes), signs)
-    said = ""
+    fixed_text = told_held(section, ())
+    outer_axes, panels = draw_triangle(options.ax, columns, list(fit.classes), signs)
+    outline_text = ""
     for i, j in combinations(range(len(columns)), 2):
         names = columns[i], columns[j]
-        draw, said = _shape(results, ground, names, signs)
-        draw(_plane(ground, names, ax=place[i, j], signs=signs, title="", panel=True))
-    title = f"{TITLE}{said}" + (f"\nin each panel {rest}" if rest else "")
-    return finish(outer, place, title)
+        draw, outline_text = _outlines(results, section, names, signs)
+        draw(_draw_plane(section, names, ax=panels[i, j], signs=signs, title="", panel=True))
+    title = f"{TITLE}{outline_text}" + (f"\nin each panel {fixed_text}" if fixed_text else "")
+    return finish(outer_axes, panels, title)
 
 
-PROBABILITY = 0.9
+CONTOUR_PROBABILITY = 0.9
 """Posterior probability at the lines next to a border, for models without class densities."""
 
 Draw = Callable[["Axes"], None]
 
 
-def _shape(results: Any, ground: Ground, names: tuple[str, str], signs: Signs) -> tuple[Draw, str]:
+def _outlines(results: Any, section: PlaneSection, names: tuple[str, str], signs: Signs) -> tuple[Draw, str]:
     """Return the function that draws the outlines of a model in a plane, and its description for a title.
 
     For models with densities the outlines are of the classes, their components, or the region that contains
@@ -527,70 +586,77 @@ def _shape(results: Any, ground: Ground, names: tuple[str, str], signs: Signs) -
     Parameters
     ----------
     results : ClassifierResults or None
-    ground : Ground
+    section : PlaneSection
     names : (str, str)
         Columns of the axes.
     signs : Signs
         Colours and line styles of the classes.
     """
-    fit = ground.fit
-    nothing: tuple[Draw, str] = (lambda axes: None), ""
+    fit = section.fit
+    no_outlines: tuple[Draw, str] = (lambda axes: None), ""
     if results is not None and fit.likelihood_of == "class given row":
-        values = ground.values(names, lambda table: _scored(ground, table, posteriors))
-        draw: Draw = partial(draw_contours, values=values, level=PROBABILITY, signs=signs)
-        return draw, f", lines at {100 * PROBABILITY:g} %"
-    if results is None or ground.off(names) or ground.followers(names) or not set(names) <= set(fit.terms):
-        return nothing
-    if fit.spec.name not in DENSITIES:
-        return outlines_of(results, fit, names, signs) or nothing
+        evaluate = section.values(names, lambda table: _finish_scores(section, table, posteriors))
+        draw: Draw = partial(draw_contours, values=evaluate, level=CONTOUR_PROBABILITY, signs=signs)
+        return draw, f", lines at {100 * CONTOUR_PROBABILITY:g} %"
+    if (
+        results is None
+        or section.is_off_plane(names)
+        or section.regressed_columns(names)
+        or not set(names) <= set(fit.terms)
+    ):
+        return no_outlines
+    if fit.spec.name not in MODELS_WITH_DENSITY_CONTOURS:
+        return class_outlines(results, fit, names, signs) or no_outlines
     if fit.spec.has_marginals(fit) or fit.spec.integrates_missing or len(fit.terms) == 2:
         # The prior shifts all values of a class and does not move the contour of a share of its density.
-        values = ground.values(names, lambda table: _scored(ground, table, np.asarray))
-        share = outline_share(fit)
-        draw = partial(draw_contours, values=values, share=share, signs=signs)
-        return draw, f", {100 * share:g} % of each density"
-    return nothing
+        evaluate = section.values(names, lambda table: _finish_scores(section, table, np.asarray))
+        coverage = outline_coverage(fit)
+        draw = partial(draw_contours, values=evaluate, share=coverage, signs=signs)
+        return draw, f", {100 * coverage:g} % of each density"
+    return no_outlines
 
 
-DENSITIES = ("kernel_density", "naive_bayes")
+MODELS_WITH_DENSITY_CONTOURS = ("kernel_density", "naive_bayes")
 """Models whose class densities are not elliptical and are drawn by contours."""
 
 
-def _line(ground: Ground, options: PictureOptions) -> Axes:
+def _draw_along_column(section: PlaneSection, options: PictureOptions) -> Axes:
     """Draw the posteriors, or decision values, of the classes along the only numeric column."""
-    fit = ground.fit
-    name = ground.columns[0]
-    ((low, high),) = ground.limits([name])
-    at = np.linspace(low, high, 801)
-    sure = fit.has_posteriors
-    points, codes = ground.points([name])
-    held = told_held(ground, [name])
-    title = f"Regions of the predicted classes, and {'posteriors' if sure else 'values of the rule'}"
+    fit = section.fit
+    name = section.columns[0]
+    ((low, high),) = section.limits([name])
+    grid = np.linspace(low, high, 801)
+    has_posteriors = fit.has_posteriors
+    points, codes = section.points([name])
+    fixed_text = told_held(section, [name])
+    title = (
+        f"Regions of the predicted classes, and {'posteriors' if has_posteriors else 'scores of the rule'}"
+    )
     return draw_line(
-        at,
-        ground.values([name], lambda table: _decided(ground, table))(at[:, None]),
-        ground.classify([name])(at[:, None]),
-        (name, "Posterior probability" if sure else "Value by which the rule decides"),
+        grid,
+        section.values([name], lambda table: _posteriors_or_scores(section, table))(grid[:, None]),
+        section.classify([name])(grid[:, None]),
+        (name, "Posterior probability" if has_posteriors else "Score of the rule"),
         points[:, 0],
         codes,
         list(fit.classes),
         ax=options.ax,
         signs=options.signs(list(fit.classes)),
-        title=f"{title}\n{held}" if held else title,
+        title=f"{title}\n{fixed_text}" if fixed_text else title,
     )
 
 
-def _decided(ground: Ground, table: pd.DataFrame) -> Floats:
+def _posteriors_or_scores(section: PlaneSection, table: pd.DataFrame) -> Floats:
     """Return posteriors (m, K) of the rows of a table, or scores for a model without posteriors."""
-    return _scored(ground, table, posteriors if ground.fit.has_posteriors else np.asarray)
+    return _finish_scores(section, table, posteriors if section.fit.has_posteriors else np.asarray)
 
 
-def _scored(ground: Ground, table: pd.DataFrame, finish: Callable[[Floats], Floats]) -> Floats:
+def _finish_scores(section: PlaneSection, table: pd.DataFrame, finish: Callable[[Floats], Floats]) -> Floats:
     """Return a function of the scores (m, K) of the rows of a table.
 
     Parameters
     ----------
-    ground : Ground
+    section : PlaneSection
     table : DataFrame
         Points of m rows.
     finish : callable
@@ -600,13 +666,13 @@ def _scored(ground: Ground, table: pd.DataFrame, finish: Callable[[Floats], Floa
     -------
     (m, K) float
     """
-    fit = ground.fit
-    blocks = ground.read(table)
+    fit = section.fit
+    blocks = section.read_points(table)
     return finished_scores(blocks, fit.rule_of(blocks), len(fit.classes), finish)
 
 
-SHOWN = 4
-MOST = 6
+N_DEFAULT_PARTITION_COLUMNS = 4
+MAX_PARTITION_COLUMNS = 6
 """Number of columns that are drawn by default, and the largest number that can be drawn."""
 
 
@@ -635,49 +701,62 @@ def partition(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     if getattr(fit.estimates, "covariates", 0):
         fit.estimates.refuse_covariates('kind="partition"')
     fit.drawn_rows()
-    names, every = _columns(fit, blocks, options)
+    names, candidates = _partition_columns(fit, blocks, options)
     rows = needed_rows(fit, options, "partition")
     signs = options.signs(list(fit.classes))
     classes = list(fit.classes)
-    which = "apparent error rates" if options.data is None else "error rates on the new rows"
-    few = options.columns is None and len(every) > len(names)
-    some = f"{said_choice(options, len(every), SHOWN)} of {len(every)} columns; " if few else ""
-    title = f"{fit.title} of each pair alone, {which}\n{some}hollow: {told_hollow(len(rows.codes))}"
-    outer, place = draw_triangle(options.ax, names, classes, signs)
+    error_text = "resubstitution error rates" if options.data is None else "error rates of new observations"
+    is_selection = options.columns is None and len(candidates) > len(names)
+    selection_text = (
+        f"{said_choice(options, len(candidates), N_DEFAULT_PARTITION_COLUMNS)} of {len(candidates)} columns; "
+        if is_selection
+        else ""
+    )
+    title = (
+        f"{fit.title} of each pair alone, {error_text}\n{selection_text}hollow: "
+        f"{told_hollow(len(rows.codes))}"
+    )
+    outer_axes, panels = draw_triangle(options.ax, names, classes, signs)
     terms = list(blocks.terms)
     x = rows.terms(names).to_numpy()
     codes = rows.codes
     for i, j in combinations(range(len(names)), 2):
-        keep = [terms.index(names[i]), terms.index(names[j])]
+        column_index = [terms.index(names[i]), terms.index(names[j])]
         rule = None
         with suppress(CollinearError, SeparationError):
             # Parameters that the rows chose stay as they are.
-            rule = fit.refits.refit(fit, blocks.columns(sorted(keep)), fixed=bool(fit.refits.choice(fit)))
+            rule = fit.refits.refit(
+                fit, blocks.columns(sorted(column_index)), fixed=bool(fit.refits.choice(fit))
+            )
         points = x[:, [i, j]]
         if rule is None:
-            place[i, j].set_title("no fit to these two", fontsize="small")
-            place[i, j].set_axis_off()
+            panels[i, j].set_title("no fit to these columns", fontsize="small")
+            panels[i, j].set_axis_off()
             continue
-        called = predicted_codes(rows.blocks.columns(sorted(keep)), rule, len(classes), Decision())
-        wrong, rate = _errors(called, rows)
-        known = points[(codes >= 0) & np.isfinite(points).all(axis=1)]
-        ends = zip(known.min(axis=0), known.max(axis=0), strict=True) if len(known) else [(0.0, 1.0)] * 2
-        across, up = (span(float(low), float(high)) for low, high in ends)
+        predicted = predicted_codes(rows.blocks.columns(sorted(column_index)), rule, len(classes), Decision())
+        wrong, rate = _misclassified(predicted, rows)
+        labelled_points = points[(codes >= 0) & np.isfinite(points).all(axis=1)]
+        ranges = (
+            zip(labelled_points.min(axis=0), labelled_points.max(axis=0), strict=True)
+            if len(labelled_points)
+            else [(0.0, 1.0)] * 2
+        )
+        x_limits, y_limits = (span(float(low), float(high)) for low, high in ranges)
         draw_plane(
-            _classified(rule, np.argsort(keep)),
-            (across, up),
+            _panel_classifier(rule, np.argsort(column_index)),
+            (x_limits, y_limits),
             (names[i], names[j]),
             PlaneRows(points, codes, wrong),
             classes,
-            ax=place[i, j],
+            ax=panels[i, j],
             signs=signs,
             title=f"error rate {rate:.3f}",
             panel=True,
         )
-    return finish(outer, place, title)
+    return finish(outer_axes, panels, title)
 
 
-def _classified(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
+def _panel_classifier(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
     """Return a function of points (m, 2) of a panel that predicts their classes (m,).
 
     Parameters
@@ -690,23 +769,24 @@ def _classified(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
     return lambda plane: best_class(rule.scores(plane[:, order]))
 
 
-def _columns(fit: FittedModel[Any], blocks: Blocks, options: PictureOptions) -> tuple[list[str], list[str]]:
+def _partition_columns(
+    fit: FittedModel[Any], blocks: Blocks, options: PictureOptions
+) -> tuple[list[str], list[str]]:
     """Return the terms to draw, and all numeric terms."""
-    every = numeric_terms(blocks.design, blocks.terms)
-    if len(every) < 2:
+    candidates = numeric_terms(blocks.design, blocks.terms)
+    if len(candidates) < 2:
         raise NotSupportedError(
-            "kind='partition' draws pairs of columns of numbers, and the number of these in this fit is "
-            f"{len(every)}.",
-            hint="Draw another kind.",
+            f"kind='partition' requires two numeric columns, and this fit has {len(candidates)}.",
+            hint="Use another kind of plot.",
         )
     if options.columns is None:
-        return telling(fit, options, every, SHOWN), every
-    return named_columns(options, every, "partition", 2, MOST), every
+        return select_separating_columns(fit, options, candidates, N_DEFAULT_PARTITION_COLUMNS), candidates
+    return named_columns(options, candidates, "partition", 2, MAX_PARTITION_COLUMNS), candidates
 
 
-def _errors(called: Codes, rows: DrawnRows) -> tuple[NDArray[np.bool_], float]:
+def _misclassified(predicted: Codes, rows: PlottedRows) -> tuple[NDArray[np.bool_], float]:
     """Return which rows (n,) are misclassified, and their share by weight."""
-    known = (called >= 0) & (rows.codes >= 0)
-    wrong = known & (called != rows.codes)
-    total = float(rows.weights[known].sum())
+    is_labelled = (predicted >= 0) & (rows.codes >= 0)
+    wrong = is_labelled & (predicted != rows.codes)
+    total = float(rows.weights[is_labelled].sum())
     return wrong, float(rows.weights[wrong].sum()) / total if total else np.nan

@@ -1,6 +1,6 @@
 """Plots of discriminant scores, structure correlations, covariance ellipses and squared distances.
 
-Each plot is a function with the decorator `plot`; `outlines_of` draws class outlines for `planes.py`.
+Each plot is a function with the decorator `plot`; `class_outlines` draws class outlines for `planes.py`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from discrim.inference.mean_differences import distance_quantiles
 from discrim.models.base.labels import class_code, covariance_frame
 from discrim.models.base.reading import is_share, listed, told
 from discrim.models.plots.pictured import (
-    DrawnRows,
+    PlottedRows,
     drawn_rows,
+    hover_data,
     named_columns,
     needed_rows,
     no_labels,
     numeric_terms,
     plot,
-    pointed_rows,
     said_choice,
-    telling,
+    select_separating_columns,
 )
 from discrim.report.plots import interactive, spaces
 from discrim.report.plots.bars import draw_scree_bars, draw_structure
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes, Signs
 
-NO_DISCRIMINANT = "The class means do not differ, so that there is no discriminant."
+NO_DISCRIMINANT = "The class means do not differ. There is no discriminant to draw."
 
-MOST_BARS = 30
+MAX_BARS = 30
 """Largest number of columns whose structure correlations are drawn."""
 
 
 def chosen_axes(
-    names: Sequence[str], options: PictureOptions, most: int = 2, called: str = "discriminant"
+    names: Sequence[str], options: PictureOptions, most: int = 2, axis_term: str = "discriminant"
 ) -> list[str]:
     """Return the axes in `axes=`, by default the first; raise DataError if they are not valid.
 
@@ -65,23 +65,24 @@ def chosen_axes(
     options : PictureOptions
     most : int
         Largest number of axes.
-    called : str
+    axis_term : str
         Term for an axis in error messages.
     """
     if options.axes is None:
         return list(names[:most])
-    known = listed(list(names))
-    given = [options.axes] if isinstance(options.axes, str) else list(options.axes)
-    if not 1 <= len(given) <= most or len(set(given)) < len(given):
+    names_text = listed(list(names))
+    requested = [options.axes] if isinstance(options.axes, str) else list(options.axes)
+    if not 1 <= len(requested) <= most or len(set(requested)) < len(requested):
         raise DataError(
-            f"axes={told(options.axes)} is not valid.", hint=f"Name one to {most} of {known}, each once."
+            f"axes={told(options.axes)} is not valid.", hint=f"Name one to {most} of {names_text}, each once."
         )
-    for name in given:
+    for name in requested:
         if name not in names:
             raise DataError(
-                f"axes={told(options.axes)}: {told(name)} is no {called}.", hint=f"Name some of {known}."
+                f"axes={told(options.axes)}: {told(name)} is no {axis_term}.",
+                hint=f"Name some of {names_text}.",
             )
-    return given
+    return requested
 
 
 def level_of(options: PictureOptions, default: float) -> float:
@@ -90,14 +91,15 @@ def level_of(options: PictureOptions, default: float) -> float:
         return default
     if not is_share(options.level):
         raise DataError(
-            f"level={told(options.level)} is not valid.", hint="Give a share between 0 and 1, as level=0.5."
+            f"level={told(options.level)} is not valid.",
+            hint="Pass a proportion between 0 and 1, such as level=0.5.",
         )
     return float(options.level)
 
 
 @plot(
     "scores",
-    "scores of the rows on the discriminants, by class, with outlines of the classes",
+    "scores of the observations on the discriminants, by class, with outlines of the classes",
     takes=("axes", "level", "interactive"),
 )
 def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
@@ -110,12 +112,16 @@ def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
         centroids[names],
         options,
         shares=getattr(results, "explained", None),
-        within=scores_within(results, names),
+        within=score_covariance(results, names),
     )
 
 
 def draw_scores_of(
-    results: Any, fit: FittedModel[Any], centroids: pd.DataFrame, options: PictureOptions, **look: Any
+    results: Any,
+    fit: FittedModel[Any],
+    centroids: pd.DataFrame,
+    options: PictureOptions,
+    **style_options: Any,
 ) -> Axes | Figure:
     """Draw the scores of the rows on the axes of the class means, with matplotlib or plotly.
 
@@ -131,17 +137,19 @@ def draw_scores_of(
     """
     rows = drawn_rows(fit, options)
     names = list(centroids.columns)
-    none = pd.DataFrame(columns=names, dtype=float)
-    found = none if rows is None else results.transform(rows.blocks)[names]
-    look |= {"counts": fit.rows_by_class, "level": level_of(options, 0.5)}
+    no_scores = pd.DataFrame(columns=names, dtype=float)
+    row_scores = no_scores if rows is None else results.transform(rows.blocks)[names]
+    style_options |= {"counts": fit.rows_by_class, "level": level_of(options, 0.5)}
     if options.interactive:
-        return interactive.scores_figure(found, pointed_rows(fit, rows, options), centroids, **look)
+        return interactive.scores_figure(
+            row_scores, hover_data(fit, rows, options), centroids, **style_options
+        )
     labels = no_labels() if rows is None else rows.labels
     signs = options.signs(fit.classes)
-    return spaces.draw_scores(found, labels, centroids, ax=options.ax, signs=signs, **look)
+    return spaces.draw_scores(row_scores, labels, centroids, ax=options.ax, signs=signs, **style_options)
 
 
-def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
+def score_covariance(results: Any, names: Sequence[str]) -> Floats | None:
     """Return the within-class covariance (q, q) of discriminants; None if it is the identity."""
     if not hasattr(results, "_scores_within"):
         return None
@@ -152,18 +160,18 @@ def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
 @plot("biplot", "canonical scores, and the columns as arrows of their structure", takes=("axes", "structure"))
 def biplot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Draw canonical scores, and columns as arrows of their structure correlations."""
-    return biplot_of(results.canonical(), options)
+    return draw_canonical_biplot(results.canonical(), options)
 
 
-def biplot_of(canonical: Any, options: PictureOptions) -> Axes:
+def draw_canonical_biplot(canonical: Any, options: PictureOptions) -> Axes:
     """Draw the biplot of canonical axes, under any scaling convention."""
     fit = canonical._fit
     names = chosen_axes(list(canonical.centroids.columns), options)
     rows = drawn_rows(fit, options)
-    none = pd.DataFrame(columns=names, dtype=float)
-    found = none if rows is None else canonical.scores(rows.blocks)[names]
+    no_scores = pd.DataFrame(columns=names, dtype=float)
+    row_scores = no_scores if rows is None else canonical.scores(rows.blocks)[names]
     return spaces.draw_biplot(
-        found,
+        row_scores,
         no_labels() if rows is None else rows.labels,
         canonical.centroids[names],
         canonical.structure(options.structure or "within")[names],
@@ -192,7 +200,7 @@ def structure(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
         raise NotSupportedError(NO_DISCRIMINANT, hint="Use another kind of plot.")
     table = canonical.structure(options.structure or "within")[names]
     sizes = np.nan_to_num(np.abs(table.to_numpy()))
-    longest = np.argsort(-sizes.max(axis=1), kind="stable")[:MOST_BARS]
+    longest = np.argsort(-sizes.max(axis=1), kind="stable")[:MAX_BARS]
     order = longest[np.argsort(sizes[longest].argmax(axis=1), kind="stable")]
     return draw_structure(table.iloc[order], len(table), canonical.proportion, ax=options.ax)
 
@@ -207,22 +215,27 @@ def scree(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     return draw_scree_bars(canonical.proportion, canonical.eigenvalues, tests, ax=options.ax)
 
 
-MOST_PAIRS = 4
+N_DEFAULT_PAIR_COLUMNS = 4
 """Default number of columns in a matrix of panels."""
 
-MOST_PANELS = 12
+N_DEFAULT_PANELS = 12
 """Default number of classes with a panel."""
 
 LEVEL = 0.68
 """Default coverage of the ellipse of a normal class, equal to R's heplots."""
 
-MOST_LARGE = 6
-SMALL = 0.2
+MAX_CLASSES_WITH_LARGE_OUTLINES = 6
+SMALL_OUTLINE_COVERAGE = 0.2
 """Number of classes up to which ellipses over regions have this coverage, and the coverage for more."""
 
 
 def chosen_terms(
-    results: Any, fit: FittedModel[Any], options: PictureOptions, kind: str, most: int, shown: int = 2
+    results: Any,
+    fit: FittedModel[Any],
+    options: PictureOptions,
+    plot_kind: str,
+    max_terms: int,
+    n_default: int = 2,
 ) -> tuple[list[str], str]:
     """Return the terms to draw, and a description of how they were chosen.
 
@@ -233,45 +246,50 @@ def chosen_terms(
     results : ClassifierResults
     fit : FittedModel
     options : PictureOptions
-    kind : str
+    plot_kind : str
         Kind of plot for error messages.
-    most : int
+    max_terms : int
         Largest number of terms.
-    shown : int
+    n_default : int
         Default number of terms: the ones that separate the classes best.
     """
     # For naive Bayes only normal columns: covariances of levels and counts are not defined.
-    normal = hasattr(type(results), "normal_terms")
-    every = list(results.normal_terms if normal else results.terms)
+    is_naive_bayes = hasattr(type(results), "normal_terms")
+    all_terms = list(results.normal_terms if is_naive_bayes else results.terms)
     if options.columns is None:
-        numbers = numeric_terms(fit.design_rows.design, every)
-        numbers = numbers if len(numbers) >= 2 else every
-        if len(numbers) < 2:
-            which = "normal columns" if normal else "columns"
+        numeric_names = numeric_terms(fit.design_rows.design, all_terms)
+        numeric_names = numeric_names if len(numeric_names) >= 2 else all_terms
+        if len(numeric_names) < 2:
+            noun = "normal columns" if is_naive_bayes else "columns"
             raise NotSupportedError(
-                f"kind={kind!r} draws 2 {which}, and the fit has {len(every)}.", hint="Draw another kind."
+                f"kind={plot_kind!r} draws 2 {noun}, and the fit has {len(all_terms)}.",
+                hint="Draw another kind.",
             )
-        return telling(fit, options, numbers, shown), said_choice(options, len(numbers), shown)
-    return named_columns(options, every, kind, 2, most), ""
+        return select_separating_columns(fit, options, numeric_names, n_default), said_choice(
+            options, len(numeric_names), n_default
+        )
+    return named_columns(options, all_terms, plot_kind, 2, max_terms), ""
 
 
 @plot(
     "ellipses",
-    "ellipses of the classes' covariances beside the pooled one",
+    "covariance ellipses of the classes and of the pooled covariance",
     takes=("columns", "level", "centred"),
 )
 def ellipses(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Draw covariance ellipses of the classes and the pooled one, for all pairs of columns if several."""
-    names, chosen = chosen_terms(results, fit, options, "ellipses", len(fit.terms))
+    names, selection = chosen_terms(results, fit, options, "ellipses", len(fit.terms))
     if len(names) > 2:
         return pairs(results, fit, options)
-    (means, covariances, pooled), shown = _drawn_spreads(results, fit, names, options, "ellipses")
+    (means, covariances, pooled), row_options = _covariances_to_draw(results, fit, names, options, "ellipses")
     level = level_of(options, LEVEL)
     centred = bool(options.centred)
-    axes = spaces.draw_ellipses(means, covariances, pooled, outline_radius(level), centred=centred, **shown)
-    about = ", about one centre" if centred else ""
-    said = f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %"
-    set_title(axes, f"{said}\n{chosen}" if chosen else said)
+    axes = spaces.draw_ellipses(
+        means, covariances, pooled, outline_radius(level), centred=centred, **row_options
+    )
+    centre_text = ", at a common centre" if centred else ""
+    heading = f"Covariances of the classes{centre_text}; {100 * level:.6g}% ellipses"
+    set_title(axes, f"{heading}\n{selection}" if selection else heading)
     return axes
 
 
@@ -282,18 +300,18 @@ def ellipses(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
 )
 def pairs(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
     """Draw each pair of columns, with the outlines of the classes."""
-    names, chosen = chosen_terms(results, fit, options, "pairs", len(fit.terms), MOST_PAIRS)
-    (means, covariances, _), shown = _drawn_spreads(results, fit, names, options, "pairs")
+    names, selection = chosen_terms(results, fit, options, "pairs", len(fit.terms), N_DEFAULT_PAIR_COLUMNS)
+    (means, covariances, _), row_options = _covariances_to_draw(results, fit, names, options, "pairs")
     level = level_of(options, LEVEL)
-    some = f" of {chosen} of {len(results.terms)} columns" if chosen else ""
-    title = f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class"
+    selection_text = f" of {selection} of {len(results.terms)} columns" if selection else ""
+    title = f"Pairs{selection_text}; {100 * level:.6g}% ellipses of normal classes"
     if options.interactive:
-        rows = pointed_rows(fit, drawn_rows(fit, options), options)
-        points = shown.get("points")
+        rows = hover_data(fit, drawn_rows(fit, options), options)
+        points = row_options.get("points")
         return interactive.pairs_figure(means, covariances, outline_radius(level), points, rows, title)
-    outer = draw_pairs(means, covariances, outline_radius(level), **shown)
-    set_title(outer, title)
-    return outer
+    outer_axes = draw_pairs(means, covariances, outline_radius(level), **row_options)
+    set_title(outer_axes, title)
+    return outer_axes
 
 
 @plot(
@@ -308,36 +326,42 @@ def he(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     fit.estimates.refuse_covariates("kind='he'")
     moments = fit.estimates.moments
     counts = fit.rows_by_class.to_numpy(dtype=np.float64)
-    free = moments.total - moments.n_classes
+    df = moments.total - moments.n_classes
     level = None if options.level is None else 1 - level_of(options, 0.95)
     critical = 1.0
     if level is not None:
         critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, level)
-    if not free > 0 or np.isnan(critical):
-        raise NotSupportedError("kind='he' needs more rows than classes and columns.", hint="Fit more rows.")
+    if not df > 0 or np.isnan(critical):
+        raise NotSupportedError(
+            "kind='he' requires more observations than classes and columns.", hint="Fit more observations."
+        )
     arrows = None
-    chosen = ""
+    selection = ""
     if options.axes is not None:
         if options.columns is not None:
-            raise DataError("axes= and columns= name two planes.", hint="Give one of them.")
+            raise DataError("axes= cannot be combined with columns=.", hint="Leave out axes= or columns=.")
         canonical = results.canonical()
-        axis = chosen_axes(list(canonical.centroids.columns), options)
-        if len(axis) < 2:
+        discriminants = chosen_axes(list(canonical.centroids.columns), options)
+        if len(discriminants) < 2:
             raise DataError(
-                f"axes={told(options.axes)}: kind='he' draws a plane.", hint="Name two discriminants."
+                f"axes={told(options.axes)} is not valid for kind='he', which draws a plane.",
+                hint="Name two discriminants.",
             )
-        means = canonical.centroids[axis]
+        means = canonical.centroids[discriminants]
         error = np.eye(2)
-        arrows = canonical.structure()[axis]
-        shown = axis_name(axis[0], canonical.proportion), axis_name(axis[1], canonical.proportion, of="")
+        arrows = canonical.structure()[discriminants]
+        axis_names = (
+            axis_name(discriminants[0], canonical.proportion),
+            axis_name(discriminants[1], canonical.proportion, of=""),
+        )
     else:
-        names, chosen = chosen_terms(results, fit, options, "he", 2)
+        names, selection = chosen_terms(results, fit, options, "he", 2)
         unbiased = results.cov * (fit.estimates.divisor / fit.estimates.residual_df)
         means = results.means[names]
         error = unbiased.loc[names, names].to_numpy()
-        shown = shown_name(names[0]), shown_name(names[1])
+        axis_names = shown_name(names[0]), shown_name(names[1])
     centre = counts @ means.to_numpy() / counts.sum()
-    hypothesis = scatter_between(means.to_numpy(), counts) / (critical * free)
+    hypothesis = scatter_between(means.to_numpy(), counts) / (critical * df)
     # The ellipse of the error contains 68 % of the rows around their class means, like R's heplots.
     axes = spaces.draw_he(
         means,
@@ -345,16 +369,16 @@ def he(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
         error,
         centre,
         outline_radius(LEVEL),
-        names=shown,
+        names=axis_names,
         arrows=arrows,
         equal=options.axes is not None,
         ax=options.ax,
         signs=options.signs(fit.classes),
     )
-    said = "Spread of the class means, and within classes"
+    heading = "Covariance of the class means and within classes"
     if level is not None:
-        said = f"Means differ if hypothesis exceeds error (Roy, {100 * level:.3g} %)"
-    set_title(axes, f"{said}\n{chosen}" if chosen else said)
+        heading = f"Means differ if hypothesis exceeds error (Roy, {100 * level:.3g} %)"
+    set_title(axes, f"{heading}\n{selection}" if selection else heading)
     return axes
 
 
@@ -365,48 +389,50 @@ def qq(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     The pointwise limits assume normal classes, and for robust fits the true mean and covariance.
     """
     estimates = fit.estimates
-    robust = estimates.covariance_model.traits.is_robust
-    if not robust:
+    is_robust = estimates.covariance_model.traits.is_robust
+    if not is_robust:
         results._need_moments("kind='qq'")
-    if not (robust or estimates.has_distances):
+    if not (is_robust or estimates.has_distances):
         raise NotSupportedError(
-            "kind='qq' needs full covariances.",
+            "kind='qq' requires full covariances.",
             hint="Fit with the default covariance=, and without components= and ncomp=.",
         )
     rows = needed_rows(fit, options, "qq")
-    held, free = (estimates.distances(), None) if robust else estimates.unbiased_distances()
-    covariances = held.covariances
-    squared = _own_squared(rows, estimates.moments, covariances)
+    distances, df = (estimates.distances(), None) if is_robust else estimates.unbiased_distances()
+    covariances = distances.covariances
+    squared = _squared_distances(rows, estimates.moments, covariances)
     classes = list(fit.classes)
-    chosen = classes[:MOST_PANELS] if options.classes is None else list(options.classes)
-    places = {label: class_code(label, fit.classes) for label in chosen}
+    chosen = classes[:N_DEFAULT_PANELS] if options.classes is None else list(options.classes)
+    class_codes = {label: class_code(label, fit.classes) for label in chosen}
     index = np.asarray(rows.blocks.table.index)
     tables = {}
-    for label, k in places.items():
-        own = np.flatnonzero((rows.codes == k) & np.isfinite(squared))
-        fitted = None if options.data is None else float(fit.counts[k])
+    for label, k in class_codes.items():
+        members = np.flatnonzero((rows.codes == k) & np.isfinite(squared))
+        fitted_count = None if options.data is None else float(fit.counts[k])
         table = distance_quantiles(
-            squared[own], len(fit.terms), None if free is None else float(free[k]), fitted=fitted
+            squared[members], len(fit.terms), None if df is None else float(df[k]), fitted=fitted_count
         )
-        tables[label] = table.set_axis(index[own[table["position"].astype(int)]], axis=0)
-    law = "chi-square" if robust else "F" if options.data is not None else "beta"
-    outer = quantiles(tables, places, law, ax=options.ax, signs=options.signs(fit.classes))
+        tables[label] = table.set_axis(index[members[table["position"].astype(int)]], axis=0)
+    distribution = "chi-square" if is_robust else "F" if options.data is not None else "beta"
+    outer_axes = quantiles(tables, class_codes, distribution, ax=options.ax, signs=options.signs(fit.classes))
     first = "" if options.classes is not None else "the first "
-    some = f" of {first}{len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
-    kind = "RobustCovariance squared distances" if robust else "Squared distances"
-    set_title(outer, f"{kind} to the class means{some}, with pointwise limits at 95 %")
-    return outer
+    selection_text = (
+        f" of {first}{len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
+    )
+    heading = "Robust squared distances" if is_robust else "Squared distances"
+    set_title(outer_axes, f"{heading} to the class means{selection_text}, with pointwise 95% limits")
+    return outer_axes
 
 
 # ---- numbers
 
 
-def outline_share(fit: FittedModel[Any]) -> float:
+def outline_coverage(fit: FittedModel[Any]) -> float:
     """Return the coverage of class ellipses over regions, smaller for many classes, which overlap."""
-    return LEVEL if len(fit.classes) <= MOST_LARGE else SMALL
+    return LEVEL if len(fit.classes) <= MAX_CLASSES_WITH_LARGE_OUTLINES else SMALL_OUTLINE_COVERAGE
 
 
-def outlines_of(
+def class_outlines(
     results: Any, fit: FittedModel[Any], names: tuple[str, str], signs: Signs
 ) -> tuple[Callable[[Axes], None], str] | None:
     """Return the function that draws outlines of the classes in a plane, and its description for a title.
@@ -423,38 +449,40 @@ def outlines_of(
         Colours and line styles of the classes.
     """
     classes = list(fit.classes)
-    held = list(names)
-    kind = type(results)
-    level = outline_share(fit)
+    columns = list(names)
+    results_class = type(results)
+    level = outline_coverage(fit)
     sizes: Sequence[float | None] = [6.0] * len(classes)
-    if hasattr(kind, "component_means"):
-        means = results.component_means[held]
+    if hasattr(results_class, "component_means"):
+        means = results.component_means[columns]
         keys = list(results.component_means.index)
         shapes = results.covs
-        said = "of each component"
+        description = "of each component"
         sizes = spaces.component_sizes(results.shares).tolist()
-    elif hasattr(kind, "means") and not hasattr(kind, "sds"):
-        means, shapes, _ = _spreads(results, fit, names, None)
+    elif hasattr(results_class, "means") and not hasattr(results_class, "sds"):
+        means, shapes, _ = _class_covariances(results, fit, names, None)
         keys = [(label,) for label in classes]
-        said = "ellipses" if shapes else ""
+        description = "ellipses" if shapes else ""
         shapes = {(label,): shape for label, shape in shapes.items()}
     else:
         return None
 
     def draw(axes: Axes) -> None:
-        for key, place, size in zip(keys, means.to_numpy(), sizes, strict=True):
-            shape = shapes[key].loc[held, held].to_numpy() if key in shapes else None
-            spaces.draw_class(axes, place, shape, outline_radius(level), signs, classes.index(key[0]), size)
+        for key, centre, marker_size in zip(keys, means.to_numpy(), sizes, strict=True):
+            shape = shapes[key].loc[columns, columns].to_numpy() if key in shapes else None
+            spaces.draw_class(
+                axes, centre, shape, outline_radius(level), signs, classes.index(key[0]), marker_size
+            )
 
-    return draw, f", {100 * level:g} % {said}" if said else ", class means marked"
+    return draw, f", {100 * level:g} % {description}" if description else ", class means marked"
 
 
-Spreads = tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]
+ClassCovariances = tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]
 
 
-def _drawn_spreads(
-    results: Any, fit: FittedModel[Any], names: Sequence[str], options: PictureOptions, kind: str
-) -> tuple[Spreads, dict[str, Any]]:
+def _covariances_to_draw(
+    results: Any, fit: FittedModel[Any], names: Sequence[str], options: PictureOptions, plot_kind: str
+) -> tuple[ClassCovariances, dict[str, Any]]:
     """Return means and covariances of columns, and keyword arguments with the rows for drawing functions.
 
     Parameters
@@ -464,27 +492,29 @@ def _drawn_spreads(
     names : sequence of str
         Columns of the design.
     options : PictureOptions
-    kind : str
+    plot_kind : str
         Kind of plot for error messages.
     """
     rows = drawn_rows(fit, options)
-    shown: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes)}
+    row_options: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes)}
     if rows is not None:
-        rows.need_classes(kind)
-        shown |= {"points": rows.terms(names), "labels": rows.labels}
-    return _spreads(results, fit, names, rows), shown
+        rows.need_classes(plot_kind)
+        row_options |= {"points": rows.terms(names), "labels": rows.labels}
+    return _class_covariances(results, fit, names, rows), row_options
 
 
-def _total(results: Any, label: Any) -> pd.DataFrame:
+def _mixture_covariance(results: Any, label: Any) -> pd.DataFrame:
     """Return the covariance of a class that is a mixture: within its components and between their means."""
-    shares = results.shares.loc[label]
+    proportions = results.shares.loc[label]
     means = results.component_means.loc[label]
-    deviations = means - shares @ means
-    total: pd.DataFrame = deviations.T @ deviations.mul(shares, axis=0)
-    return sum((share * results.covs[label, k] for k, share in shares.items()), total)
+    deviations = means - proportions @ means
+    total: pd.DataFrame = deviations.T @ deviations.mul(proportions, axis=0)
+    return sum((proportion * results.covs[label, k] for k, proportion in proportions.items()), total)
 
 
-def _spreads(results: Any, fit: FittedModel[Any], names: Sequence[str], rows: DrawnRows | None) -> Spreads:
+def _class_covariances(
+    results: Any, fit: FittedModel[Any], names: Sequence[str], rows: PlottedRows | None
+) -> ClassCovariances:
     """Return class means, covariances by class, and the pooled covariance, of the model or of the rows.
 
     Parameters
@@ -503,35 +533,46 @@ def _spreads(results: Any, fit: FittedModel[Any], names: Sequence[str], rows: Dr
     covariances : dict of class to DataFrame
     pooled : DataFrame or None
     """
-    held = list(names)
+    columns = list(names)
     covs: dict[Any, pd.DataFrame] | None = None
     if hasattr(type(results), "sds"):
-        spread = results.sds[held]
+        sds = results.sds[columns]
         covs = {
-            label: pd.DataFrame(np.diag(spread.iloc[k].to_numpy() ** 2), index=held, columns=held)
+            label: pd.DataFrame(np.diag(sds.iloc[k].to_numpy() ** 2), index=columns, columns=columns)
             for k, label in enumerate(results.classes)
         }
     elif hasattr(type(results), "component_means"):
-        covs = {label: _total(results, label) for label in results.classes}
+        covs = {label: _mixture_covariance(results, label) for label in results.classes}
     elif isinstance(getattr(fit.estimates, "within_axes", None), SAVECovariance):
         # The fit keeps only the covariances of its scores.
         estimates = fit.estimates
-        unit = 1 / estimates.moments.scale
+        inverse_scale = 1 / estimates.moments.scale
         with np.errstate(over="ignore", under="ignore"):
-            values = estimates.moments.scatters / estimates.divisors[:, None, None] * unit[:, None] * unit
-        frames = [pd.DataFrame(each, index=fit.terms, columns=fit.terms) for each in values]
+            values = (
+                estimates.moments.scatters
+                / estimates.divisors[:, None, None]
+                * inverse_scale[:, None]
+                * inverse_scale
+            )
+        frames = [
+            pd.DataFrame(covariance_values, index=fit.terms, columns=fit.terms)
+            for covariance_values in values
+        ]
         covs = dict(zip(fit.classes, frames, strict=True))
     elif hasattr(type(results), "covs"):
         covs = results.covs
-    found: dict[Any, pd.DataFrame] = {}
+    class_covariances: dict[Any, pd.DataFrame] = {}
     pooled = None
     if covs is not None:
-        found = {label: table.loc[held, held] for label, table in covs.items()}
+        class_covariances = {label: table.loc[columns, columns] for label, table in covs.items()}
         counts = results.counts.to_numpy(dtype=np.float64) - 1
         if counts.sum() > 0 and (counts >= 0).all():
-            mixed = sum(c * t.to_numpy() for c, t in zip(counts, found.values(), strict=True)) / counts.sum()
-            pooled = pd.DataFrame(mixed, index=held, columns=held)
-        return results.means[held], found, pooled
+            pooled_values = (
+                sum(c * t.to_numpy() for c, t in zip(counts, class_covariances.values(), strict=True))
+                / counts.sum()
+            )
+            pooled = pd.DataFrame(pooled_values, index=columns, columns=columns)
+        return results.means[columns], class_covariances, pooled
     if hasattr(type(results), "cov"):
         covariance = getattr(fit.estimates, "covariance", None)
         if isinstance(covariance, ConditionalCovariance):
@@ -539,27 +580,27 @@ def _spreads(results: Any, fit: FittedModel[Any], names: Sequence[str], rows: Dr
         else:
             cov = results.cov
         # A location model has a covariance for its numeric columns only.
-        pooled = cov.loc[held, held] if set(held) <= set(cov.index) else None
+        pooled = cov.loc[columns, columns] if set(columns) <= set(cov.index) else None
     covariance_model = getattr(fit.estimates, "covariance_model", None)
-    robust = (
+    is_robust = (
         covariance_model.traits.is_robust
         if covariance_model is not None
         else getattr(fit.estimates, "robust", None) is not None
     )
-    if rows is None or robust:
+    if rows is None or is_robust:
         if not hasattr(type(results), "means"):
             raise NotSupportedError(
-                "This kind draws rows, which a loaded fit does not have.", hint="Give them as data=."
+                "This plot requires the rows, which a loaded fit does not have.", hint="Pass them as data=."
             )
         # The model has a common covariance of all classes.
-        shared = {} if pooled is None else dict.fromkeys(results.classes, pooled)
-        return results.means[held], shared, pooled
-    means, found = _of_rows(rows, list(results.classes), held)
-    return means, found, pooled
+        common_covariances = {} if pooled is None else dict.fromkeys(results.classes, pooled)
+        return results.means[columns], common_covariances, pooled
+    means, class_covariances = _row_covariances(rows, list(results.classes), columns)
+    return means, class_covariances, pooled
 
 
-def _of_rows(
-    rows: DrawnRows, classes: list[Any], names: list[str]
+def _row_covariances(
+    rows: PlottedRows, classes: list[Any], names: list[str]
 ) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame]]:
     """Return the means and covariances (divisor n - 1) of the rows of each class.
 
@@ -577,25 +618,25 @@ def _of_rows(
     covariances : dict of class to DataFrame
     """
     x = rows.terms(names).to_numpy()
-    known = np.isfinite(x).all(axis=1)
+    is_complete = np.isfinite(x).all(axis=1)
     weights = rows.weights
     means = np.full((len(classes), len(names)), np.nan)
-    found = {}
+    covariances = {}
     for k, label in enumerate(classes):
-        own = known & (rows.codes == k) & (weights > 0)
-        total = float(weights[own].sum())
+        is_member = is_complete & (rows.codes == k) & (weights > 0)
+        total = float(weights[is_member].sum())
         if not total > 0:
             continue
-        share = weights[own]
-        means[k] = share @ x[own] / total
+        member_weights = weights[is_member]
+        means[k] = member_weights @ x[is_member] / total
         if total > 1:
-            gaps = x[own] - means[k]
-            table = gaps.T @ (gaps * share[:, None]) / (total - 1)
-            found[label] = pd.DataFrame(table, index=names, columns=names)
-    return pd.DataFrame(means, index=pd.Index(classes), columns=names), found
+            deviations = x[is_member] - means[k]
+            values = deviations.T @ (deviations * member_weights[:, None]) / (total - 1)
+            covariances[label] = pd.DataFrame(values, index=names, columns=names)
+    return pd.DataFrame(means, index=pd.Index(classes), columns=names), covariances
 
 
-def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:
+def _squared_distances(rows: PlottedRows, moments: Any, covariances: Any) -> Floats:
     """Return squared distances (n,) of rows to the means of their classes, NaN if undefined.
 
     Parameters
@@ -606,11 +647,11 @@ def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:
         One for each class, or a common one.
     """
     out = np.full(rows.blocks.table.nrows, np.nan)
-    for place, x, missing in rows.blocks.every_row():
-        own = rows.codes[place]
-        known = own >= 0 if missing is None else (own >= 0) & ~missing
-        at = place.start + np.flatnonzero(known)
-        out[at] = own_distances(moments, covariances, x[known], own[known])
+    for row_slice, x, missing in rows.blocks.every_row():
+        block_codes = rows.codes[row_slice]
+        is_complete = block_codes >= 0 if missing is None else (block_codes >= 0) & ~missing
+        positions = row_slice.start + np.flatnonzero(is_complete)
+        out[positions] = own_distances(moments, covariances, x[is_complete], block_codes[is_complete])
     return out
 
 
@@ -634,57 +675,67 @@ def territory(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     'LD2 (0.9 %)'
     """
     centroids = results._centroids()
-    every = list(centroids.columns)
-    if not every:
+    all_axes = list(centroids.columns)
+    if not all_axes:
         raise NotSupportedError(NO_DISCRIMINANT, hint="Use another kind of plot.")
-    names = chosen_axes(every, options)
-    at = [every.index(name) for name in names]
+    names = chosen_axes(all_axes, options)
+    axis_index = [all_axes.index(name) for name in names]
     means = centroids.to_numpy()
     log_prior = fit.log_prior()
-    within = scores_within(results, every)
-    turn = None if within is None else np.linalg.inv(np.linalg.cholesky(within)).T
+    within = score_covariance(results, all_axes)
+    whitening = None if within is None else np.linalg.inv(np.linalg.cholesky(within)).T
 
     def scores(points: Floats) -> Floats:
-        gap = np.repeat(-means[None], len(points), axis=0)
-        gap[:, :, at] += points[:, None, :]
-        white = gap if turn is None else gap @ turn
-        return np.asarray(log_prior - 0.5 * (white**2).sum(axis=2))
+        deviations = np.repeat(-means[None], len(points), axis=0)
+        deviations[:, :, axis_index] += points[:, None, :]
+        whitened = deviations if whitening is None else deviations @ whitening
+        return np.asarray(log_prior - 0.5 * (whitened**2).sum(axis=2))
 
     rows = drawn_rows(fit, options)
-    points = np.empty((0, len(at)))
+    points = np.empty((0, len(axis_index)))
     codes = np.empty(0, dtype=np.intp)
     if rows is not None:
         points = results.transform(rows.blocks)[names].to_numpy()
         codes = rows.codes
-    limits = [_limits(points[:, j], means[:, at[j]]) for j in range(len(at))]
-    held = "" if len(names) == len(every) else f"\nheld: {_told(every, names)} = 0"
-    common: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes), "title": TITLE + held}
+    axis_limits = [_axis_limits(points[:, j], means[:, axis_index[j]]) for j in range(len(axis_index))]
+    fixed_text = "" if len(names) == len(all_axes) else f"\nfixed: {_other_axes_text(all_axes, names)} = 0"
+    common: dict[str, Any] = {
+        "ax": options.ax,
+        "signs": options.signs(fit.classes),
+        "title": TITLE + fixed_text,
+    }
     classes = list(fit.classes)
-    shares = getattr(results, "explained", None)
-    said = [axis_name(name, shares, *of) for name, of in zip(names, ((), ("",)), strict=False)]
-    if len(at) == 1:
-        line = np.linspace(*limits[0], 801)
-        found = scores(line[:, None])
-        place = line, posteriors(found), best_class(found), (names[0], "Posterior probability"), points[:, 0]
-        axes = draw_line(*place, codes, classes, **common)
-        axes.set_xlabel(said[0])
+    proportions = getattr(results, "explained", None)
+    axis_labels = [axis_name(name, proportions, *of) for name, of in zip(names, ((), ("",)), strict=False)]
+    if len(axis_index) == 1:
+        line = np.linspace(*axis_limits[0], 801)
+        line_scores = scores(line[:, None])
+        line_arguments = (
+            line,
+            posteriors(line_scores),
+            best_class(line_scores),
+            (names[0], "Posterior probability"),
+            points[:, 0],
+        )
+        axes = draw_line(*line_arguments, codes, classes, **common)
+        axes.set_xlabel(axis_labels[0])
         return axes
     axes = draw_plane(
         lambda plane: best_class(scores(plane)),
-        (limits[0], limits[1]),
+        (axis_limits[0], axis_limits[1]),
         (names[0], names[1]),
-        PlaneRows(points, codes, weak=bool(held)),
+        PlaneRows(points, codes, weak=bool(fixed_text)),
         classes,
-        labels=means[:, at],
+        labels=means[:, axis_index],
         **common,
     )
-    axes.set(xlabel=said[0], ylabel=said[1])
+    axes.set(xlabel=axis_labels[0], ylabel=axis_labels[1])
     return axes
 
 
 @plot(
     "axes",
-    "scores of the rows on two axes of ncomp=, by class, with the regions where these are all",
+    "scores of the observations on two axes of ncomp=, by class, with the regions if there are only two",
     takes=("axes",),
 )
 def save_axes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
@@ -701,12 +752,12 @@ def save_axes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     'SAVE1'
     """
     if not isinstance(getattr(fit.estimates, "within_axes", None), SAVECovariance):
-        raise NotSupportedError("kind='axes' draws the axes of ncomp=.", hint="Fit qda() with ncomp=2.")
-    every = list(results.subspace.loadings)
+        raise NotSupportedError("kind='axes' requires a reduced-rank fit.", hint="Fit qda() with ncomp=2.")
+    all_axes = list(results.subspace.loadings)
     moments = fit.estimates.moments
-    names = chosen_axes(every, options, called="axis")
-    if len(names) == 1 < len(every):
-        raise DataError(f"axes={told(options.axes)} is not valid.", hint=f"Name two of {listed(every)}.")
+    names = chosen_axes(all_axes, options, axis_term="axis")
+    if len(names) == 1 < len(all_axes):
+        raise DataError(f"axes={told(options.axes)} is not valid.", hint=f"Name two of {listed(all_axes)}.")
     loadings = results.subspace.loadings[names].to_numpy()
     spectrum = results.subspace._scores().spectrum
     centre = moments.counts @ moments.class_means / moments.total
@@ -718,29 +769,35 @@ def save_axes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     if rows is not None:
         points = (rows.terms(list(fit.terms)).to_numpy() - centre) @ loadings
         codes = rows.codes
-    order = [names.index(name) for name in every if name in names]
+    order = [names.index(name) for name in all_axes if name in names]
 
     def scores(plane: Floats) -> Floats:
         return fit.rule().scores(centre + spectrum.columns_at(plane[:, order]) / moments.scale)
 
-    limits = [_limits(points[:, j], means[:, j]) for j in range(len(names))]
+    axis_limits = [_axis_limits(points[:, j], means[:, j]) for j in range(len(names))]
     common: dict[str, Any] = {
         "ax": options.ax,
         "signs": options.signs(classes),
         "title": "Axes by SAVE, with the rule of the classes",
     }
-    if len(names) < len(every):
-        title = f"Two of {len(every)} axes by SAVE"
+    if len(names) < len(all_axes):
+        title = f"Two of {len(all_axes)} axes by SAVE"
         return _without_regions(points, codes, names, classes, options, title)
     if len(names) == 1:
-        line = np.linspace(*limits[0], 801)
-        found = scores(line[:, None])
-        place = line, posteriors(found), best_class(found), (names[0], "Posterior probability"), points[:, 0]
-        return draw_line(*place, codes, classes, **common)
-    pair = (limits[0], limits[1])
+        line = np.linspace(*axis_limits[0], 801)
+        line_scores = scores(line[:, None])
+        line_arguments = (
+            line,
+            posteriors(line_scores),
+            best_class(line_scores),
+            (names[0], "Posterior probability"),
+            points[:, 0],
+        )
+        return draw_line(*line_arguments, codes, classes, **common)
+    pair = (axis_limits[0], axis_limits[1])
     plane = (names[0], names[1])
     plane_rows = PlaneRows(points, codes)
-    return draw_plane(lambda each: best_class(scores(each)), pair, plane, plane_rows, classes, **common)
+    return draw_plane(lambda points_: best_class(scores(points_)), pair, plane, plane_rows, classes, **common)
 
 
 def _without_regions(
@@ -773,15 +830,15 @@ def _without_regions(
     return axes
 
 
-def _limits(values: Floats, means: Floats) -> tuple[float, float]:
+def _axis_limits(values: Floats, means: Floats) -> tuple[float, float]:
     """Return the limits of an axis, which include scores (n,) and class means (K,) with a margin."""
-    known = values[np.isfinite(values)]
-    low = min(float(known.min(initial=np.inf)), float(means.min()) - (0.5 if len(known) else 3.0))
-    high = max(float(known.max(initial=-np.inf)), float(means.max()) + (0.5 if len(known) else 3.0))
+    finite = values[np.isfinite(values)]
+    low = min(float(finite.min(initial=np.inf)), float(means.min()) - (0.5 if len(finite) else 3.0))
+    high = max(float(finite.max(initial=-np.inf)), float(means.max()) + (0.5 if len(finite) else 3.0))
     return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
 
-def _told(every: list[str], names: list[str]) -> str:
+def _other_axes_text(all_axes: list[str], names: list[str]) -> str:
     """Return the list of the axes that are not drawn, for a title."""
-    others = [name for name in every if name not in names]
+    others = [name for name in all_axes if name not in names]
     return f"{others[0]} to {others[-1]}" if len(others) > 3 else " = ".join(others)

@@ -1,8 +1,8 @@
 """Implementation of the method `report` of all results: a page with plots, tables and code.
 
 The chapters are plots, summary, errors, tests, how the model was fitted, its data, and code that repeats the
-fit. `report_of` collects their content; the formats (HTML, Word, Markdown) are in `discrim.report.page`. If a
-fit lacks something, a sentence in its place gives the reason.
+fit. `report_text` collects their content; the formats (HTML, Word, Markdown) are in
+`discrim.report.page`. If some content is not available, a sentence states the reason instead.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from discrim.models.base.displayed import FORMATS
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import check_flag, listed, told
 from discrim.models.base.refits import argument_defaults, options_of
-from discrim.models.evaluation.assessment import Counting, methods_to_judge, takes_long
-from discrim.models.plots.pictured import PictureOptions, drawn_rows, kinds_of, pointed_rows
+from discrim.models.evaluation.assessment import Counting, evaluation_methods, takes_long
+from discrim.models.plots.pictured import PictureOptions, drawn_rows, hover_data, kinds_of
 from discrim.models.registry import BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts
 from discrim.report.page.page import PAGES, Chapter, Drawing, HtmlPage, Page, page_for
@@ -43,47 +43,47 @@ def sizes(fit: FittedModel[Any]) -> list[tuple[str, str]]:
     """Return pairs of label and text on the numbers of rows, classes and columns."""
     blocks = fit.design_rows
     design = fit.design_rows.design
-    given = fit.has_rows and not blocks.rows.read_from
+    is_in_memory = fit.has_rows and not blocks.rows.read_from
     items = [
-        *([("Rows of the table", f"{blocks.table.nrows:,}")] if given else []),
-        ("Rows used", f"{fit.nobs:,}" + (" (sum of the weights)" if blocks.weighted else "")),
-        ("Rows dropped because a value is missing", f"{fit.dropped:,}"),
+        *([("Rows of the table", f"{blocks.table.nrows:,}")] if is_in_memory else []),
+        ("Observations", f"{fit.nobs:,}" + (" (sum of the weights)" if blocks.weighted else "")),
+        ("Rows dropped because of missing values", f"{fit.dropped:,}"),
         ("Response", design.response),
         ("Classes", f"{len(fit.classes):,}"),
         ("Columns of the table used", f"{len(design.columns):,}"),
         ("Columns of the design", f"{len(fit.terms):,}"),
     ]
-    for why, gone in (("they have one value", blocks.constant), ("others determine them", blocks.collinear)):
-        items += [(f"Left out because {why}", ", ".join(gone))] if gone else []
+    for reason, dropped_columns in (("constant", blocks.constant), ("collinear", blocks.collinear)):
+        items += [(f"Dropped because {reason}", ", ".join(dropped_columns))] if dropped_columns else []
     return items
 
 
-def described(fit: FittedModel[Any]) -> tuple[dict[str, Section], str]:
+def description_sections(fit: FittedModel[Any]) -> tuple[dict[str, Section], str]:
     """Return sections on classes and columns, and a sentence on unavailable descriptions or ""."""
-    parts = {"classes": _classes(fit)}
-    why = ""
+    sections = {"classes": _classes(fit)}
+    reason = ""
     if not fit.has_rows:
-        why = "The fit was loaded or made of moments, so that the ranges of its columns are not known."
+        reason = "The fit was loaded or computed from moments. The ranges of its columns are unknown."
     elif read_from := fit.design_rows.rows.read_from:
-        why = (
-            f"The rows are read part by part from {read_from}. Ranges would need another pass over them "
-            "and are not shown."
+        reason = (
+            f"The rows are read in chunks from {read_from}. Ranges would require another pass and are "
+            "not shown."
         )
     names = list(fit.design_rows.design.columns)
     try:
-        if why:
+        if reason:
             means = Section("Means by class", fit.class_means(), source="fit.group_summary()")
-            return parts | {"means": means}, why
+            return sections | {"means": means}, reason
         frame = fit.rows("The description of the columns").table.frame(names)
     except DiscrimError as error:
-        return parts, str(error)
+        return sections, str(error)
     types = pd.api.types
     numeric = np.array([types.is_numeric_dtype(t) and not types.is_bool_dtype(t) for t in frame.dtypes])
     if numeric.any():
-        parts["numbers"] = _numbers(frame.loc[:, numeric])
+        sections["numbers"] = _numeric_columns(frame.loc[:, numeric])
     if not numeric.all():
-        parts["categories"] = _categories(frame.loc[:, ~numeric])
-    return parts, ""
+        sections["categories"] = _categorical_columns(frame.loc[:, ~numeric])
+    return sections, ""
 
 
 def _classes(fit: FittedModel[Any]) -> Section:
@@ -94,36 +94,38 @@ def _classes(fit: FittedModel[Any]) -> Section:
     return Section("Classes", pd.DataFrame(columns, index=fit.classes), formats, source="fit.counts")
 
 
-def _numbers(frame: pd.DataFrame) -> Section:
+def _numeric_columns(frame: pd.DataFrame) -> Section:
     rows = []
     for j in range(frame.shape[1]):
         column = pd.to_numeric(frame.iloc[:, j]).to_numpy(dtype=np.float64, na_value=np.nan)
-        seen = column[~np.isnan(column)]
-        quartiles = np.quantile(seen, [0, 0.25, 0.5, 0.75, 1]) if len(seen) else np.full(5, np.nan)
-        sd = seen.std(ddof=1) if len(seen) > 1 else np.nan
-        rows.append([len(column) - len(seen), *quartiles, seen.mean() if len(seen) else np.nan, sd])
+        observed = column[~np.isnan(column)]
+        quartiles = np.quantile(observed, [0, 0.25, 0.5, 0.75, 1]) if len(observed) else np.full(5, np.nan)
+        sd = observed.std(ddof=1) if len(observed) > 1 else np.nan
+        rows.append(
+            [len(column) - len(observed), *quartiles, observed.mean() if len(observed) else np.nan, sd]
+        )
     headings = ["missing", "min", "25 %", "median", "75 %", "max", "mean", "sd"]
     table = pd.DataFrame(rows, index=frame.columns, columns=headings)
     note = "Over all rows of the table, each counted once."
     errors = table["sd"].to_numpy() / 200
     formats: dict[Any, Any] = {"missing": "count"}
-    return Section("Columns of numbers", table, formats, errors=errors, note=note, source="data.describe()")
+    return Section("Numeric columns", table, formats, errors=errors, note=note, source="data.describe()")
 
 
-def _categories(frame: pd.DataFrame) -> Section:
+def _categorical_columns(frame: pd.DataFrame) -> Section:
     rows = []
     for j in range(frame.shape[1]):
         column = frame.iloc[:, j].astype(object)
         counts = column.dropna().value_counts()
-        most = (str(counts.index[0]), counts.iloc[0] / counts.sum()) if len(counts) else ("", np.nan)
-        rows.append([int(column.isna().sum()), len(counts), *most])
-    headings = ["missing", "levels", "most frequent", "its share"]
+        most_frequent = (str(counts.index[0]), counts.iloc[0] / counts.sum()) if len(counts) else ("", np.nan)
+        rows.append([int(column.isna().sum()), len(counts), *most_frequent])
+    headings = ["missing", "levels", "most frequent", "proportion"]
     table = pd.DataFrame(rows, index=frame.columns, columns=headings)
     formats: dict[Any, Any] = {"missing": "count", "levels": "count", "most frequent": "text"}
-    return Section("Columns of categories", table, formats | {"its share": "share"}, source="data.describe()")
+    return Section("Categorical columns", table, formats | {"proportion": "share"}, source="data.describe()")
 
 
-NAMES = {"pd": "import pandas as pd", "pl": "import polars as pl", "np": "import numpy as np"}
+IMPORTS_BY_NAME = {"pd": "import pandas as pd", "pl": "import polars as pl", "np": "import numpy as np"}
 """Names in an expression that loads a table, and their import statements."""
 
 
@@ -133,29 +135,31 @@ def check_load(load: Any) -> None:
         return
     if not isinstance(load, str):
         raise DataError(
-            f"load= is a {type(load).__name__}.", hint="Give a text, as \"pd.read_csv('iris.csv')\"."
+            f"load= is a {type(load).__name__}.", hint="Pass a str, such as \"pd.read_csv('iris.csv')\"."
         )
     try:
         ast.parse(load.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise DataError(
-            f"load={load!r} is no expression of Python.",
-            hint="Give one that loads the table, as \"pd.read_csv('iris.csv')\".",
+            f"load={load!r} is not a Python expression.",
+            hint="Pass an expression that loads the table, such as \"pd.read_csv('iris.csv')\".",
         ) from None
 
 
-def given_options(results: Any) -> dict[str, Any]:
+def changed_options(results: Any) -> dict[str, Any]:
     """Return the options of the verb that differ from the defaults; raise DiscrimError if unavailable."""
     defaults = argument_defaults(BY_VERB[results._verb()])
     options = options_of(results)
-    options = {name: value for name, value in options.items() if not _same(value, defaults.get(name))}
+    options = {
+        name: value for name, value in options.items() if not _equals_default(value, defaults.get(name))
+    }
     levels = list(results._fit.design_rows.design.levels)
     if not _sorted(levels):
         options["levels"] = levels
     return options
 
 
-def _same(value: Any, default: Any) -> bool:
+def _equals_default(value: Any, default: Any) -> bool:
     """Return whether an option equals its default."""
     try:
         return bool(
@@ -173,35 +177,35 @@ def _sorted(levels: list[Any]) -> bool:
         return True
 
 
-def code_of(results: Any, load: str | None) -> str:
+def refit_code(results: Any, load: str | None) -> str:
     """Return a program that loads the table by an expression, repeats the fit and prints its summary."""
-    options = given_options(results)
+    options = changed_options(results)
     fit = results._fit
     verb = results._verb()
     imports = {"import discrim"}
     before = []
     lines = [f"    {fit.formula!r},", "    data=data,"]
     for name, value in options.items():
-        text, brings, note = _literal(value, name)
-        imports |= brings
+        text, needed_imports, note = _literal(value, name)
+        imports |= needed_imports
         before += note
         lines.append(f"    {name}={text},")
     if fit.design_rows.weighted:
         design = fit.design_rows.design
         column = fit.design_rows.rows.weight_column({*design.columns, *design.response_columns})
         if column is None:
-            before.append("weights = 'weights'  # the column of the weights, or a vector of them")
+            before.append("weights = 'weights'  # the column of the weights, or a vector")
         lines.append(f"    weights={'weights' if column is None else repr(column)},")
     expression = "pd.read_csv('data.csv')" if load is None else load.strip()
     used = {node.id for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, ast.Name)}
-    imports |= {NAMES[name] for name in used if name in NAMES}
-    unknown = sorted(used - {*NAMES, "discrim", *dir(builtins)})
-    before = [f"# {name} is a name of your own: import or define it here" for name in unknown] + before
+    imports |= {IMPORTS_BY_NAME[name] for name in used if name in IMPORTS_BY_NAME}
+    unknown = sorted(used - {*IMPORTS_BY_NAME, "discrim", *dir(builtins)})
+    before = [f"# {name} is your own name: import or define it here" for name in unknown] + before
     table = [f"# {line}" for line in _about_table(fit, load)] + [f"data = {expression}"]
     table += _repeated_categories(fit) if load is None else []
     call = [f"fit = discrim.{verb}(", *lines, ")"]
-    brought = sorted(imports, key=lambda line: (not line.startswith("import"), line))
-    return "\n".join([*brought, "", *before, *table, "", *call, "print(fit.summary())"])
+    import_lines = sorted(imports, key=lambda line: (not line.startswith("import"), line))
+    return "\n".join([*import_lines, "", *before, *table, "", *call, "print(fit.summary())"])
 
 
 def _about_table(fit: Any, load: str | None) -> list[str]:
@@ -209,14 +213,16 @@ def _about_table(fit: Any, load: str | None) -> list[str]:
     if load is not None:
         return []
     columns = [*fit.design_rows.design.response_columns, *fit.design_rows.design.columns]
-    shown = ", ".join(map(repr, columns[:8])) + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")
-    told = ["Load the table of the fit here: data.csv stands for it."]
+    columns_text = ", ".join(map(repr, columns[:8])) + (
+        f" and {len(columns) - 8} more" if len(columns) > 8 else ""
+    )
+    comments = ["Load the table of the fit here: data.csv stands for it."]
     if read_from := fit.design_rows.rows.read_from:
-        told = [f"Load the table of the fit here, or name it: it was {read_from}."]
+        comments = [f"Load the table of the fit here, or name it: it was {read_from}."]
     elif not fit.has_rows:
-        why = "because it was loaded or made of moments"
-        told = [f"The fit has no rows, {why}: load the table that they come from."]
-    return [*told, f"Columns: {shown}"]
+        reason = "because it was loaded or computed from moments"
+        comments = [f"The fit has no rows, {reason}: load the original table."]
+    return [*comments, f"Columns: {columns_text}"]
 
 
 def _repeated_categories(fit: Any) -> list[str]:
@@ -238,23 +244,33 @@ def _literal(value: Any, name: str) -> tuple[str, set[str], list[str]]:
     if isinstance(value, np.generic):
         value = value.item()
     if name == "functions":
-        lines = [f"# {each} is a function of your own: import or define it here" for each in value]
-        return "{" + ", ".join(f"{each!r}: {each}" for each in value) + "}", set(), lines
+        lines = [
+            f"# {function_name} is your own function: import or define it here" for function_name in value
+        ]
+        return (
+            "{" + ", ".join(f"{function_name!r}: {function_name}" for function_name in value) + "}",
+            set(),
+            lines,
+        )
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_plain(k)}: {_plain(v)}" for k, v in value.items()) + "}", set(), []
+        return (
+            "{" + ", ".join(f"{_scalar_literal(k)}: {_scalar_literal(v)}" for k, v in value.items()) + "}",
+            set(),
+            [],
+        )
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_plain, value))}]", set(), []
+        return f"[{', '.join(map(_scalar_literal, value))}]", set(), []
     if value is None or isinstance(value, str | int | float | bool):
-        return _plain(value), set(), []
-    kind = type(value)
+        return _scalar_literal(value), set(), []
+    value_class = type(value)
     text = " ".join(repr(value).split())
-    module = kind.__module__.split("._")[0]
-    if text.startswith(f"{kind.__name__}(") and _is_expression(text):
-        return text, {f"from {module} import {kind.__name__}"}, []
-    return name, set(), [f"{name} = ...  # a {kind.__name__} of your own: make it here"]
+    module = value_class.__module__.split("._")[0]
+    if text.startswith(f"{value_class.__name__}(") and _is_expression(text):
+        return text, {f"from {module} import {value_class.__name__}"}, []
+    return name, set(), [f"{name} = ...  # a {value_class.__name__} of yours: create it here"]
 
 
-def _plain(value: Any) -> str:
+def _scalar_literal(value: Any) -> str:
     """Return the code of a scalar."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not np.isfinite(value):
@@ -271,25 +287,25 @@ def _is_expression(text: str) -> bool:
     return True
 
 
-def told_options(results: Any) -> list[tuple[str, str]]:
+def option_items(results: Any) -> list[tuple[str, str]]:
     """Return pairs of label and text for the options that differ from the defaults, or the reason."""
     try:
-        options = given_options(results)
+        options = changed_options(results)
     except DiscrimError as error:
         return [("Options", str(error))]
-    shown = [(f"Option {name}", _literal(value, name)[0]) for name, value in options.items()]
-    return shown or [("Options", "the defaults")]
+    pairs = [(f"Option {name}", _literal(value, name)[0]) for name, value in options.items()]
+    return pairs or [("Options", "the defaults")]
 
 
 PACKAGES = ("discrim", "numpy", "scipy", "pandas", "patsy", "statsmodels", "narwhals", "matplotlib")
 
 TESTS = {
     "manova": "Do the class means differ? Multivariate tests",
-    "anova": "Do the class means differ? Column by column",
-    "partial_tests": "What each column adds to the others",
+    "anova": "Do the class means differ? Univariate tests",
+    "partial_tests": "Partial tests of each column given the others",
     "distances": "Distances between the class means",
     "box_m": "Are the covariances equal? Box's M",
-    "covariance_models": "Which covariances? From spherical to free",
+    "covariance_models": "Which covariance model? From spherical to unrestricted",
     "log_determinants": "Log-determinants of the covariances",
     "lr_test": "Do the columns have any effect? Likelihood ratio",
 }
@@ -318,18 +334,18 @@ HEADINGS: dict[str, dict[str, str]] = {
 }
 """Headings of the columns of the tests."""
 
-TOO_MUCH = ["LR", "LR_df", "p"]
+OMITTED_COLUMNS = ["LR", "LR_df", "p"]
 """Columns of `covariance_models` that are omitted, because the table would be too wide."""
 
 NOTES = {
-    "anova": "Levene's F tests whether all classes have the same spread; it assumes independent rows.",
-    "partial_tests": "Partial lambda is Wilks' lambda with the column divided by that without it.",
-    "covariance_models": "The likelihood ratio tests each model against free covariances, for normal "
+    "anova": "Levene's F tests for equal variances of the classes; it assumes independent observations.",
+    "partial_tests": "Partial lambda is Wilks' lambda with the column divided by Wilks' lambda without it.",
+    "covariance_models": "The likelihood ratio tests each model against unrestricted covariances, for normal "
     "classes; discrim.covariance_models(formula, data) also has the test against the next model.",
 }
 """Notes below tables that explain their columns."""
 
-WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
+OPTIONS_WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
 """Arguments for fits without rows, which omit the parts of a test that need rows."""
 
 
@@ -344,22 +360,22 @@ def write_report(
     path, title, load, pictures, interactive
         Arguments of `report`.
     """
-    place = validate_output_path(path, "A report", *PAGES)
+    output_path = validate_output_path(path, "A report", *PAGES)
     if title is not None and not isinstance(title, str):
-        raise DataError(f"title= is a {type(title).__name__}.", hint="Give a text.")
+        raise DataError(f"title= is a {type(title).__name__}.", hint="Pass a str.")
     check_load(load)
     check_flag("interactive", interactive)
-    page = page_for(place)
+    page = page_for(output_path)
     if interactive and not isinstance(page, HtmlPage):
         raise NotSupportedError(
-            f"interactive=True is for a page of HTML, and {place.name!r} is none.",
-            hint="Leave it out, or name a file that ends in .html.",
+            f"interactive=True requires an HTML page, and {output_path.name!r} is not one.",
+            hint="Leave out interactive=, or name a file that ends in .html.",
         )
     gallery = _gallery(results, pictures)._replace(interactive=interactive)
-    page.save(place, report_of(page, results, title, load, gallery))
+    page.save(output_path, report_text(page, results, title, load, gallery))
 
 
-WORTH = (
+PLOTS_BY_IMPORTANCE = (
     "confusion forest vip centroids density components log_determinants fitted posteriors territory "
     "calibration structure ellipses regions distances odds_ratios roc choice path loadings scree table"
 )
@@ -377,40 +393,42 @@ class Gallery(NamedTuple):
     ----------
     kinds : sequence of str
         Kinds of plots in order.
-    drawn, seen : int
+    n_drawn, n_visible : int
         Number of plots that are drawn, and number outside folded sections.
     interactive : bool
         Whether plots are drawn by plotly if possible.
     """
 
     kinds: Sequence[str]
-    drawn: int
-    seen: int
+    n_drawn: int
+    n_visible: int
     interactive: bool = False
 
 
 def _gallery(results: Any, pictures: Any) -> Gallery:
     """Return the plots in `pictures=`, by default the most important kinds that do not refit the model."""
-    known = kinds_of(results)
+    known_kinds = kinds_of(results)
     if pictures is None or pictures == "all":
         kinds = kinds_of(results, refits=False)
-        lead = next((kind for kind in ("scores", "regions") if kind in kinds), kinds[0])
-        first = [lead, *WORTH.split()]
-        kinds = tuple(sorted(kinds, key=lambda kind: first.index(kind) if kind in first else len(first)))
+        first_kind = next((plot_kind for plot_kind in ("scores", "regions") if plot_kind in kinds), kinds[0])
+        first = [first_kind, *PLOTS_BY_IMPORTANCE.split()]
+        kinds = tuple(
+            sorted(kinds, key=lambda plot_kind: first.index(plot_kind) if plot_kind in first else len(first))
+        )
         return Gallery(kinds, len(kinds) if pictures == "all" else OPEN + FOLDED, OPEN)
     chosen = [pictures] if isinstance(pictures, str) else pictures
     chosen = list(chosen) if isinstance(chosen, Iterable) else None
-    unknown = [each for each in chosen or () if each not in known]
+    unknown = [requested_kind for requested_kind in chosen or () if requested_kind not in known_kinds]
     if chosen is None or unknown:
-        bad = told(pictures) if chosen is None else shown(unknown[0])
+        invalid_text = told(pictures) if chosen is None else shown(unknown[0])
         raise DataError(
-            f"pictures= has {bad}, which is no picture of this model.",
-            hint=f'Name some of {listed(known)}, or give [] for none, or "all".',
+            f"pictures= has {invalid_text}, which is not a picture of this model.",
+            hint=f'Name some of {listed(known_kinds)}, or pass [] for none, or "all".',
         )
     return Gallery(chosen, len(chosen), len(chosen))
 
 
-def report_of(page: Page, results: Any, title: str | None, load: str | None, gallery: Gallery) -> str:
+def report_text(page: Page, results: Any, title: str | None, load: str | None, gallery: Gallery) -> str:
     """Return the text of the report of a fit.
 
     Parameters
@@ -424,57 +442,59 @@ def report_of(page: Page, results: Any, title: str | None, load: str | None, gal
     gallery : Gallery
         Plots of the page.
     """
-    judging = judging_of(results)
-    errors = _tried(page, "A table of errors", partial(_errors, page, results, judging))
+    method = evaluation_method(results)
+    errors = _chapter_or_reason(page, "A table of errors", partial(_errors, page, results, method))
     chapters = [
-        Chapter("pictures", "Pictures", _pictures(page, results, gallery, judging)),
-        Chapter("summary", "Summary", _tried(page, "The summary", partial(_summary, page, results))),
+        Chapter("pictures", "Pictures", _pictures(page, results, gallery, method)),
+        Chapter(
+            "summary", "Summary", _chapter_or_reason(page, "The summary", partial(_summary, page, results))
+        ),
         Chapter("errors", "Errors", errors),
         Chapter("tests", "Tests", _tests(page, results)),
         Chapter("fitted", "How it was fitted", _fitted(page, results)),
         Chapter("data", "The data", _data(page, results)),
-        Chapter("code", "The code that repeats it", _code(page, results, load)),
+        Chapter("code", "The code that repeats the fit", _code(page, results, load)),
     ]
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     fit = getattr(results, "_fit", None)
     lines = [": ".join([*([results._title()] if title else []), *([] if fit is None else [fit.formula])])]
     with suppress(DiscrimError):
-        lines += [each for facts in results._facts().values() for each in (facts.title, facts.note)]
+        lines += [text for facts in results._facts().values() for text in (facts.title, facts.note)]
     foot = f"Written {now} by discrim {_version('discrim')}."
     if isinstance(page, HtmlPage):
         page.script = script_of(gallery.interactive)
     return page.whole(title or results._title(), lines, chapters, foot)
 
 
-def _tried(page: Page, what: str, make: Callable[[], str]) -> str:
+def _chapter_or_reason(page: Page, noun: str, make: Callable[[], str]) -> str:
     """Return the content that a function makes, or a paragraph with the reason if it raises DiscrimError."""
     try:
         return make()
     except DiscrimError as error:
-        return page.paragraph(f"{what} is not here. {error}", "note")
+        return page.paragraph(f"{noun} is not available. {error}", "note")
 
 
-def _each(
-    page: Page, parts: Mapping[str, Callable[[], Any]], lacking: str
+def _compute_sections(
+    page: Page, functions: Mapping[str, Callable[[], Any]], message_format: str
 ) -> tuple[dict[str, Any], list[str]]:
     """Compute sections, and paragraphs on the sections that raise DiscrimError.
 
     Parameters
     ----------
     page : Page
-    parts : mapping of str to callable
+    functions : mapping of str to callable
         Functions that return the sections.
-    lacking : str
+    message_format : str
         Format of a sentence with the name of a section.
     """
-    made = {}
+    computed = {}
     missing = []
-    for name, make in parts.items():
+    for name, make in functions.items():
         try:
-            made[name] = make()
+            computed[name] = make()
         except DiscrimError as error:
-            missing.append(page.paragraph(f"{lacking.format(name)} {error}", "note"))
-    return made, missing
+            missing.append(page.paragraph(f"{message_format.format(name)} {error}", "note"))
+    return computed, missing
 
 
 # ---- chapters
@@ -482,51 +502,53 @@ def _each(
 
 def _summary(page: Page, results: Any) -> str:
     """Return the chapter of the summary."""
-    parts = results._sections()
-    made, missing = _each(page, parts, "The section {!r} is not here.")
-    if "header" in made:
+    functions = results._sections()
+    computed, missing = _compute_sections(page, functions, "The section {!r} is not available.")
+    if "header" in computed:
         # The formula is at the top of the page.
-        made["header"] = replace(made["header"], title="At a glance")
-    shown = {key: part for key, part in made.items() if key not in parts.by_name}
-    rest = {key: part for key, part in made.items() if key in parts.by_name}
-    more = [page.sections("What is long", rest)] if rest else []
-    named = f"What is long: {', '.join(rest)}"
-    return "\n".join([page.sections(results._title(), shown), page.folded(named, more), *missing])
+        computed["header"] = replace(computed["header"], title="At a glance")
+    short_sections = {key: section for key, section in computed.items() if key not in functions.by_name}
+    long_sections = {key: section for key, section in computed.items() if key in functions.by_name}
+    long_html = [page.sections("Long sections", long_sections)] if long_sections else []
+    fold_title = f"Long sections: {', '.join(long_sections)}"
+    return "\n".join(
+        [page.sections(results._title(), short_sections), page.folded(fold_title, long_html), *missing]
+    )
 
 
 def _tests(page: Page, results: Any) -> str:
     """Return the chapter of tests."""
-    there = {title: name for name, title in TESTS.items() if _test_method(results, name) is not None}
-    tests = {title: partial(_test, results, title, name) for title, name in there.items()}
-    made, missing = _each(page, tests, "{}: not here.")
+    methods = {title: name for name, title in TESTS.items() if _test_method(results, name) is not None}
+    tests = {title: partial(_test, results, title, name) for title, name in methods.items()}
+    computed, missing = _compute_sections(page, tests, "{}: not available.")
     if not tests:
-        return page.paragraph("This model has no tests of its own.", "note")
-    shown = [page.sections("Tests of means, covariances and columns", made)] if made else []
-    return "\n".join([*shown, *missing])
+        return page.paragraph("This model has no tests.", "note")
+    html = [page.sections("Tests of means, covariances and columns", computed)] if computed else []
+    return "\n".join([*html, *missing])
 
 
 def _test_method(results: Any, name: str) -> str | None:
     """Return the name of the public or private method of a test; None if the model lacks it."""
-    return next((each for each in (name, f"_{name}") if hasattr(type(results), each)), None)
+    return next((candidate for candidate in (name, f"_{name}") if hasattr(type(results), candidate)), None)
 
 
 def _test(results: Any, title: str, name: str) -> Section:
     """Return the table of a test."""
-    options = {} if results._fit.has_rows else WITHOUT_ROWS.get(name, {})
-    found: Any = getattr(results, _test_method(results, name) or name)(**options)
+    options = {} if results._fit.has_rows else OPTIONS_WITHOUT_ROWS.get(name, {})
+    outcome: Any = getattr(results, _test_method(results, name) or name)(**options)
     note = NOTES.get(name, "")
-    if isinstance(found, TestResult):
-        found, note = found.table, found.assumes
-    table: pd.DataFrame = found.to_frame() if isinstance(found, pd.Series) else found
-    table = table.drop(columns=TOO_MUCH, errors="ignore") if name == "covariance_models" else table
+    if isinstance(outcome, TestResult):
+        outcome, note = outcome.table, outcome.assumes
+    table: pd.DataFrame = outcome.to_frame() if isinstance(outcome, pd.Series) else outcome
+    table = table.drop(columns=OMITTED_COLUMNS, errors="ignore") if name == "covariance_models" else table
     formats = _formats(table)
     blanked = table.astype(object)
     for j, column in enumerate(table.columns):
         if table[column].isna().any():
             # Undefined values, such as a p-value of a statistic without a distribution, are left blank.
-            there = table[column].notna().to_numpy()
-            texts = iter(column_texts(table[column][there].tolist(), formats.get(column, "general")))
-            blanked.isetitem(j, [next(texts) if one else "" for one in there])
+            is_defined = table[column].notna().to_numpy()
+            texts = iter(column_texts(table[column][is_defined].tolist(), formats.get(column, "general")))
+            blanked.isetitem(j, [next(texts) if defined else "" for defined in is_defined])
             formats[column] = "text"
     headings = INTERVAL | HEADINGS.get(name, {})
     return Section(title, blanked, formats, headings=headings, note=note, source=f"fit.{name}()")
@@ -546,21 +568,21 @@ def _formats(table: pd.DataFrame) -> dict[Any, Any]:
     return formats
 
 
-JUDGED = {
-    "loo": "Leave-one-out: each row is judged by a rule that was fitted without it.",
-    "cv": "10-fold cross-validation: each row is judged by a rule that was fitted without its fold.",
-    "apparent": "The rule is judged on the rows that it was fitted to, which makes it look too good: see "
-    "error_rates().",
+METHOD_NOTES = {
+    "loo": "Leave-one-out: each observation is predicted by a rule fitted without it.",
+    "cv": "10-fold cross-validation: each observation is predicted by a rule fitted without its fold.",
+    "apparent": "Resubstitution: the rule is evaluated on the observations that it was fitted to, which is "
+    "optimistic: see error_rates().",
 }
 """Notes on the methods to predict the rows of the fit."""
 
 
-def judging_of(results: Any) -> Counting:
+def evaluation_method(results: Any) -> Counting:
     """Return the method by which a report predicts the rows of the fit: left out if it is fast."""
     fit = getattr(results, "_fit", None)
     if fit is None or not fit.has_rows or takes_long(fit):
         return "apparent"
-    methods = methods_to_judge(fit)
+    methods = evaluation_methods(fit)
     if methods[0] == "cv" and fit.choice:
         # Each fold would repeat the choice, at the cost of ten fits.
         return "apparent"
@@ -571,85 +593,89 @@ def judging_of(results: Any) -> Counting:
     return "apparent"
 
 
-def _errors(page: Page, results: Any, judging: Counting) -> str:
+def _errors(page: Page, results: Any, method: Counting) -> str:
     """Return the chapter of the confusion matrix and error rates."""
     if not hasattr(results, "confusion"):
-        raise DataError("The law is known and has no rows.", hint="See its own error in the summary.")
+        raise DataError(
+            "The distribution is known and was not fitted to rows.", hint="See the error rate in the summary."
+        )
     formats: dict[Any, Any] = dict.fromkeys(("estimate", "se", "low", "high"), "share")
     formats |= {"wrong": "count", "total": "count"}
-    folds = {"seed": 0} if judging == "cv" else {}
-    methods = dict.fromkeys([judging, "apparent"])
+    folds = {"seed": 0} if method == "cv" else {}
+    methods = dict.fromkeys([method, "apparent"])
     rates = results.error_rates(methods=list(methods), **folds)[list(formats)]
-    names = {"loo": "leave-one-out", "cv": "10-fold cross-validation", "apparent": "apparent"}
-    title = f"Rows of each class (down) by predicted class (across), {names[judging]}"
-    counts = results.confusion(method=judging, **folds)
-    call = f'fit.confusion("{judging}")' if judging != "apparent" else "fit.confusion()"
-    note = "Apparent: on the rows that the rule was fitted to." if judging != "apparent" else ""
-    parts = {
-        "confusion": Section(title, counts, "count", note=JUDGED[judging], source=call),
+    names = {"loo": "leave-one-out", "cv": "10-fold cross-validation", "apparent": "resubstitution"}
+    title = f"Actual class (rows) by predicted class (columns), {names[method]}"
+    counts = results.confusion(method=method, **folds)
+    call = f'fit.confusion("{method}")' if method != "apparent" else "fit.confusion()"
+    note = "Resubstitution: on the observations that the rule was fitted to." if method != "apparent" else ""
+    sections = {
+        "confusion": Section(title, counts, "count", note=METHOD_NOTES[method], source=call),
         "rates": Section("Error rate", rates.rename(index=names), formats, headings=INTERVAL, note=note),
     }
-    return page.sections("Predicted classes against actual ones", parts)
+    return page.sections("Predicted classes against actual ones", sections)
 
 
-MOST_TOLD = 1_000
+MAX_LABELLED_ROWS = 1_000
 """Largest number of rows for which points of plots have labels; more would make a page slow to open."""
 
 
-def _told_rows(results: Any) -> list[str]:
+def _row_texts(results: Any) -> list[str]:
     """Return the labels of the points in plots; empty for many rows, or if the table was changed."""
     fit = getattr(results, "_fit", None)
     options = PictureOptions()
-    if fit is None or not fit.has_rows or fit.design_rows.table.nrows > MOST_TOLD:
+    if fit is None or not fit.has_rows or fit.design_rows.table.nrows > MAX_LABELLED_ROWS:
         return []
     try:
-        return pointed_rows(fit, drawn_rows(fit, options), options).sentences()
+        return hover_data(fit, drawn_rows(fit, options), options).sentences()
     except DiscrimError:
         return []
 
 
-def _pictures(page: Page, results: Any, gallery: Gallery, judging: Counting) -> str:
+def _pictures(page: Page, results: Any, gallery: Gallery, method: Counting) -> str:
     """Return the chapter of plots, with lines of code for the kinds that are not drawn."""
-    drawn: list[str] = []
+    drawn_plots: list[str] = []
     missing = []
     others = []
-    told = _told_rows(results)
+    row_texts = _row_texts(results)
     classes = ", ".join(clean(label) for label in results.classes[:6])
     if len(results.classes) > 6:
         classes += f" and {len(results.classes) - 6} more"
     plots = {plot.kind: plot for plot in results._spec.plots()}
-    with Progress(min(len(gallery.kinds), gallery.drawn), "pictures") as progress:
+    with Progress(min(len(gallery.kinds), gallery.n_drawn), "pictures") as progress:
         for number, name in enumerate(gallery.kinds):
             plot = plots[name]
             line = f"{plot.description[:1].upper()}{plot.description[1:]}"
-            judged = "method" in plot.options
-            options = {"method": judging} if judged else {}
-            call = f'fit.plot("{name}", method="{judging}")' if judged else f'fit.plot("{name}")'
-            if len(drawn) == gallery.drawn:
+            takes_method = "method" in plot.options
+            options = {"method": method} if takes_method else {}
+            call = f'fit.plot("{name}", method="{method}")' if takes_method else f'fit.plot("{name}")'
+            if len(drawn_plots) == gallery.n_drawn:
                 others.append((call, line))
                 continue
             try:
                 if isinstance(page, HtmlPage) and gallery.interactive and "interactive" in plot.options:
                     body = element_of(results.plot(name, interactive=True), f"g{number}")
-                    drawn.append(page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live"))
+                    drawn_plots.append(
+                        page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live")
+                    )
                     continue
                 draw = partial(results.plot, name, **options)
                 alt = f"{line}. Classes: {classes}."
-                drawn.append(page.picture(Drawing(name, number, draw, told, alt, line, call)))
+                drawn_plots.append(page.picture(Drawing(name, number, draw, row_texts, alt, line, call)))
             except DiscrimError as error:
                 missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
             progress(1)
-    first = drawn[: gallery.seen]
-    more = drawn[gallery.seen :]
-    lines = [page.figures(first) if first else page.paragraph("No picture is drawn here.")]
-    if more:
-        lines.append(page.folded(f"{len(more)} more pictures", [page.figures(more)]))
+    visible_plots = drawn_plots[: gallery.n_visible]
+    folded_plots = drawn_plots[gallery.n_visible :]
+    lines = [page.figures(visible_plots) if visible_plots else page.paragraph("No pictures are drawn.")]
+    if folded_plots:
+        lines.append(page.folded(f"{len(folded_plots)} more pictures", [page.figures(folded_plots)]))
     if others:
-        said = page.paragraph(
-            'A line of code draws each of these; report(pictures="all") puts them on the page.'
+        hint_text = page.paragraph(
+            'A line of code draws each of these; report(pictures="all") adds them to the page.'
         )
-        lines.append(page.folded("Other pictures of this model", [said, page.pair_lines(others)]))
-    return "\n".join([*lines, page.folded("Pictures that this fit does not have", missing)])
+        lines.append(page.folded("Other pictures of this model", [hint_text, page.pair_lines(others)]))
+    return "\n".join([*lines, page.folded("Pictures that are not available for this fit", missing)])
 
 
 def _fitted(page: Page, results: Any) -> str:
@@ -662,11 +688,11 @@ def _fitted(page: Page, results: Any) -> str:
         ("Verb", f"discrim.{verb}()" + (f", {row.command}" if row.command else "")),
     ]
     if fit is not None:
-        items += [("Formula", fit.formula), *told_options(results)]
+        items += [("Formula", fit.formula), *option_items(results)]
         if fit.choice:
-            items.append(("Chosen by the rows", fit.choice))
+            items.append(("Chosen from the data", fit.choice))
         if not fit.has_rows:
-            items.append(("Rows", "none are held: the fit was loaded from a file or made of moments"))
+            items.append(("Rows", "not available: the fit was loaded from a file or computed from moments"))
     else:
         items.append(("Estimated", "nothing: prior and densities are known"))
     versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
@@ -687,15 +713,17 @@ def _data(page: Page, results: Any) -> str:
     fit = getattr(results, "_fit", None)
     if fit is None:
         return page.paragraph(
-            "There are no data: the law of the classes is known, and nothing was estimated."
+            "There are no data: the distributions of the classes are known, and nothing was estimated."
         )
-    parts, why = described(fit)
-    lines = [page.pair_lines(sizes(fit)), page.sections("Classes and columns", parts)]
-    return "\n".join([*lines, page.paragraph(why)] if why else lines)
+    sections, reason = description_sections(fit)
+    lines = [page.pair_lines(sizes(fit)), page.sections("Classes and columns", sections)]
+    return "\n".join([*lines, page.paragraph(reason)] if reason else lines)
 
 
 def _code(page: Page, results: Any, load: str | None) -> str:
     """Return the chapter with the code that repeats the fit."""
     if getattr(results, "_fit", None) is None:
-        return page.paragraph("The call holds the law itself: keep the program that made it.", "note")
-    return _tried(page, "The code", lambda: page.code_block(code_of(results, load)))
+        return page.paragraph(
+            "The distributions are arguments of the call: store the program that created them.", "note"
+        )
+    return _chapter_or_reason(page, "The code", lambda: page.code_block(refit_code(results, load)))

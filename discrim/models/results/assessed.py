@@ -43,7 +43,7 @@ from discrim.models.base.labels import distinct
 from discrim.models.base.reading import listed
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
 from discrim.models.evaluation.assessment import AssessedRows
-from discrim.models.evaluation.calibrated import FOLDS, SEED, calibrator_of
+from discrim.models.evaluation.calibrated import CALIBRATION_SEED, MAX_CALIBRATION_FOLDS, calibrator_of
 from discrim.models.evaluation.classification import Classification
 from discrim.models.plots.pictured import draw_kind
 from discrim.models.registry import summary_of
@@ -53,9 +53,9 @@ from discrim.report.tables import Summary, summarize
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
-COLUMNS = ["estimate", "se", "low", "high"]
+ESTIMATE_COLUMNS = ["estimate", "se", "low", "high"]
 
-MOST_PAIRED = 256
+MAX_PAIRED_CLASSES = 256
 """Classes up to which the mean area of pairs is among the figures of all classes; of more it takes long."""
 
 
@@ -89,10 +89,10 @@ class Assessment(Shown):
         self.classes = fit.classes
         self.unlabelled = self._rows.unlabelled
         self.unpredicted = self._rows.unpredicted
-        self.nobs = total if self._rows.weighted else round(total)
+        self.nobs = total if self._rows.has_weights else round(total)
         self._counts = self._confusion.astype(np.float64)
         self.absent = [label for label, n in zip(fit.classes, self._counts.sum(axis=1), strict=True) if not n]
-        if self._rows.posteriors:
+        if self._rows.has_posteriors:
             # Raise an error for an invalid number of bins now, and not when a figure is first computed.
             calibration_bins(np.array([0.5]), np.array([True]), bins)
 
@@ -101,8 +101,8 @@ class Assessment(Shown):
     @property
     def prior(self) -> pd.Series | None:
         """Shares of the classes by which the figures are weighted; None if rows are counted equally."""
-        shares = self._rows.shares
-        return None if shares is None else pd.Series(shares.copy(), self.classes, name="prior")
+        prior = self._rows.prior
+        return None if prior is None else pd.Series(prior.copy(), self.classes, name="prior")
 
     @property
     @displayed(every="share")
@@ -115,22 +115,22 @@ class Assessment(Shown):
         intervals of log loss and Brier's score are log-normal, with an upper limit that allows for errors of
         which the rows show none; it assumes that labels are not more often wrong if the rule is more certain.
         """
-        shares = self._rows.shares
+        prior = self._rows.prior
         level = self._level
-        found: dict[str, Any] = {
-            "accuracy": measures.accuracy(self._counts, shares, level),
+        estimates: dict[str, Any] = {
+            "accuracy": measures.accuracy(self._counts, prior, level),
             "balanced accuracy": measures.balanced_accuracy(self._counts, level),
-            "kappa": measures.kappa(self._counts, shares, level),
+            "kappa": measures.kappa(self._counts, prior, level),
         }
-        if len(self.classes) <= MOST_PAIRED:
-            found["AUC"] = _estimate(self._figures.apply(attrgetter("areas")).mean)
-        if self._rows.posteriors:
-            found |= self._figures.apply(attrgetter("losses"))
+        if len(self.classes) <= MAX_PAIRED_CLASSES:
+            estimates["AUC"] = _estimate(self._figures.apply(attrgetter("areas")).mean)
+        if self._rows.has_posteriors:
+            estimates |= self._figures.apply(attrgetter("losses"))
             slope, intercept = self._figures.apply(attrgetter("recalibration"))
-            found["calibration slope"] = self._normal(slope)
+            estimates["calibration slope"] = self._normal(slope)
             if intercept is not None:
-                found["calibration intercept"] = self._normal(intercept)
-        table = pd.DataFrame.from_dict(found, orient="index", columns=COLUMNS)
+                estimates["calibration intercept"] = self._normal(intercept)
+        table = pd.DataFrame.from_dict(estimates, orient="index", columns=ESTIMATE_COLUMNS)
         return table.rename_axis("measure")
 
     @property
@@ -141,13 +141,17 @@ class Assessment(Shown):
         The same columns for sensitivity, specificity, both predictive values, and the area under the ROC
         curve of the class against the rest. ``by_class["estimate"].unstack()`` has a row for each class.
         """
-        found: dict[Any, Any] = {}
+        estimates: dict[Any, Any] = {}
         areas = self._figures.apply(attrgetter("against_rest"))
-        for k, own in enumerate(measures.class_measures(self._counts, self._rows.shares, self._level)):
+        for k, class_estimates in enumerate(
+            measures.class_measures(self._counts, self._rows.prior, self._level)
+        ):
             label = self.classes[k]
-            found |= {(label, name): value for name, value in zip(measures.MEASURES, own, strict=True)}
-            found[label, "AUC"] = _estimate(areas[k])
-        return self._indexed(found, ["class", "measure"], COLUMNS)
+            estimates |= {
+                (label, name): value for name, value in zip(measures.MEASURES, class_estimates, strict=True)
+            }
+            estimates[label, "AUC"] = _estimate(areas[k])
+        return self._indexed(estimates, ["class", "measure"], ESTIMATE_COLUMNS)
 
     @property
     @displayed(every="share")
@@ -157,11 +161,11 @@ class Assessment(Shown):
         auc, se, low, high: the measure A of Hand and Till for each pair of classes.
         """
         areas = self._figures.apply(attrgetter("areas"))
-        found = {
+        areas_by_pair = {
             (self.classes[i], self.classes[j]): _estimate(area)
             for (i, j), area in zip(areas.pairs, areas.areas, strict=True)
         }
-        return self._indexed(found, ["a", "b"], ["auc", "se", "low", "high"])
+        return self._indexed(areas_by_pair, ["a", "b"], ["auc", "se", "low", "high"])
 
     @property
     @displayed(every="share")
@@ -173,10 +177,10 @@ class Assessment(Shown):
         """
         self._fit.need_posteriors("brier")
         table = pd.DataFrame(self._figures.apply(attrgetter("brier")), index=self.classes)
-        whole = pd.DataFrame([table.sum()], index=[distinct("total", self.classes)]).astype(
+        total_row = pd.DataFrame([table.sum()], index=[distinct("total", self.classes)]).astype(
             {"bins": np.int64}
         )
-        return pd.DataFrame(pd.concat([table, whole]).rename_axis("class"))
+        return pd.DataFrame(pd.concat([table, total_row]).rename_axis("class"))
 
     @property
     @displayed(every="share", rows="count")
@@ -186,12 +190,12 @@ class Assessment(Shown):
         For two classes they are the probabilities of the second.
         """
         self._fit.need_posteriors("calibration")
-        parts = {}
-        for k, found in self._figures.apply(_bins).items():
+        tables = {}
+        for k, bins in self._figures.apply(_bins).items():
             names = ("predicted", "observed", "low", "high", "rows")
-            table = pd.DataFrame({name: getattr(found, name) for name in names})
-            parts[self.classes[k]] = table.set_axis(pd.RangeIndex(1, len(table) + 1))
-        return pd.DataFrame(pd.concat(parts, names=["class", "bin"]))
+            table = pd.DataFrame({name: getattr(bins, name) for name in names})
+            tables[self.classes[k]] = table.set_axis(pd.RangeIndex(1, len(table) + 1))
+        return pd.DataFrame(pd.concat(tables, names=["class", "bin"]))
 
     @property
     @displayed(every="share")
@@ -206,15 +210,15 @@ class Assessment(Shown):
         have the map, or rows. Negative differences are in favour of the calibration. Standard errors assume
         independent rows and fixed maps.
         """
-        judged_by_fit = self._rows.method in ("new", "apparent")
-        calibrator = calibrator_of(self._fit) if judged_by_fit else None
-        log_prior = self._fit.log_prior() if self._rows.posteriors else None
-        found = self._figures.apply(partial(_calibrated, calibrator, log_prior))
+        uses_fit_calibrator = self._rows.method in ("new", "apparent")
+        calibrator = calibrator_of(self._fit) if uses_fit_calibrator else None
+        log_prior = self._fit.log_prior() if self._rows.has_posteriors else None
+        losses = self._figures.apply(partial(_calibration_losses, calibrator, log_prior))
         table = pd.DataFrame.from_dict(
-            found, orient="index", columns=["plugin", "calibrated", "difference", "se"]
+            losses, orient="index", columns=["plugin", "calibrated", "difference", "se"]
         )
-        half = float(normal_isf((1 - self._level) / 2)) * table["se"]
-        table = table.assign(low=table["difference"] - half, high=table["difference"] + half)
+        half_width = float(normal_isf((1 - self._level) / 2)) * table["se"]
+        table = table.assign(low=table["difference"] - half_width, high=table["difference"] + half_width)
         return table.rename_axis("measure")
 
     @property
@@ -225,7 +229,7 @@ class Assessment(Shown):
         predicted = self.classes.rename("predicted")
         return pd.DataFrame(self._confusion.copy(), index=actual, columns=predicted)
 
-    @available_if(lambda self: self._rows.posteriors, "assess a model with posterior probabilities")
+    @available_if(lambda self: self._rows.has_posteriors, "assess a model with posterior probabilities")
     @available_if(lambda self: self._classify is not None, "it was unpickled, without the observations")
     def classification(self) -> Classification:
         """Classification table, average posteriors and misclassified observations.
@@ -241,8 +245,8 @@ class Assessment(Shown):
         {70: 'virginica', 83: 'virginica', 133: 'versicolor'}
         """
         method = "apparent" if self._rows.method == "new" else self._rows.method
-        found: Classification = self._classify(method=method)
-        return found
+        classified: Classification = self._classify(method=method)
+        return classified
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The table of the observations is not pickled.
@@ -260,14 +264,14 @@ class Assessment(Shown):
         rows: AssessedRows = self._figures.apply(attrgetter("rows"))
         return rows
 
-    def _normal(self, found: tuple[float, float]) -> Estimate:
+    def _normal(self, estimate_and_se: tuple[float, float]) -> Estimate:
         """An estimate and its standard error with the normal interval."""
-        half = float(normal_isf((1 - self._level) / 2)) * found[1]
-        return Estimate(*found, found[0] - half, found[0] + half)
+        half_width = float(normal_isf((1 - self._level) / 2)) * estimate_and_se[1]
+        return Estimate(*estimate_and_se, estimate_and_se[0] - half_width, estimate_and_se[0] + half_width)
 
-    def _indexed(self, found: dict[Any, Any], names: list[str], columns: list[str]) -> pd.DataFrame:
-        index = pd.MultiIndex.from_tuples(list(found), names=names)
-        return pd.DataFrame(list(found.values()), index=index, columns=columns)
+    def _indexed(self, values: dict[Any, Any], names: list[str], columns: list[str]) -> pd.DataFrame:
+        index = pd.MultiIndex.from_tuples(list(values), names=names)
+        return pd.DataFrame(list(values.values()), index=index, columns=columns)
 
     # ---- shown
 
@@ -301,10 +305,10 @@ class Assessment(Shown):
             Name of the curves of "roc" in the legend, for axes with curves of several fits. By default curves
             of several fits on the same axes have the names of their models.
         """
-        from discrim.models.plots.pictured import PictureOptions, checked_classes
+        from discrim.models.plots.pictured import PictureOptions, check_classes_option
 
         options = PictureOptions(
-            ax, classes=checked_classes(classes), colors=colors, title=title, label=label
+            ax, classes=check_classes_option(classes), colors=colors, title=title, label=label
         )
         from discrim.models.plots.judged import ASSESSMENT_PLOTS
 
@@ -331,63 +335,66 @@ class _Figures:
         self.bins = bins
 
     @property
-    def judged(self) -> JudgedRows:
+    def evaluated(self) -> JudgedRows:
         rows = self.rows
-        return JudgedRows(rows.codes, rows.weights, rows.values.shape[1], rows.shares, None)
+        return JudgedRows(rows.codes, rows.weights, rows.scores.shape[1], rows.prior, None)
 
     @cached_property
     def proba(self) -> Floats:
         with np.errstate(over="ignore"):
-            return np.asarray(1 / (1 + np.exp(-self.rows.values)))
+            return np.asarray(1 / (1 + np.exp(-self.rows.scores)))
 
     @cached_property
     def areas(self) -> PairAreas:
         rows = self.rows
-        return pair_areas(rows.values, rows.codes, rows.weights, self.level)
+        return pair_areas(rows.scores, rows.codes, rows.weights, self.level)
 
     @cached_property
     def against_rest(self) -> list[Area]:
         rows = self.rows
         return [
-            roc_area(rows.values[:, k], rows.codes == k, rows.weights, self.level)
-            for k in range(rows.values.shape[1])
+            roc_area(rows.scores[:, k], rows.codes == k, rows.weights, self.level)
+            for k in range(rows.scores.shape[1])
         ]
 
     @cached_property
     def losses(self) -> dict[str, Estimate]:
         rows = self.rows
-        other = runner_up(self.rows.values)
-        found = {
+        second_best = runner_up(self.rows.scores)
+        losses = {
             name: Estimate(
                 *loss_rate(
-                    loss(rows.values, rows.codes),
-                    self.judged,
+                    loss(rows.scores, rows.codes),
+                    self.evaluated,
                     self.level,
                     counts=False,
-                    if_wrong=loss(rows.values, other),
+                    if_wrong=loss(rows.scores, second_best),
                 )
             )
             for name, loss in LOSSES.items()
         }
         # A single row, or rows that lose the same, say nothing of how losses vary.
-        return {name: each if each.se > 0 else Estimate(each.estimate) for name, each in found.items()}
+        return {
+            name: estimate if estimate.se > 0 else Estimate(estimate.estimate)
+            for name, estimate in losses.items()
+        }
 
     @cached_property
     def recalibration(self) -> Recalibration:
         rows = self.rows
-        return recalibrated(rows.values, rows.codes, rows.weights, sampled=rows.shares is None)
+        return recalibrated(rows.scores, rows.codes, rows.weights, sampled=rows.prior is None)
 
     @cached_property
     def brier(self) -> list[Any]:
         rows = self.rows
-        shares = self.judged.shares()
-        k = self.rows.values.shape[1]
+        row_shares = self.evaluated.shares()
+        k = self.rows.scores.shape[1]
         # Of two classes the parts of the second are those of the first.
-        wanted = [1, 1] if k == 2 else range(k)
-        return [brier_parts(self.proba[:, k], rows.codes == k, self.bins, shares) for k in wanted]
+        classes = [1, 1] if k == 2 else range(k)
+        return [brier_parts(self.proba[:, k], rows.codes == k, self.bins, row_shares) for k in classes]
 
 
-def _calibrated(
+def _calibration_losses(
     calibrator: Calibrator | None, log_prior: Floats | None, figures: _Figures
 ) -> dict[str, tuple[float, ...]]:
     """Return the losses with and without calibration, their difference and its standard error, by measure.
@@ -400,33 +407,42 @@ def _calibrated(
     figures : _Figures
     """
     rows = figures.rows
-    judged = figures.judged
-    own = np.arange(len(figures.rows.codes))
-    logs = rows.values if rows.posteriors or rows.values.shape[1] == 2 else None
-    scores = rows.values if logs is None else -np.logaddexp(0.0, -logs)
-    weights = judged.shares()
+    evaluated = figures.evaluated
+    row_index = np.arange(len(figures.rows.codes))
+    log_odds = rows.scores if rows.has_posteriors or rows.scores.shape[1] == 2 else None
+    scores = rows.scores if log_odds is None else -np.logaddexp(0.0, -log_odds)
+    weights = evaluated.shares()
     if calibrator is not None:
-        found = calibrator.scores(scores)
+        calibrated_scores = calibrator.scores(scores)
     else:
         # The rule without the only row of a class lacks the class and cannot be calibrated.
-        lone = absent_class_mask(rows.codes, rows.weights, rows.values.shape[1])
-        codes = np.where(lone, -1, rows.codes)
-        kind = fit_calibrator(scores, codes, weights, log_prior=log_prior).kind
-        found = np.empty_like(scores)
-        dealt = dealt_codes(rows.codes, min(FOLDS, len(own)), SEED)
-        for fold in range(int(dealt.max()) + 1):
-            out = dealt == fold
-            rest = scores[~out], codes[~out], weights[~out]
-            found[out] = fit_calibrator(*rest, kind, log_prior=log_prior).scores(scores[out])
-        found[lone, rows.codes[lone]] = -np.inf
-    after = log_odds_against_rest(found)
+        is_lone = absent_class_mask(rows.codes, rows.weights, rows.scores.shape[1])
+        codes = np.where(is_lone, -1, rows.codes)
+        calibration_type = fit_calibrator(scores, codes, weights, log_prior=log_prior).kind
+        calibrated_scores = np.empty_like(scores)
+        fold_ids = dealt_codes(rows.codes, min(MAX_CALIBRATION_FOLDS, len(row_index)), CALIBRATION_SEED)
+        for fold in range(int(fold_ids.max()) + 1):
+            is_left_out = fold_ids == fold
+            training = scores[~is_left_out], codes[~is_left_out], weights[~is_left_out]
+            calibrated_scores[is_left_out] = fit_calibrator(
+                *training, calibration_type, log_prior=log_prior
+            ).scores(scores[is_left_out])
+        calibrated_scores[is_lone, rows.codes[is_lone]] = -np.inf
+    calibrated_log_odds = log_odds_against_rest(calibrated_scores)
     table = {}
     for name, loss in LOSSES.items():
-        better = loss(after, rows.codes)
-        plain = loss(rows.values, rows.codes) if rows.posteriors else np.full(len(own), np.nan)
+        calibrated_losses = loss(calibrated_log_odds, rows.codes)
+        uncalibrated_losses = (
+            loss(rows.scores, rows.codes) if rows.has_posteriors else np.full(len(row_index), np.nan)
+        )
         with np.errstate(invalid="ignore"):
-            change = loss_rate(better - plain, judged, figures.level, counts=False)
-        means = (loss_rate(each, judged, figures.level, counts=False)[0] for each in (plain, better))
+            change = loss_rate(
+                calibrated_losses - uncalibrated_losses, evaluated, figures.level, counts=False
+            )
+        means = (
+            loss_rate(losses, evaluated, figures.level, counts=False)[0]
+            for losses in (uncalibrated_losses, calibrated_losses)
+        )
         table[name] = (*means, *change[:2])
     return table
 
@@ -456,18 +472,18 @@ def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]
     """Return the evaluated rows without their arrays, the confusion matrix (K, K), and the sum of weights."""
     rows = figures.rows
     counts = counts_of(
-        rows.codes, rows.predicted, rows.values.shape[1], rows.weights if rows.weighted else None
+        rows.codes, rows.predicted, rows.scores.shape[1], rows.weights if rows.has_weights else None
     )
-    bare = replace(
-        rows, codes=rows.codes[:0], predicted=rows.codes[:0], values=rows.values[:0], weights=rows.weights[:0]
+    without_arrays = replace(
+        rows, codes=rows.codes[:0], predicted=rows.codes[:0], scores=rows.scores[:0], weights=rows.weights[:0]
     )
-    return bare, counts, float(rows.weights.sum())
+    return without_arrays, counts, float(rows.weights.sum())
 
 
 def _bins(figures: _Figures) -> dict[int, Any]:
     """Return the calibration bins by class; for two classes only of the second."""
     rows = figures.rows
-    k = figures.rows.values.shape[1]
+    k = figures.rows.scores.shape[1]
     return {
         k: calibration_bins(figures.proba[:, k], rows.codes == k, figures.bins, rows.weights, figures.level)
         for k in ([1] if k == 2 else range(k))
@@ -478,63 +494,68 @@ def _estimate(area: Area) -> Estimate:
     return Estimate(area.auc, area.se, area.low, area.high)
 
 
-MOST_IN_FULL = 6
+MAX_CLASSES_WITH_INTERVALS = 6
 """Classes up to which each figure of a class is shown with its interval."""
 
 
 def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Summary:
     """Header, figures of all classes, of each, of pairs, Brier's score, confusion."""
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    section_functions: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: _header(assessment),
         "overall": lambda: _overall(assessment),
         "classes": lambda: _classes(assessment),
     }
-    if 2 < len(assessment.classes) <= MOST_PAIRED:
-        parts["pairs"] = lambda: _pairs(assessment)
-    if assessment._rows.posteriors:
-        parts["brier"] = lambda: _brier_section(assessment)
-    table = _calibrated_soon(assessment)
+    if 2 < len(assessment.classes) <= MAX_PAIRED_CLASSES:
+        section_functions["pairs"] = lambda: _pairs(assessment)
+    if assessment._rows.has_posteriors:
+        section_functions["brier"] = lambda: _brier_section(assessment)
+    table = _calibrated_if_fast(assessment)
     if table is not None:
-        parts["calibrated"] = partial(_calibrated_section, assessment, table)
-    parts["confusion"] = lambda: Section(
+        section_functions["calibrated"] = partial(_calibrated_section, assessment, table)
+    section_functions["confusion"] = lambda: Section(
         "Actual classes (rows) by predicted classes",
         assessment.confusion.rename_axis(index=None, columns=None),
         "count",
         source=".confusion",
     )
-    return summarize(f"Assessment: {assessment._fit.title_in_sentence}", parts, sections)
+    return summarize(f"Assessment: {assessment._fit.title_in_sentence}", section_functions, sections)
 
 
 def _header(assessment: Assessment) -> Pairs:
     rows = assessment._rows
-    prior = "classes as the rows have them" if assessment.prior is None else "another, below"
+    prior = "class proportions of the rows" if assessment.prior is None else "another prior, see below"
     items: list[HeaderItem] = [
         HeaderItem(
-            "Sum of weights" if rows.weighted else "Rows judged", assessment.nobs, f"{assessment.nobs:.10g}"
+            "Sum of weights" if rows.has_weights else "Observations",
+            assessment.nobs,
+            f"{assessment.nobs:.10g}",
         ),
-        HeaderItem("Rows without a class", assessment.unlabelled),
-        HeaderItem("Rows without a prediction", assessment.unpredicted),
-        HeaderItem("Weighted by the prior", prior),
+        HeaderItem("Without a class", assessment.unlabelled),
+        HeaderItem("Without a prediction", assessment.unpredicted),
+        HeaderItem("Weighted by", prior),
     ]
-    notes = [f"Judged: {rows.way}."]
+    notes = [f"Evaluated: {rows.method_description}."]
     if rows.method in ("loo", "cv"):
         counts = assessment._counts.sum(axis=1)
         notes.append(absent_note(assessment.classes[(counts > 0) & (counts <= 1)]))
-    if assessment.prior is not None and len(assessment.prior) <= MOST_IN_FULL:
-        shares = ", ".join(f"{shown(label)} {share:.4g}" for label, share in assessment.prior.items())
-        notes.append(f"Figures are weighted by this prior: {shares}.")
+    if assessment.prior is not None and len(assessment.prior) <= MAX_CLASSES_WITH_INTERVALS:
+        prior_text = ", ".join(
+            f"{shown(label)} {probability:.4g}" for label, probability in assessment.prior.items()
+        )
+        notes.append(f"Figures are weighted by this prior: {prior_text}.")
     elif assessment.prior is not None:
         notes.append("Figures are weighted by the prior: see .prior.")
     if len(assessment.classes) == 2:
         notes.append(f"The positive class is {shown(assessment.classes[1])}.")
     if assessment.absent:
-        one = len(assessment.absent) == 1
+        is_single = len(assessment.absent) == 1
         notes.append(
-            f"No row is of class {listed(assessment.absent)}: its figures are missing, and means over "
-            "classes leave it out."
-            if one
-            else f"No row is of the classes {listed(assessment.absent)}: their figures are missing, "
-            "and means over classes leave them out."
+            f"No observation is of class {listed(assessment.absent)}: its figures are missing, and means "
+            "over "
+            "classes omit it."
+            if is_single
+            else f"No observation is of the classes {listed(assessment.absent)}: their figures are missing, "
+            "and means over classes omit them."
         )
     return Pairs(assessment._fit.formula, items, " ".join(filter(None, notes)))
 
@@ -549,30 +570,31 @@ def _overall(assessment: Assessment) -> Section:
     notes = []
     if "AUC" in table.index:
         first, second = (shown(label) for label in assessment.classes[:2])
-        of = (
-            f"The area is that of {second} against {first} (DeLong)."
+        area_note = (
+            f"The area is for {second} against {first} (DeLong)."
             if len(assessment.classes) == 2
-            else "The area is the mean of those of all pairs of classes (Hand & Till, 2001)."
+            else "The area is the mean over all pairs of classes (Hand & Till, 2001)."
         )
-        notes.append(of)
-    if assessment._rows.posteriors:
+        notes.append(area_note)
+    if assessment._rows.has_posteriors:
         notes.append(
-            "Brier's score is the sum over classes" + (", twice that of one." if _two(assessment) else ".")
+            "The Brier score is the sum over classes"
+            + (", twice the score of one class." if _is_binary(assessment) else ".")
         )
         if table["estimate"]["log loss"] == float("inf"):
             notes.append(
                 "The log loss is infinite, because an observation has probability zero in its own class."
             )
         slope = table["estimate"]["calibration slope"]
-        said = (
+        slope_note = (
             "A slope below one means that probabilities are too extreme, above one that they are too cautious"
         )
         if pd.isna(slope):
-            said += (
+            slope_note += (
                 "; it is missing, because probabilities separate the classes, some are zero, or "
                 "classes lack rows"
             )
-        notes.append(f"{said}.")
+        notes.append(f"{slope_note}.")
     return Section(
         "All classes",
         table.rename_axis(None),
@@ -583,15 +605,15 @@ def _overall(assessment: Assessment) -> Section:
     )
 
 
-MOST_CALIBRATED = 2**13
+MAX_CALIBRATED_SCORES = 2**13
 """Rows by classes up to which a summary has calibrated posteriors."""
 
 
-def _calibrated_soon(assessment: Assessment) -> pd.DataFrame | None:
+def _calibrated_if_fast(assessment: Assessment) -> pd.DataFrame | None:
     """Return the losses of calibrated posteriors if they are fast to compute, else None."""
     left_out = assessment._rows.method in ("loo", "cv")
     size = len(assessment.classes) * assessment._counts.sum()
-    if size > MOST_CALIBRATED or not (left_out or CALIBRATOR in assessment._fit.cache):
+    if size > MAX_CALIBRATED_SCORES or not (left_out or CALIBRATOR in assessment._fit.cache):
         return None
     try:
         table: pd.DataFrame = assessment.calibrated
@@ -602,40 +624,40 @@ def _calibrated_soon(assessment: Assessment) -> pd.DataFrame | None:
 
 def _calibrated_section(assessment: Assessment, table: pd.DataFrame) -> Section:
     how = (
-        "by the map of the fit"
+        "by the calibration of the fit"
         if assessment._rows.method in ("new", "apparent")
-        else "each by a map fitted to other rows"
+        else "each observation by a calibration that was fitted to others"
     )
     return Section(
-        "Posteriors as they are, and calibrated",
+        "Posteriors without and with calibration",
         table.rename_axis(None),
         dict.fromkeys(table.columns, "share"),
         headings=_headings(assessment),
-        note=f'Calibrated, as by predict_proba(method="calibrated"), {how}. A negative difference is in '
+        note=f'Calibrated as in predict_proba(method="calibrated"), {how}. A negative difference is in '
         "favour of calibration. Standard errors assume independent observations.",
         source=".calibrated",
     )
 
 
-def _two(assessment: Assessment) -> bool:
+def _is_binary(assessment: Assessment) -> bool:
     return len(assessment.classes) == 2
 
 
 def _classes(assessment: Assessment) -> Section:
     table = assessment.by_class
-    given = "" if assessment.prior is None else " under that prior"
+    prior_text = "" if assessment.prior is None else " under this prior"
     note = (
-        f"Predictive values are shares of the rows predicted to be in the class, or in another{given}; "
-        "areas are for the class against the rest, in the proportions of the rows, with DeLong's standard "
-        "errors."
+        f"Predictive values are proportions of the observations predicted to be in the class, or in another "
+        f"one{prior_text}; areas are for the class against the rest, in the proportions of the observations, "
+        "with DeLong's standard errors."
     )
-    if len(assessment.classes) > MOST_IN_FULL:
+    if len(assessment.classes) > MAX_CLASSES_WITH_INTERVALS:
         measures = table.index.get_level_values("measure")[: len(table) // len(assessment.classes)]
-        wide = table["estimate"].unstack(sort=False).loc[assessment.classes, list(measures)]
+        estimates = table["estimate"].unstack(sort=False).loc[assessment.classes, list(measures)]
         return Section(
             "Each class against the rest",
-            wide.rename_axis(index=None, columns=None),
-            dict.fromkeys(wide.columns, "share"),
+            estimates.rename_axis(index=None, columns=None),
+            dict.fromkeys(estimates.columns, "share"),
             headings={"positive predictive value": "PPV", "negative predictive value": "NPV"},
             note=f"{note} Standard errors and intervals: .by_class.",
             source=".by_class",
@@ -664,10 +686,10 @@ def _pairs(assessment: Assessment) -> Section:
 def _brier_section(assessment: Assessment) -> Section:
     formats: dict[Any, Any] = dict.fromkeys(assessment.brier.columns, "share") | {"bins": "count"}
     return Section(
-        "Brier's score and its parts",
+        "Brier score and its components",
         assessment.brier.rename_axis(None),
         formats,
-        note=f"In at most {assessment._bins} bins of even counts: brier = reliability - resolution + "
+        note=f"In at most {assessment._bins} bins with equal counts: brier = reliability - resolution + "
         "uncertainty + within variance - within covariance, exactly (Murphy, 1973; Stephenson et al., 2008).",
         source=".brier",
     )

@@ -62,34 +62,37 @@ def axis_stability(
     samples = BootstrapSamples(fit.rows("stability()"), replicates, seed)
     root = fit.estimates.unbiased().root
     rank = len(names)
-    ours = root @ axes.axes
+    axes_of_fit = root @ axes.axes
     roots = np.zeros((replicates, rank))
     cosines = np.zeros((replicates, rank, rank))
 
-    def refitted(drawn: Blocks) -> LDAFit | None:
-        return fit.estimates.refit(class_moments(drawn, "pooled"))
+    def refit_sample(sample: Blocks) -> LDAFit | None:
+        return fit.estimates.refit(class_moments(sample, "pooled"))
 
     with Progress(replicates, "bootstrap of the axes") as progress:
         for i in range(replicates):
-            drawn, _ = samples.fitted(refitted)
-            theirs = drawn.canonical()
+            sample_fit, _ = samples.fit_sample(refit_sample)
+            sample_axes = sample_fit.canonical()
             # In the units of the fit's moments, under whose covariance its axes are orthonormal.
-            turned = root @ (
-                theirs.axes[:, :rank] * (drawn.moments.scale / fit.estimates.moments.scale)[:, None]
+            rotated = root @ (
+                sample_axes.axes[:, :rank] * (sample_fit.moments.scale / fit.estimates.moments.scale)[:, None]
             )
-            turned = turned / np.sqrt((turned**2).sum(axis=0))
-            count = turned.shape[1]
-            roots[i, :count] = theirs.singular[:rank] ** 2
-            cosines[i, :, :count] = np.abs(ours.T @ turned)
+            rotated = rotated / np.sqrt((rotated**2).sum(axis=0))
+            count = rotated.shape[1]
+            roots[i, :count] = sample_axes.singular[:rank] ** 2
+            cosines[i, :, :count] = np.abs(axes_of_fit.T @ rotated)
             progress(1)
     tail = (1 - level) / 2
-    same = np.diagonal(cosines, axis1=1, axis2=2)
+    matching_cosines = np.diagonal(cosines, axis1=1, axis2=2)
     table = pd.DataFrame(index=names)
     table["eigenvalue"] = axes.singular**2
     table["se"] = roots.std(axis=0, ddof=1)
     table["low"], table["high"] = np.quantile(roots, [tail, 1 - tail], axis=0)
-    table["cosine"], table["cosine_low"] = np.median(same, axis=0), np.quantile(same, 1 - level, axis=0)
-    table["same_rank"] = (same >= cosines.max(axis=2)).mean(axis=0)
+    table["cosine"], table["cosine_low"] = (
+        np.median(matching_cosines, axis=0),
+        np.quantile(matching_cosines, 1 - level, axis=0),
+    )
+    table["same_rank"] = (matching_cosines >= cosines.max(axis=2)).mean(axis=0)
     return table
 
 
@@ -116,7 +119,7 @@ class System(NamedTuple):
         return f"{whose}nit variance within classes, divisor {divisor}; signs: {signs}"
 
 
-OURS = System("", "LD")
+DEFAULT_SYSTEM = System("", "LD")
 SYSTEMS: dict[Convention, System] = {
     "mass": System("R's MASS", "LD", by_svd=True),
     "stata": System("Stata", "function"),
@@ -142,22 +145,22 @@ class CanonicalResults(Shown):
         estimates = fit.estimates
         if not estimates.has_tests:
             raise NotSupportedError(
-                "canonical() needs the full covariance.",
+                "canonical() requires the full covariance.",
                 hint='Fit with covariance="pooled", and without components=.',
             )
         if convention is not None:
             check_word("convention", convention, Convention)
         self.convention = convention
-        self._system = SYSTEMS[convention] if convention is not None else OURS
+        self._system = SYSTEMS[convention] if convention is not None else DEFAULT_SYSTEM
         self._fit = fit
-        self._numbers = estimates
+        self._estimates = estimates
         self._covariance, self._axes = estimates.within(), estimates.canonical()
         rank = len(self._axes.singular)
         self._names = pd.Index([f"{self._system.axis}{i + 1}" for i in range(rank)])
         self._factor = np.ones(rank)
         if self._system.by_svd:
-            shares = estimates.moments.counts / estimates.moments.total
-            self._factor = svd_signs(estimates.moments.means, self._covariance, shares, self._axes.axes)
+            proportions = estimates.moments.counts / estimates.moments.total
+            self._factor = svd_signs(estimates.moments.means, self._covariance, proportions, self._axes.axes)
         if self._system.divisor_n:
             self._factor = self._factor * np.sqrt(estimates.moments.total / estimates.within_divisor)
 
@@ -196,7 +199,7 @@ class CanonicalResults(Shown):
         For each axis, the test that this and all later axes have eigenvalue zero: Wilks' lambda with Rao's F
         and Bartlett's chi-square.
         """
-        table = dimension_table(self._axes.singular**2, *self._numbers.tested)
+        table = dimension_table(self._axes.singular**2, *self._estimates.tested)
         return table.set_axis(self._names, axis=0)
 
     @property
@@ -205,7 +208,7 @@ class CanonicalResults(Shown):
 
         The scores have unit variance within classes.
         """
-        return self._coefficients(self._numbers.moments.scale)
+        return self._coefficients(self._estimates.moments.scale)
 
     @property
     def constant(self) -> pd.Series:
@@ -213,7 +216,7 @@ class CanonicalResults(Shown):
 
         With this constant, the scores have mean zero over the rows.
         """
-        moments = self._numbers.moments
+        moments = self._estimates.moments
         grand = moments.origin * moments.scale + self._axes.centre
         return self._by_axis(-(grand @ self._axes.axes) * self._factor, "constant")
 
@@ -229,17 +232,18 @@ class CanonicalResults(Shown):
 
         Shape: terms by LD1, LD2, ...
         """
-        total = self._numbers.moments.total
+        total = self._estimates.moments.total
         if total <= 1:
             raise no_freedom(total, len(self._fit.classes), len(self._fit.terms))
-        squares = self._numbers.within_divisor * self._covariance.sd**2
-        squares += between_squares(self._numbers.moments)
+        squares = self._estimates.within_divisor * self._covariance.sd**2
+        squares += between_squares(self._estimates.moments)
         return self._coefficients(np.asarray(np.sqrt(squares / (total - 1))))
 
-    def _refuse_total(self, what: str) -> None:
-        if self._numbers.covariates:
+    def _refuse_total(self, name: str) -> None:
+        if self._estimates.covariates:
             raise NotSupportedError(
-                f"{what} compares columns over all rows, and these are adjusted for covariates within "
+                f"{name} uses the total covariance, and the columns of this fit are adjusted for "
+                "covariates within "
                 "classes.",
                 hint='See standardized and structure("within").',
             )
@@ -264,17 +268,17 @@ class CanonicalResults(Shown):
         check_word("kind", kind, Structure)
         if kind != "within":
             self._refuse_total(f'structure("{kind}")')
-        nu = self._numbers.within_divisor
+        nu = self._estimates.within_divisor
         roots = self._axes.singular**2
         # S a: covariances within classes of columns and scores, whose variance is one.
         shared = self._covariance.times(self._axes.axes) * np.sign(self._factor)
         if kind == "within":
             return self._by_term(shared / self._covariance.sd[:, None])
         if kind == "total":
-            squares = nu * self._covariance.sd**2 + between_squares(self._numbers.moments)
+            squares = nu * self._covariance.sd**2 + between_squares(self._estimates.moments)
             return self._by_term(shared * np.sqrt(nu * (1 + roots) / squares[:, None]))
         with np.errstate(divide="ignore", invalid="ignore"):
-            between = np.sqrt(between_squares(self._numbers.moments))
+            between = np.sqrt(between_squares(self._estimates.moments))
             return self._by_term(shared * np.sqrt(nu * roots) / between[:, None])
 
     def scores(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -292,11 +296,11 @@ class CanonicalResults(Shown):
         DataFrame (rows, axes)
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        origin, _ = gaussian.centred(self._numbers.moments, self._axes.centre)
+        origin, _ = gaussian.centred(self._estimates.moments, self._axes.centre)
         raw = self.raw.to_numpy()
         out = np.empty((len(self._names), blocks.table.nrows))
-        for place, x, _ in blocks.every_row():
-            out[:, place] = raw.T @ (x.T - origin[:, None])
+        for row_slice, x, _ in blocks.every_row():
+            out[:, row_slice] = raw.T @ (x.T - origin[:, None])
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._names)
 
     def coef(self, convention: Convention | None = None) -> pd.DataFrame:
@@ -389,15 +393,15 @@ class CanonicalResults(Shown):
         -------
         Axes
         """
-        from discrim.models.plots.pictured import PictureOptions, checked_names
-        from discrim.models.plots.spaces import biplot_of
+        from discrim.models.plots.pictured import PictureOptions, check_names_option
+        from discrim.models.plots.spaces import draw_canonical_biplot
 
-        axes = checked_names("axes", axes)
+        axes = check_names_option("axes", axes)
         options = PictureOptions(ax=ax, data=data, axes=axes, structure=structure, colors=colors, title=title)
-        drawn = biplot_of(self, options)
+        plot_axes = draw_canonical_biplot(self, options)
         if title is not None:
-            drawn.set_title(title)
-        return drawn
+            plot_axes.set_title(title)
+        return plot_axes
 
     def _coefficients(self, unit: Floats) -> pd.DataFrame:
         return self._by_term(self._axes.axes * self._factor * unit[:, None])

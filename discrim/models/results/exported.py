@@ -1,10 +1,10 @@
 """Decision rules outside Python: an intermediate form of a rule, and its translation to SQL.
 
-`exported` turns the rule of a fit into an `ExportedRule`. Its *columns* are the columns of the table that the
-rule reads, numbers or categories. Its *features* are the columns of the design, each an expression in the
-nodes of the formula language; values that transforms have estimated are written as numbers, or as a number
-for each level. Its *scores* are from linear or normal rules of the features. `as_sql` writes these three in
-SQL, and `exported_onnx` in ONNX.
+`export_rule` turns the rule of a fit into an `ExportedRule`. Its *columns* are the columns of the table that
+the rule reads, numeric or categorical. Its *features* are the columns of the design, each an expression in
+the nodes of the formula language; estimates of transforms are written as numbers, or as a number for each
+level. Its *scores* are from linear or normal rules of the features. `as_sql` writes these three in SQL, and
+`exported_onnx` in ONNX.
 
 *Precision.* Features are centred before they are multiplied, like in the rules themselves, and posteriors are
 exp(s_k - m) / sum_l exp(s_l - m) with m the largest score, which neither overflows nor underflows.
@@ -37,12 +37,12 @@ from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_word, told
 
-LOWEST = -708.0
-HIGHEST = 709.0
+MIN_EXPONENT = -708.0
+MAX_EXPONENT = 709.0
 """Range of exponents in which exp() is a normal float64: outside, engines raise errors or return zero."""
 
-FARTHEST = 1e100
-WIDEST = 1e300
+MAX_FEATURE_TERM = 1e100
+MAX_FEATURE = 1e300
 """Largest term of a feature in a score or distance, and largest feature: sums and squares stay finite."""
 
 
@@ -54,7 +54,7 @@ class Category(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
+class LevelValues:
     """Feature with a number for each level of a category, by position in `ExportedRule.categories`."""
 
     category: int
@@ -62,14 +62,14 @@ class Coded:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class FeatureProduct:
     """Product of two features, one of which depends on a category."""
 
-    left: Feature
-    right: Feature
+    first: Feature
+    second: Feature
 
 
-Feature = Node | Coded | Times
+Feature = Node | LevelValues | FeatureProduct
 
 
 class Point(NamedTuple):
@@ -86,9 +86,9 @@ class ExportedRule:
 
     Attributes
     ----------
-    numbers : tuple of str
+    numeric_columns : tuple of str
         Numeric and boolean columns that it reads.
-    truths : frozenset of str
+    boolean_columns : frozenset of str
         The boolean columns of the table.
     categories : tuple of Category
     features : tuple of length p
@@ -107,8 +107,8 @@ class ExportedRule:
     has_posteriors : bool
     """
 
-    numbers: tuple[str, ...]
-    truths: frozenset[str]
+    numeric_columns: tuple[str, ...]
+    boolean_columns: frozenset[str]
     categories: tuple[Category, ...]
     features: tuple[Feature, ...]
     points: tuple[Point, ...]
@@ -124,7 +124,7 @@ class ExportedRule:
         """Absolute values (p,) of features above which results are NULL, because scores might overflow."""
         slopes = zip(self.points, self.weights, strict=True)
         steep = np.max([np.abs(point.scale[:, None] * each).max(axis=1) for point, each in slopes], axis=0)
-        return np.asarray(FARTHEST / np.maximum(steep, FARTHEST / WIDEST))
+        return np.asarray(MAX_FEATURE_TERM / np.maximum(steep, MAX_FEATURE_TERM / MAX_FEATURE))
 
     @property
     def possible(self) -> list[int]:
@@ -132,37 +132,40 @@ class ExportedRule:
         return np.flatnonzero(np.isfinite(self.constant)).tolist()
 
 
-def exported(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
+def export_rule(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
     """Convert the rule of a fit, under a prior, to an `ExportedRule`.
 
     Raises NotSupportedError, with the reason, if the rule or a term of the formula cannot be exported.
     """
     if fit.options.get("within") is not None:
-        raise _staying(fit, "takes rows beside others of their group")
+        raise _not_exportable(fit, "predicts a row together with the other rows of its group")
     rule: Any = fit.rule(prior)
     keep = np.arange(len(fit.design_rows.terms))
     if isinstance(rule, IndependentRule):
         if rule.others or rule.normal is None:
-            raise _staying(fit, "of categories, counts or kernel densities is no sum of squares")
+            raise _not_exportable(
+                fit,
+                "with categories, counts or kernel densities does not have scores that are sums of squares",
+            )
         rule, keep = rule.normal, rule.positions
-    crowded = isinstance(rule, LinearRule) and rule.crowds
-    if crowded and isinstance(fit.estimates, LDAFit) and fit.estimates.reduced() is None:
+    is_crowded = isinstance(rule, LinearRule) and rule.crowds
+    if is_crowded and isinstance(fit.estimates, LDAFit) and fit.estimates.reduced() is None:
         # Some classes are close together and far from others: distances to class means keep full precision.
         log_prior = logs_of_prior(fit.prior_values(prior))
-        each = (fit.estimates.covariance,) * len(log_prior)
-        rule = separate_plugin(fit.estimates.moments, each, log_prior)
+        covariances = (fit.estimates.covariance,) * len(log_prior)
+        rule = separate_plugin(fit.estimates.moments, covariances, log_prior)
     points, weights, factor, constant = _scores(fit, rule)
     design = fit.design_rows.design
-    categories, every = _features(design)
-    every = [every[j] for j in keep.tolist()]
-    read = {name for each in every for name in _columns(each)}
+    categories, all_features = _features(design)
+    all_features = [all_features[j] for j in keep.tolist()]
+    columns_read = {name for covariances in all_features for name in _columns(covariances)}
     n_classes = len(fit.classes)
     spec = fit.spec
     return ExportedRule(
-        numbers=tuple(name for name in design.columns if name in read),
-        truths=frozenset(design.boolean_columns),
+        numeric_columns=tuple(name for name in design.columns if name in columns_read),
+        boolean_columns=frozenset(design.boolean_columns),
         categories=categories,
-        features=tuple(every),
+        features=tuple(all_features),
         points=points,
         weights=weights,
         constant=constant,
@@ -173,11 +176,11 @@ def exported(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
     )
 
 
-def _staying(fit: FittedModel[Any], why: str) -> NotSupportedError:
+def _not_exportable(fit: FittedModel[Any], reason: str) -> NotSupportedError:
     """Return the error for a rule that cannot be exported."""
     return NotSupportedError(
-        f"{fit.spec.name}() {why}, so that it has no form in SQL or ONNX.",
-        hint="save() it and load() it where Python runs, or fit lda(), qda() or logistic().",
+        f"{fit.spec.name}() {reason} and cannot be exported to SQL or ONNX.",
+        hint="Use save() and load() with Python, or fit lda(), qda() or logistic().",
     )
 
 
@@ -189,17 +192,19 @@ def _scores(
         point = Point(rule.origin, rule.scale, np.zeros(len(rule.scale)))
         return (point,), (np.asarray(rule.coef),), None, np.asarray(rule.intercept)
     if not isinstance(rule, GaussianRule):
-        raise _staying(fit, "gives scores that are neither linear nor those of one normal law a class")
+        raise _not_exportable(
+            fit, "has scores that are neither linear nor those of one normal distribution for each class"
+        )
     distances = rule.distances
     n_classes = len(rule.constant)
-    single = np.ndim(distances.origin) == 1
-    one = len(distances.covariances) == 1
+    has_common_origin = np.ndim(distances.origin) == 1
+    has_common_covariance = len(distances.covariances) == 1
     points = []
     weights = []
     for k in range(n_classes):
-        origin = distances.origin if single else distances.origin[k]
+        origin = distances.origin if has_common_origin else distances.origin[k]
         points.append(Point(origin, distances.scale, distances.means[k]))
-        whiten = distances.covariances[0 if one else k].whiten
+        whiten = distances.covariances[0 if has_common_covariance else k].whiten
         weights.append(np.asarray(whiten(np.eye(len(distances.scale)))).T)
     return tuple(points), tuple(weights), np.asarray(rule.factor), np.asarray(rule.constant)
 
@@ -211,37 +216,39 @@ def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
         return (), [Column(name) for name in design.columns]
     if design.functions:
         raise NotSupportedError(
-            f"The formula calls {design.functions[0]}() of functions=, which is Python.",
-            hint="Compute its column in the table before the fit, and name the column in the formula.",
+            f"The formula calls {design.functions[0]}() of functions=, which cannot be exported.",
+            hint="Compute the column in the table before the fit, and name it in the formula.",
         )
     categories: list[Category] = []
     values: list[list[Feature]] = []
-    places: dict[int, int] = {}
-    for at, factor in enumerate(spec.factors):
-        read = expression(factor.code, frozenset())
+    category_index: dict[int, int] = {}
+    for factor_index, factor in enumerate(spec.factors):
+        parsed = expression(factor.code, frozenset())
         if factor.levels is None:
-            values.append([*_lowered(read.root, iter(factor.states), factor.code)])
-        elif read.category is None:
+            values.append([*_lower_node(parsed.root, iter(factor.states), factor.code)])
+        elif parsed.category is None:
             raise NotSupportedError(
-                f"{factor.code} makes categories of what is computed, which has no form outside Python.",
+                f"{factor.code} makes categories of a computed value, which cannot be exported.",
                 hint="Compute the column in the table before the fit.",
             )
         else:
-            places[at] = len(categories)
-            categories.append(Category(read.category, factor.levels))
+            category_index[factor_index] = len(categories)
+            categories.append(Category(parsed.category, factor.levels))
             values.append([])
     features: list[Feature] = []
-    for _, parts in spec.placed():
-        for backwards in product(*(range(width) for width in reversed(spec.widths(parts)))):
+    for _, term_factors in spec.placed():
+        for column_index in product(*(range(width) for width in reversed(spec.widths(term_factors)))):
             feature: Feature | None = None
-            for (factor_at, coding), j in zip(parts, reversed(backwards), strict=True):
-                part = values[factor_at][j] if coding < 0 else _coded(spec, factor_at, coding, j, places)
-                feature = part if feature is None else Times(feature, part)
+            for (factor_at, coding), j in zip(term_factors, reversed(column_index), strict=True):
+                factor_feature = (
+                    values[factor_at][j] if coding < 0 else _coded(spec, factor_at, coding, j, category_index)
+                )
+                feature = factor_feature if feature is None else FeatureProduct(feature, factor_feature)
             features.append(Number(0.0) if feature is None else feature)
     return tuple(categories), features
 
 
-def _coded(spec: Spec, factor: int, coding: int, j: int, places: dict[int, int]) -> Coded:
+def _coded(spec: Spec, factor: int, coding: int, j: int, category_index: dict[int, int]) -> LevelValues:
     """Return column j of the coding of a factor as a number for each level.
 
     Parameters
@@ -251,32 +258,34 @@ def _coded(spec: Spec, factor: int, coding: int, j: int, places: dict[int, int])
         Positions of the factor and of its coding.
     j : int
         Column of the coding.
-    places : dict of int to int
+    category_index : dict of int to int
         Position of the category of each factor.
     """
     levels = range(len(spec.factors[factor].levels or ()))
     code = spec.codings[coding]
     if code.picks is not None:
-        return Coded(places[factor], tuple(float(code.picks[j] == level) for level in levels))
-    return Coded(places[factor], tuple(float((code.matrix or ())[level][j]) for level in levels))
+        return LevelValues(category_index[factor], tuple(float(code.picks[j] == level) for level in levels))
+    return LevelValues(
+        category_index[factor], tuple(float((code.matrix or ())[level][j]) for level in levels)
+    )
 
 
 def _columns(feature: Feature) -> Iterator[str]:
     """Yield the names of the numeric columns that a feature reads."""
-    if isinstance(feature, Times):
-        yield from _columns(feature.left)
-        yield from _columns(feature.right)
-    elif not isinstance(feature, Coded):
-        yield from (each.name for each in nodes(feature) if isinstance(each, Column))
+    if isinstance(feature, FeatureProduct):
+        yield from _columns(feature.first)
+        yield from _columns(feature.second)
+    elif not isinstance(feature, LevelValues):
+        yield from (node.name for node in nodes(feature) if isinstance(node, Column))
 
 
-HIGHEST_DEGREE = 8
+MAX_POLY_DEGREE = 8
 """Largest degree of orthogonal polynomials, whose expressions grow like Fibonacci numbers."""
 
 _LOGARITHMS = {"log2": math.log(2.0), "log10": math.log(10.0)}
 
 
-def _lowered(node: Node, states: Iterator[State], code: str) -> list[Node]:
+def _lower_node(node: Node, states: Iterator[State], code: str) -> list[Node]:
     """Return the columns of a formula node as expressions with a small set of operations.
 
     These are columns, numbers, + - * / **, log, log1p, exp, sqrt and abs. Other nodes raise
@@ -294,72 +303,90 @@ def _lowered(node: Node, states: Iterator[State], code: str) -> list[Node]:
         case Column() | Number():
             return [node]
         case Negative(operand):
-            return [Negative(each) for each in _lowered(operand, states, code)]
+            return [Negative(operand_column) for operand_column in _lower_node(operand, states, code)]
         case Operation(first, rest):
-            made = _lowered(first, states, code)
+            expressions = _lower_node(first, states, code)
             for symbol, operand in rest:
-                others = _lowered(operand, states, code)
+                operand_columns = _lower_node(operand, states, code)
                 if symbol in ("//", "%"):
-                    raise _not_written(code, f"The operator {symbol}")
-                width = max(len(made), len(others))
-                made, others = ([*each] * (width // len(each)) for each in (made, others))
-                made = [_of_two(one, symbol, other) for one, other in zip(made, others, strict=True)]
-            return made
+                    raise _term_not_exportable(code, f"The operator {symbol}")
+                width = max(len(expressions), len(operand_columns))
+                expressions, operand_columns = (
+                    [*operand_column] * (width // len(operand_column))
+                    for operand_column in (expressions, operand_columns)
+                )
+                expressions = [
+                    _binary_operation(left_column, symbol, right_column)
+                    for left_column, right_column in zip(expressions, operand_columns, strict=True)
+                ]
+            return expressions
         case Call("I", (inner,)):
-            return _lowered(inner, states, code)
+            return _lower_node(inner, states, code)
         case Call(("log" | "log1p" | "exp" | "sqrt" | "abs") as function, (inner,)):
-            return [Call(function, (each,), ()) for each in _lowered(inner, states, code)]
+            return [
+                Call(function, (operand_column,), ()) for operand_column in _lower_node(inner, states, code)
+            ]
         case Call(("log2" | "log10") as function, (inner,)):
             unit = Number(_LOGARITHMS[function])
-            return [_of_two(Call("log", (x,), ()), "/", unit) for x in _lowered(inner, states, code)]
+            return [
+                _binary_operation(Call("log", (x,), ()), "/", unit) for x in _lower_node(inner, states, code)
+            ]
         case Call(("center" | "scale" | "standardize" | "poly"), (inner,)):
-            columns = _lowered(inner, states, code)
+            columns = _lower_node(inner, states, code)
             state = next(states)
-            if len(dict(state.values).get("centres", ())) > HIGHEST_DEGREE:
-                raise _not_written(code, f"poly() of a degree beyond {HIGHEST_DEGREE}")
-            return _learnt(state, columns)
-    raise _not_written(code, f"{node.function}()" if isinstance(node, Call) else "A matrix")
+            if len(dict(state.values).get("centres", ())) > MAX_POLY_DEGREE:
+                raise _term_not_exportable(code, f"poly() of a degree above {MAX_POLY_DEGREE}")
+            return _transformed_columns(state, columns)
+    raise _term_not_exportable(code, f"{node.function}()" if isinstance(node, Call) else "A matrix")
 
 
-def _of_two(left: Node, symbol: str, right: Node) -> Node:
+def _binary_operation(first: Node, symbol: str, second: Node) -> Node:
     """Return a binary operation as a node."""
-    return Operation(left, ((symbol, right),))
+    return Operation(first, ((symbol, second),))
 
 
-def _not_written(code: str, what: str) -> NotSupportedError:
+def _term_not_exportable(code: str, noun: str) -> NotSupportedError:
     """Return the error for a term that cannot be exported."""
     return NotSupportedError(
-        f"{what} in the term {code!r} has no form in SQL or ONNX.",
-        hint=(
-            "Compute the column in the table before the fit, or save() the fit and load() it where "
-            "Python runs."
-        ),
+        f"{noun} in the term {code!r} cannot be exported to SQL or ONNX.",
+        hint=("Compute the column in the table before the fit, or use save() and load() with Python."),
     )
 
 
-def _learnt(state: State, columns: list[Node]) -> list[Node]:
+def _transformed_columns(state: State, columns: list[Node]) -> list[Node]:
     """Return the columns of a stateful transform, such as `scale`, with its estimates as numbers."""
     learnt = dict(state.values)
     if state.function != "poly":
-        moved = [_of_two(x, "-", Number(mean)) for x, mean in zip(columns, learnt["mean"], strict=True)]
-        sds = learnt.get("sd", (1.0,) * len(moved))
-        return [x if sd == 1.0 else _of_two(x, "/", Number(sd)) for x, sd in zip(moved, sds, strict=True)]
+        centred = [
+            _binary_operation(x, "-", Number(mean)) for x, mean in zip(columns, learnt["mean"], strict=True)
+        ]
+        sds = learnt.get("sd", (1.0,) * len(centred))
+        return [
+            x if sd == 1.0 else _binary_operation(x, "/", Number(sd))
+            for x, sd in zip(centred, sds, strict=True)
+        ]
     (x,) = columns
     if "raw_degree" in learnt:
-        return [_of_two(x, "**", Number(float(power))) for power in range(1, learnt["raw_degree"] + 1)]
-    scaled = _of_two(_of_two(x, "-", Number(learnt["middle"])), "/", Number(learnt["spread"]))
+        return [
+            _binary_operation(x, "**", Number(float(power))) for power in range(1, learnt["raw_degree"] + 1)
+        ]
+    scaled = _binary_operation(
+        _binary_operation(x, "-", Number(learnt["middle"])), "/", Number(learnt["spread"])
+    )
     norms = (1.0, *learnt["norms"])
-    made = []
-    before: Node = Number(0.0)
-    now: Node = Number(1.0)
+    polynomials = []
+    previous: Node = Number(0.0)
+    current: Node = Number(1.0)
     for j, centre in enumerate(learnt["centres"]):
-        risen = _of_two(_of_two(scaled, "-", Number(centre)), "*", now)
+        next_ = _binary_operation(_binary_operation(scaled, "-", Number(centre)), "*", current)
         if j:
-            risen = _of_two(risen, "-", _of_two(Number(norms[j + 1] / norms[j]), "*", before))
-        before = now
-        now = risen
-        made.append(_of_two(now, "/", Number(math.sqrt(norms[j + 2]))))
-    return made
+            next_ = _binary_operation(
+                next_, "-", _binary_operation(Number(norms[j + 1] / norms[j]), "*", previous)
+            )
+        previous = current
+        current = next_
+        polynomials.append(_binary_operation(current, "/", Number(math.sqrt(norms[j + 2]))))
+    return polynomials
 
 
 class Syntax(NamedTuple):
@@ -367,7 +394,7 @@ class Syntax(NamedTuple):
 
     Attributes
     ----------
-    double, whole, text : str
+    double, integer, text : str
         Types of float64, integers and text.
     literal : str
         Format of a float64 literal, from its digits.
@@ -389,7 +416,7 @@ class Syntax(NamedTuple):
     """
 
     double: str
-    whole: str
+    integer: str
     text: str
     literal: str = "{}"
     sign: str = '"'
@@ -403,7 +430,7 @@ class Syntax(NamedTuple):
 
 
 Database = Literal["duckdb", "postgres", "sqlite", "mysql", "bigquery", "snowflake", "spark"]
-Answer = Literal["label", "proba", "log_proba", "decision"]
+Output = Literal["label", "proba", "log_proba", "decision"]
 
 DIALECTS: dict[Database, Syntax] = {
     "duckdb": Syntax("DOUBLE", "BIGINT", "VARCHAR"),
@@ -424,9 +451,9 @@ DIALECTS: dict[Database, Syntax] = {
 }
 """Dialects by the option `dialect` of `to_sql`."""
 
-MOST_TEXT = 2**17
+MAX_FEATURE_CHARACTERS = 2**17
 """Largest number of characters of a feature, which each nested function multiplies by two or more."""
-TOGETHER = 64
+MAX_TERMS_PER_GROUP = 64
 """Number of terms of a sum, or of arguments of a function, in one pair of parentheses."""
 
 
@@ -447,26 +474,30 @@ def as_sql(
         Arguments of `to_sql`.
     """
     check_word("dialect", dialect, Database)
-    rule = exported(fit, prior)
+    rule = export_rule(fit, prior)
     if output is None:
         output = ("label", "proba" if rule.has_posteriors else "decision")
-    wanted = tuple(dict.fromkeys(_names("output", output)))
-    for each in wanted:
-        check_word("output", each, Answer)
-        if each in ("proba", "log_proba"):
-            fit.need_posteriors(f'output="{each}"')
-    kept = tuple(dict.fromkeys(_names("keep", keep)))
-    return _Query(rule, DIALECTS[dialect], _names("table", table), kept).text(wanted)
+    outputs = tuple(dict.fromkeys(_names_option("output", output)))
+    for output_name in outputs:
+        check_word("output", output_name, Output)
+        if output_name in ("proba", "log_proba"):
+            fit.need_posteriors(f'output="{output_name}"')
+    kept_columns = tuple(dict.fromkeys(_names_option("keep", keep)))
+    return _Query(rule, DIALECTS[dialect], _names_option("table", table), kept_columns).text(outputs)
 
 
-def _names(option: str, given: Any) -> tuple[str, ...]:
+def _names_option(option: str, option_value: Any) -> tuple[str, ...]:
     """Return one or several names as a tuple; raise DataError for other values."""
-    names = (*given,) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    names = (
+        (*option_value,)
+        if isinstance(option_value, Iterable) and not isinstance(option_value, str)
+        else (option_value,)
+    )
     for name in names:
         if not isinstance(name, str) or not name or "\0" in name:
-            raise DataError(f"{option}= holds {told(name)}, which is no name.", hint="Give the name as text.")
+            raise DataError(f"{option}= has {told(name)}, which is not a name.", hint="Pass names as text.")
     if not names and option != "keep":
-        raise DataError(f"{option}= holds no name.", hint="Give one, or leave it out.")
+        raise DataError(f"{option}= is empty.", hint=f"Pass a name, or leave out {option}=.")
     return names
 
 
@@ -484,7 +515,7 @@ class _Query:
 
     Attributes
     ----------
-    own : str
+    prefix : str
         Prefix of the names of computed columns.
     x : dict of str to str
         Names of the numeric inputs, by column.
@@ -500,10 +531,10 @@ class _Query:
         self.keep = keep
         self.table = table
         # The prefix of computed columns must not occur in names of the user.
-        self.own = "r_"
-        while any(name.lower().startswith(self.own) for name in (*table, *keep)):
-            self.own = f"r{self.own}"
-        self.x = {name: f"{self.own}x{i}" for i, name in enumerate(rule.numbers)}
+        self.prefix = "r_"
+        while any(name.lower().startswith(self.prefix) for name in (*table, *keep)):
+            self.prefix = f"r{self.prefix}"
+        self.x = {name: f"{self.prefix}x{i}" for i, name in enumerate(rule.numeric_columns)}
         self.stages: list[str] = []
 
     def number(self, value: float) -> str:
@@ -515,14 +546,15 @@ class _Query:
     def name(self, name: str) -> str:
         """Return a quoted name."""
         sign = self.dialect.sign
-        whole = _escaped(name, sign) if "names" in self.dialect.escaped else name.replace(sign, 2 * sign)
-        return f"{sign}{whole}{sign}"
+        escaped = _escaped(name, sign) if "names" in self.dialect.escaped else name.replace(sign, 2 * sign)
+        return f"{sign}{escaped}{sign}"
 
     def string(self, value: str) -> str:
         """Return a quoted string."""
         if "\0" in value:
             raise NotSupportedError(
-                f"The label {value!r} holds a NUL, which no text of SQL does.", hint="Rename it."
+                f"The label {value!r} has a NUL character, which SQL does not support.",
+                hint="Rename the label.",
             )
         if "strings" in self.dialect.escaped:
             return f"'{_escaped(value, chr(39))}'"
@@ -540,86 +572,95 @@ class _Query:
     def joined(self, terms: Sequence[str], sign: str = " + ") -> str:
         """Join terms with an operator, nested in parentheses to limit the depth of the expression."""
         terms = list(terms)
-        while len(terms) > TOGETHER:
-            terms = [f"({sign.join(terms[i : i + TOGETHER])})" for i in range(0, len(terms), TOGETHER)]
+        while len(terms) > MAX_TERMS_PER_GROUP:
+            terms = [
+                f"({sign.join(terms[i : i + MAX_TERMS_PER_GROUP])})"
+                for i in range(0, len(terms), MAX_TERMS_PER_GROUP)
+            ]
         return sign.join(terms)
 
     def greatest(self, values: Sequence[str]) -> str:
         """Return the expression for the largest of several numbers."""
         values = list(values)
         while len(values) > 1:
-            pieces = [values[i : i + TOGETHER] for i in range(0, len(values), TOGETHER)]
+            groups = [values[i : i + MAX_TERMS_PER_GROUP] for i in range(0, len(values), MAX_TERMS_PER_GROUP)]
             values = [
-                f"{self.dialect.greatest}({', '.join(each)})" if len(each) > 1 else each[0] for each in pieces
+                f"{self.dialect.greatest}({', '.join(group)})" if len(group) > 1 else group[0]
+                for group in groups
             ]
         return values[0]
 
     def stage(self, columns: Iterable[tuple[str, str]]) -> None:
         """Add a stage with pairs of expressions and names; the columns in `keep` are passed on."""
         n = len(self.stages)
-        kept = [self.name(each) for each in self.keep]
-        source = f"{self.own}{n}"
+        kept_columns = [self.name(column) for column in self.keep]
+        source = f"{self.prefix}{n}"
         if n == 0:
             source = ".".join(map(self.name, self.table)) + " AS t"
-            kept = [f"t.{each} AS {each}" for each in kept]
-        listed = [*kept, *(f"{code} AS {name}" for code, name in columns)]
+            kept_columns = [f"t.{column} AS {column}" for column in kept_columns]
+        listed = [*kept_columns, *(f"{code} AS {name}" for code, name in columns)]
         self.stages.append("SELECT\n    " + ",\n    ".join(listed) + f"\n  FROM {source}")
 
-    def text(self, wanted: Sequence[str]) -> str:
+    def text(self, outputs: Sequence[str]) -> str:
         """Return the query for the requested outputs."""
         self.stage(self.inputs())
-        self.stage((self.feature(each), f"{self.own}f{j}") for j, each in enumerate(self.rule.features))
+        self.stage((self.feature(name_), f"{self.prefix}f{j}") for j, name_ in enumerate(self.rule.features))
         self.stage(self.bounded())
         self.stage(self.centred())
         if self.rule.factor is not None:
             self.stage(self.whitened())
         self.stage(self.scores())
-        scores = [f"{self.own}s{k}" for k in self.rule.possible]
-        largest = f"{self.own}m"
-        total = f"{self.own}total"
-        self.stage([*((each, each) for each in scores), (self.greatest(scores), largest)])
-        if set(wanted) != {"label"}:
-            weights = [self.exponential(f"{each} - {largest}") for each in scores]
-            names = [f"{self.own}e{k}" for k in self.rule.possible]
-            beside = [(each, each) for each in (*scores, largest)]
-            self.stage([*beside, *zip(weights, names, strict=True)])
-            self.stage([*beside, *((each, each) for each in names), (self.joined(names), total)])
-        taken = [name.casefold() for name in self.keep]
+        scores = [f"{self.prefix}s{k}" for k in self.rule.possible]
+        largest = f"{self.prefix}m"
+        total = f"{self.prefix}total"
+        self.stage([*((name_, name_) for name_ in scores), (self.greatest(scores), largest)])
+        if set(outputs) != {"label"}:
+            weights = [self.exponential(f"{name_} - {largest}") for name_ in scores]
+            names = [f"{self.prefix}e{k}" for k in self.rule.possible]
+            passed_on = [(name_, name_) for name_ in (*scores, largest)]
+            self.stage([*passed_on, *zip(weights, names, strict=True)])
+            self.stage([*passed_on, *((name_, name_) for name_ in names), (self.joined(names), total)])
+        used_names = [name.casefold() for name in self.keep]
         listed = []
-        for each in wanted:
-            for code, name in getattr(self, f"as_{each}")():
-                own = name + distinct(name.casefold(), taken)[len(name.casefold()) :]
-                taken.append(own.casefold())
-                listed.append((code, self.name(own)))
+        for name_ in outputs:
+            for code, name in getattr(self, f"as_{name_}")():
+                output_alias = name + distinct(name.casefold(), used_names)[len(name.casefold()) :]
+                used_names.append(output_alias.casefold())
+                listed.append((code, self.name(output_alias)))
         self.stage(listed)
         *before, last = self.stages
-        how = self.dialect
-        named = [f"{self.own}{i} {how.stage} (\n  {each}{how.end}\n)" for i, each in enumerate(before, 1)]
+        dialect = self.dialect
+        stage_texts = [
+            f"{self.prefix}{i} {dialect.stage} (\n  {name_}{dialect.end}\n)"
+            for i, name_ in enumerate(before, 1)
+        ]
         last = last.replace("\n    ", "\n  ").replace("\n  FROM", "\nFROM")
-        return "WITH " + ",\n".join(named) + f"\n{last}"
+        return "WITH " + ",\n".join(stage_texts) + f"\n{last}"
 
     def inputs(self) -> Iterator[tuple[str, str]]:
         """Yield the inputs: finite float64, or positions of the levels of categories; else NULL."""
         double = self.dialect.double
-        for name, own in self.x.items():
+        for name, alias in self.x.items():
             column = f"t.{self.name(name)}"
-            value = f"CAST({column} AS {self.dialect.whole})" if name in self.rule.truths else column
+            value = (
+                f"CAST({column} AS {self.dialect.integer})" if name in self.rule.boolean_columns else column
+            )
             value = f"CAST({value} AS {double})"
             condition = f"ABS({value}) <= {self.number(LARGEST)}"
             if not self.dialect.strict:
                 condition = f"TYPEOF({column}) IN ('integer', 'real') AND {condition}"
-            yield f"CASE WHEN {condition} THEN {value} END", own
+            yield f"CASE WHEN {condition} THEN {value} END", alias
         for i, (name, levels) in enumerate(self.rule.categories):
             cases = " ".join(
                 f"WHEN {self.is_level(f't.{self.name(name)}', level)} THEN {j}"
                 for j, level in enumerate(levels)
             )
-            yield f"CASE {cases} END", f"{self.own}k{i}"
+            yield f"CASE {cases} END", f"{self.prefix}k{i}"
 
     def is_level(self, column: str, level: Scalar) -> str:
         """Return the condition that a column has a level."""
         if isinstance(level, bool):
-            return f"CAST({column} AS {self.dialect.whole}) = {int(level)}"
+            return f"CAST({column} AS {self.dialect.integer}) = {int(level)}"
         if isinstance(level, str):
             return self.dialect.same.format(f"CAST({column} AS {self.dialect.text})", self.string(level))
         return f"{column} = {self.scalar(level)}"
@@ -627,10 +668,10 @@ class _Query:
     def feature(self, feature: Feature) -> str:
         """Return the expression of a feature; raise NotSupportedError if it is too long."""
         text = self.expression(feature)
-        if len(text) > MOST_TEXT:
+        if len(text) > MAX_FEATURE_CHARACTERS:
             raise NotSupportedError(
-                "A term of the formula has functions within functions, whose query would be longer than "
-                f"{MOST_TEXT:,} characters.",
+                "The query of a term with nested functions would be longer than "
+                f"{MAX_FEATURE_CHARACTERS:,} characters.",
                 hint="Compute the column in the table before the fit.",
             )
         return text
@@ -644,39 +685,39 @@ class _Query:
                 return self.number(value)
             case Negative(operand):
                 return f"(-{self.feature(operand)})"
-            case Times(left, right):
+            case FeatureProduct(left, right):
                 return f"({self.feature(left)} * {self.feature(right)})"
-            case Coded(category, values):
+            case LevelValues(category, values):
                 cases = " ".join(f"WHEN {j} THEN {self.number(value)}" for j, value in enumerate(values))
-                return f"CASE {self.own}k{category} {cases} END"
+                return f"CASE {self.prefix}k{category} {cases} END"
             case Call(function, (inner,)):
                 return self.call(function, self.feature(inner))
             case Operation(first, ((symbol, second),)):
                 return self.operation(symbol, self.feature(first), second)
-        raise TypeError(f"{feature!r} is no feature: pass what _lowered makes.")
+        raise TypeError(f"{feature!r} is not a feature.")
 
-    def operation(self, symbol: str, left: str, second: Node) -> str:
+    def operation(self, symbol: str, left_text: str, second: Node) -> str:
         """Return the expression of a binary operation; NULL if undefined, such as a division by zero.
 
         Parameters
         ----------
         symbol : {"+", "-", "*", "/", "**"}
-        left : str
+        left_text : str
             Expression of the first operand.
         second : Node
             Second operand.
         """
         right = self.feature(second)
         if symbol == "/":
-            return f"({left} / NULLIF({right}, {self.number(0.0)}))"
+            return f"({left_text} / NULLIF({right}, {self.number(0.0)}))"
         if symbol != "**":
-            return f"({left} {symbol} {right})"
+            return f"({left_text} {symbol} {right})"
         if isinstance(second, Number) and second.value in (2.0, 3.0):
-            return "(" + " * ".join([left] * int(second.value)) + ")"
+            return "(" + " * ".join([left_text] * int(second.value)) + ")"
         zero = self.number(0.0)
-        base = f"CASE WHEN {left} <> {zero} OR {right} >= {zero} THEN {left} END"
-        whole = f"{right} = FLOOR({right})"
-        return f"CASE WHEN {left} >= {zero} OR {whole} THEN POWER({base}, {right}) END"
+        base = f"CASE WHEN {left_text} <> {zero} OR {right} >= {zero} THEN {left_text} END"
+        is_integer = f"{right} = FLOOR({right})"
+        return f"CASE WHEN {left_text} >= {zero} OR {is_integer} THEN POWER({base}, {right}) END"
 
     def call(self, function: str, inner: str) -> str:
         """Return the expression of a function of one number; NULL outside its domain."""
@@ -689,45 +730,48 @@ class _Query:
             case "abs":
                 return f"ABS({inner})"
             case "exp":
-                return f"CASE WHEN {inner} <= {self.number(HIGHEST)} THEN {self.exponential(inner)} END"
+                return f"CASE WHEN {inner} <= {self.number(MAX_EXPONENT)} THEN {self.exponential(inner)} END"
         # log1p after Kahan: the rounding error of 1 + x cancels, because it is in the divisor too.
         one = self.number(1.0)
-        more = f"({one} + {inner})"
+        one_plus_x = f"({one} + {inner})"
         return (
-            f"CASE WHEN {more} = {one} THEN {inner} "
-            f"WHEN {more} > {zero} THEN LN({more}) * ({inner} / ({more} - {one})) END"
+            f"CASE WHEN {one_plus_x} = {one} THEN {inner} "
+            f"WHEN {one_plus_x} > {zero} THEN LN({one_plus_x}) * ({inner} / ({one_plus_x} - {one})) END"
         )
 
     def exponential(self, inner: str) -> str:
         """Return the expression of exp(), which is zero if some engines would report underflow."""
-        least = self.number(LOWEST)
+        min_exponent = self.number(MIN_EXPONENT)
         zero = self.number(0.0)
-        return f"CASE WHEN {inner} >= {least} THEN EXP({inner}) WHEN {inner} < {least} THEN {zero} END"
+        return (
+            f"CASE WHEN {inner} >= {min_exponent} THEN EXP({inner}) WHEN {inner} < {min_exponent} THEN "
+            f"{zero} END"
+        )
 
     def bounded(self) -> Iterator[tuple[str, str]]:
         """Yield the features, NULL outside their limits."""
         for j, (feature, limit) in enumerate(zip(self.rule.features, self.rule.limits, strict=True)):
-            value = f"{self.own}f{j}"
+            value = f"{self.prefix}f{j}"
             bounded = f"CASE WHEN ABS({value}) <= {self.number(limit)} THEN {value} END"
-            yield value if isinstance(feature, Coded) else bounded, value
+            yield value if isinstance(feature, LevelValues) else bounded, value
 
     def centred(self) -> Iterator[tuple[str, str]]:
         """Yield the features centred and scaled at each point."""
         for g, point in enumerate(self.rule.points):
             for j in range(len(self.rule.features)):
-                value = f"{self.own}f{j}"
+                value = f"{self.prefix}f{j}"
                 if point.origin[j]:
                     value = f"({value} - {self.number(point.origin[j])})"
                 if point.scale[j] != 1:
                     value = f"{value} * {self.number(point.scale[j])}"
                 if point.mean[j]:
                     value = f"{value} - {self.number(point.mean[j])}"
-                yield value, f"{self.own}d{g}_{j}"
+                yield value, f"{self.prefix}d{g}_{j}"
 
     def product(self, g: int, coefficients: Floats) -> str:
         """Return the scalar product of the features centred at point g and coefficients (p,)."""
         terms = [
-            f"{self.own}d{g}_{j} * {self.number(coefficients[j])}"
+            f"{self.prefix}d{g}_{j} * {self.number(coefficients[j])}"
             for j in np.flatnonzero(coefficients).tolist()
         ]
         return self.joined(terms) or self.number(0.0)
@@ -736,30 +780,30 @@ class _Query:
         """Yield the whitened features, whose sum of squares is the squared distance, for each class."""
         for k in self.rule.possible:
             for i, column in enumerate(self.rule.weights[k].T):
-                yield self.product(k, column), f"{self.own}w{k}_{i}"
+                yield self.product(k, column), f"{self.prefix}w{k}_{i}"
 
     def scores(self) -> Iterator[tuple[str, str]]:
         """Yield the scores of the classes with a positive prior."""
         rule = self.rule
         for k in rule.possible:
-            score = f"{self.own}s{k}"
+            score = f"{self.prefix}s{k}"
             constant = self.number(rule.constant[k])
             if rule.factor is not None:
-                names = [f"{self.own}w{k}_{i}" for i in range(rule.weights[k].shape[1])]
+                names = [f"{self.prefix}w{k}_{i}" for i in range(rule.weights[k].shape[1])]
                 squares = self.joined([f"{name} * {name}" for name in names])
                 yield f"{constant} + {self.number(-0.5 * rule.factor[k])} * ({squares})", score
                 continue
             coef = rule.weights[0][:, k]
             value = f"{constant} + {self.product(0, coef)}"
-            idle = [f"{self.own}d0_{j} IS NOT NULL" for j in np.flatnonzero(coef == 0).tolist()]
+            idle = [f"{self.prefix}d0_{j} IS NOT NULL" for j in np.flatnonzero(coef == 0).tolist()]
             yield f"CASE WHEN {self.joined(idle, ' AND ')} THEN {value} END" if idle else value, score
 
-    def each_class(self, named: str, code: Callable[[int], str], impossible: str) -> list[tuple[str, str]]:
+    def each_class(self, prefix: str, code: Callable[[int], str], impossible: str) -> list[tuple[str, str]]:
         """Return the expression and name of an output column for each class.
 
         Parameters
         ----------
-        named : str
+        prefix : str
             Prefix of the names.
         code : callable
             Function of the position of a class that returns its expression.
@@ -767,28 +811,28 @@ class _Query:
             Expression for classes with a prior of zero.
         """
         possible = set(self.rule.possible)
-        there = f"CASE WHEN {self.own}m IS NOT NULL THEN {impossible} END"
+        impossible_case = f"CASE WHEN {self.prefix}m IS NOT NULL THEN {impossible} END"
         return [
-            (code(k) if k in possible else there, f"{named}_{label}")
+            (code(k) if k in possible else impossible_case, f"{prefix}_{label}")
             for k, label in enumerate(self.rule.classes)
         ]
 
     def as_label(self) -> list[tuple[str, str]]:
         """Return the label of the class with the largest score, the first of ties."""
         cases = [
-            f"WHEN {self.own}s{k} >= {self.own}m THEN {self.scalar(self.rule.classes[k])}"
+            f"WHEN {self.prefix}s{k} >= {self.prefix}m THEN {self.scalar(self.rule.classes[k])}"
             for k in self.rule.possible
         ]
         return [("\n      ".join(["CASE", *cases, "END"]), "label")]
 
     def as_proba(self) -> list[tuple[str, str]]:
         """Return the posterior of each class."""
-        return self.each_class("proba", lambda k: f"{self.own}e{k} / {self.own}total", self.number(0.0))
+        return self.each_class("proba", lambda k: f"{self.prefix}e{k} / {self.prefix}total", self.number(0.0))
 
     def as_log_proba(self) -> list[tuple[str, str]]:
         """Return the log posteriors; NULL for a class with a prior of zero."""
         return self.each_class(
-            "log_proba", lambda k: f"({self.own}s{k} - {self.own}m) - LN({self.own}total)", "NULL"
+            "log_proba", lambda k: f"({self.prefix}s{k} - {self.prefix}m) - LN({self.prefix}total)", "NULL"
         )
 
     def as_decision(self) -> list[tuple[str, str]]:
@@ -797,19 +841,25 @@ class _Query:
         possible = self.rule.possible
         if len(possible) < n_classes:
             raise NotSupportedError(
-                'output="decision" is infinite for a class whose prior is zero.', hint='Ask for "log_proba".'
+                'output="decision" is infinite for a class with a prior of zero.',
+                hint='Use output="log_proba".',
             )
         if n_classes == 2:
-            return [(f"{self.own}s1 - {self.own}s0", "decision")]
-        made = self.rule.decision
-        if made is None:
+            return [(f"{self.prefix}s1 - {self.prefix}s0", "decision")]
+        matrix = self.rule.decision
+        if matrix is None:
             return [(code, f"decision{name.removeprefix('log_proba')}") for code, name in self.as_log_proba()]
         products = [
-            [f"{self.own}s{i} * {self.number(made[i, k])}" for i in np.flatnonzero(made[:, k]).tolist()]
+            [
+                f"{self.prefix}s{i} * {self.number(matrix[i, k])}"
+                for i in np.flatnonzero(matrix[:, k]).tolist()
+            ]
             for k in range(n_classes)
         ]
         # The sum of a reference class is empty, and its value zero.
-        return self.each_class("decision", lambda k: self.joined(products[k]) or f"0 * {self.own}m", "NULL")
+        return self.each_class(
+            "decision", lambda k: self.joined(products[k]) or f"0 * {self.prefix}m", "NULL"
+        )
 
 
 def _escaped(text: str, sign: str) -> str:

@@ -17,13 +17,13 @@ from discrim.data.values import Scalar
 from discrim.errors import missing_package
 from discrim.formula.grammar import Call, Column, Negative, Number, Operation
 from discrim.models.base.fit import FittedModel
-from discrim.models.results.exported import Coded, ExportedRule, Feature, Times, exported
+from discrim.models.results.exported import ExportedRule, Feature, FeatureProduct, LevelValues, export_rule
 
 OPSET = 19
 IR_VERSION = 9
 """The first set of operators that compares text, and the format of its files."""
 
-_KINDS: dict[str, tuple[Any, Scalar]] = {
+_ONNX_TYPES: dict[str, tuple[Any, Scalar]] = {
     "STRING": (object, ""),
     "INT64": (np.int64, np.iinfo(np.int64).min),
     "DOUBLE": (np.float64, math.nan),
@@ -40,30 +40,30 @@ def as_onnx(fit: FittedModel[Any], prior: Any) -> Any:
         import onnx
     except ImportError:
         raise missing_package("to_onnx()", "onnx", "onnx", "write the rule with to_sql()") from None
-    rule = exported(fit, prior)
+    rule = export_rule(fit, prior)
     graph = _Graph(onnx, rule)
     graph.write()
     tensors = onnx.TensorProto
-    values = "probabilities" if rule.has_posteriors else "values"
-    make = onnx.helper.make_tensor_value_info
+    values_name = "probabilities" if rule.has_posteriors else "values"
+    value_info = onnx.helper.make_tensor_value_info
     width = 1 if graph.single else len(rule.classes)
     outputs = [
-        make("label", getattr(tensors, graph.kind), ["rows"]),
-        make(values, tensors.DOUBLE, ["rows", width]),
+        value_info("label", getattr(tensors, graph.label_type), ["rows"]),
+        value_info(values_name, tensors.DOUBLE, ["rows", width]),
     ]
-    made = onnx.helper.make_model(
+    model = onnx.helper.make_model(
         onnx.helper.make_graph(graph.nodes, "rule", graph.inputs, outputs, graph.constants),
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
         producer_name="discrim",
         doc_string=f"{fit.title}: {fit.formula}",
     )
-    onnx.helper.set_model_props(made, {"classes": json.dumps(rule.classes), "formula": fit.formula})
-    onnx.checker.check_model(made)
-    return made
+    onnx.helper.set_model_props(model, {"classes": json.dumps(rule.classes), "formula": fit.formula})
+    onnx.checker.check_model(model)
+    return model
 
 
-def _kind(values: tuple[Scalar, ...]) -> str:
+def _onnx_type(values: tuple[Scalar, ...]) -> str:
     return "STRING" if isinstance(values[0], str) else "INT64" if isinstance(values[0], int) else "DOUBLE"
 
 
@@ -77,9 +77,9 @@ class _Graph:
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
         self.single = not rule.has_posteriors and len(rule.classes) == 2
-        self.kind = _kind(rule.classes)
-        self._kinds: dict[str, str] = {}
-        self._numbers: dict[str, str] = {}
+        self.label_type = _onnx_type(rule.classes)
+        self._input_types: dict[str, str] = {}
+        self._numeric_inputs: dict[str, str] = {}
         self._levels: dict[int, tuple[str, str]] = {}
 
     def add(self, operator: str, *inputs: str, name: str = "", **options: Any) -> str:
@@ -98,39 +98,41 @@ class _Graph:
         """Return the value with infinite elements replaced by NaN."""
         return self.add("Add", value, self.add("Sub", value, value))
 
-    def input(self, name: str, kind: str) -> str:
+    def input(self, name: str, onnx_type: str) -> str:
         """Add a column of the table (rows, 1) as an input if it is new, and return its type."""
-        if name not in self._kinds:
-            self._kinds[name] = kind
-            kind_of = getattr(self.onnx.TensorProto, kind)
-            self.inputs.append(self.onnx.helper.make_tensor_value_info(name, kind_of, ["rows", 1]))
-        return self._kinds[name]
+        if name not in self._input_types:
+            self._input_types[name] = onnx_type
+            tensor_type = getattr(self.onnx.TensorProto, onnx_type)
+            self.inputs.append(self.onnx.helper.make_tensor_value_info(name, tensor_type, ["rows", 1]))
+        return self._input_types[name]
 
     def write(self) -> None:
         """Add all nodes of the rule, from the inputs to the outputs."""
         rule = self.rule
-        for name in rule.numbers:
+        for name in rule.numeric_columns:
             self.input(name, "DOUBLE")
-            self._numbers[name] = self.finite(name)
+            self._numeric_inputs[name] = self.finite(name)
         for i, (name, levels) in enumerate(rule.categories):
             self._levels[i] = self.levels(name, levels)
-        columns = [self.feature(each) for each in rule.features]
+        columns = [self.feature(feature) for feature in rule.features]
         features = self.add("Concat", *columns, axis=1)
-        near = self.add("LessOrEqual", self.add("Abs", features), self.constant(rule.limits[None]))
-        scores = self.scores(self.add("Where", near, features, self.constant(np.nan)))
+        is_within_limits = self.add(
+            "LessOrEqual", self.add("Abs", features), self.constant(rule.limits[None])
+        )
+        scores = self.scores(self.add("Where", is_within_limits, features, self.constant(np.nan)))
         axes = self.constant(np.array([1]))
         largest = self.add("ReduceMax", scores, axes, keepdims=0)
-        best = self.add("ArgMax", scores, axis=1, keepdims=0)
-        none = self.constant(np.array(-1))
+        argmax = self.add("ArgMax", scores, axis=1, keepdims=0)
+        no_class = self.constant(np.array(-1))
         # Infinite scores, and those of a row that misses a value, have no largest one.
-        unknown = self.add("IsNaN", self.finite(largest))
-        code = self.add("Where", unknown, none, best)
-        dtype, beyond = _KINDS[self.kind]
-        known = np.array([*rule.classes, beyond], dtype=dtype)
-        self.add("Gather", self.constant(known), code, name="label")
+        is_missing = self.add("IsNaN", self.finite(largest))
+        code = self.add("Where", is_missing, no_class, argmax)
+        dtype, missing_label = _ONNX_TYPES[self.label_type]
+        labels = np.array([*rule.classes, missing_label], dtype=dtype)
+        self.add("Gather", self.constant(labels), code, name="label")
         if rule.has_posteriors:
-            rest = self.add("Unsqueeze", largest, axes)
-            self.add("Softmax", self.add("Sub", scores, rest), axis=1, name="probabilities")
+            largest_column = self.add("Unsqueeze", largest, axes)
+            self.add("Softmax", self.add("Sub", scores, largest_column), axis=1, name="probabilities")
         elif self.single:
             self.add("MatMul", scores, self.constant(np.array([[-1.0], [1.0]])), name="values")
         else:
@@ -138,7 +140,7 @@ class _Graph:
 
     def levels(self, name: str, levels: tuple[Scalar, ...]) -> tuple[str, str]:
         """Return indicators (rows, levels) of the levels of a column, and their sum (rows, 1)."""
-        dtype, _ = _KINDS[self.input(name, _kind(levels))]
+        dtype, _ = _ONNX_TYPES[self.input(name, _onnx_type(levels))]
         same = self.add("Equal", name, self.constant(np.array([levels], dtype=dtype)))
         indicators = self.add("Cast", same, to=self.onnx.TensorProto.DOUBLE)
         return indicators, self.add("ReduceSum", indicators, self.constant(np.array([1])), keepdims=1)
@@ -147,40 +149,43 @@ class _Graph:
         """Return a feature as a column (rows, 1)."""
         match feature:
             case Column(name):
-                return self._numbers[name]
+                return self._numeric_inputs[name]
             case Number(value):
                 return self.constant(np.array([[value]]))
             case Negative(operand):
                 return self.add("Neg", self.feature(operand))
-            case Times(left, right):
+            case FeatureProduct(left, right):
                 return self.add("Mul", self.feature(left), self.feature(right))
-            case Coded(category, values):
-                indicators, there = self._levels[category]
+            case LevelValues(category, values):
+                indicators, indicator_sum = self._levels[category]
                 # An unseen level is none of them: 0/0.
-                of_level = self.add("MatMul", indicators, self.constant(np.array(values)[:, None]))
-                return self.add("Div", of_level, there)
+                level_value = self.add("MatMul", indicators, self.constant(np.array(values)[:, None]))
+                return self.add("Div", level_value, indicator_sum)
             case Operation(first, ((symbol, second),)):
                 return self.add(_OPERATORS[symbol], self.feature(first), self.feature(second))
             case Call("log1p", (inner,)):
                 return self.log1p(self.feature(inner))
             case Call(function, (inner,)):
                 return self.add(_FUNCTIONS[function], self.feature(inner))
-        raise TypeError(f"{feature!r} is no feature: pass those of an ExportedRule.")
+        raise TypeError(f"{feature!r} is not a feature.")
 
     def log1p(self, x: str) -> str:
         """Return log(1 + x) by Kahan's method, in which the rounding error of 1 + x cancels."""
         one = self.constant(np.array([[1.0]]))
-        more = self.add("Add", one, x)
-        ratio = self.add("Div", x, self.add("Sub", more, one))
+        one_plus_x = self.add("Add", one, x)
+        ratio = self.add("Div", x, self.add("Sub", one_plus_x, one))
         return self.add(
-            "Where", self.add("Equal", more, one), x, self.add("Mul", self.add("Log", more), ratio)
+            "Where",
+            self.add("Equal", one_plus_x, one),
+            x,
+            self.add("Mul", self.add("Log", one_plus_x), ratio),
         )
 
     def scores(self, features: str) -> str:
         """Return scores (rows, K) of features (rows, p)."""
         rule = self.rule
         constant = self.constant(self.rule.constant[None])
-        origin, scale, mean = (np.stack(each)[:, None] for each in zip(*rule.points, strict=True))
+        origin, scale, mean = (np.stack(arrays)[:, None] for arrays in zip(*rule.points, strict=True))
         if rule.factor is None:
             origin = origin[0]
             scale = scale[0]

@@ -57,7 +57,7 @@ class MarginalModel(ModelAbstract):
         """Set the attributes that the base class validates: coefficients and types of variables."""
         self.coef = self.vault.coef
         table = self.vault.modeldata
-        self.vault.variables_type = {name: _kind(table[name]) for name in self.find_variables()}
+        self.vault.variables_type = {name: _variable_type(table[name]) for name in self.find_variables()}
 
     def get_vcov(self, vcov: Any = True) -> Floats | None:
         """Return the covariance (m, m) of the coefficients, class by class; None if not available."""
@@ -65,7 +65,7 @@ class MarginalModel(ModelAbstract):
             raise DataError(
                 f"vcov={told(vcov)} is not valid.",
                 hint=(
-                    "Give True, False or a matrix; robust covariances are those of "
+                    "Pass True, False or a matrix. For robust covariances use "
                     "fit.robust(...).to_marginaleffects()."
                 ),
             )
@@ -76,10 +76,12 @@ class MarginalModel(ModelAbstract):
             return None
         if covariance is not None and hasattr(fit.estimates, "constants_known"):
             # If the prior is specified, sampling error of the class proportions does not affect posteriors.
-            known = fit.estimates.constants_known()
-            at = np.arange(len(known)) * (len(covariance) // len(known))
+            constant_covariance = fit.estimates.constants_known()
+            constant_index = np.arange(len(constant_covariance)) * (
+                len(covariance) // len(constant_covariance)
+            )
             covariance = covariance.copy()
-            covariance[np.ix_(at, at)] += known
+            covariance[np.ix_(constant_index, constant_index)] += constant_covariance
         return covariance
 
     def get_exog(self, newdata: Any) -> Floats:
@@ -90,8 +92,8 @@ class MarginalModel(ModelAbstract):
         if not self._has_params:
             return log_proba
         design = np.ones((len(log_proba), 1 + len(blocks.terms)))
-        for place, x, _ in blocks.every_row():
-            design[place, 1:] = x
+        for row_slice, x, _ in blocks.every_row():
+            design[row_slice, 1:] = x
         return np.column_stack([log_proba, design])
 
     def get_predict(self, params: Any, newdata: Floats) -> Any:
@@ -113,21 +115,21 @@ class MarginalModel(ModelAbstract):
         k = len(classes)
         logs = newdata[:, :k].copy()
         if self._has_params:
-            moved = np.reshape(params - self.get_coef(), (k - 1, -1))
+            param_changes = np.reshape(params - self.get_coef(), (k - 1, -1))
             reference = getattr(self._results, "reference", classes[0])
-            logs[:, classes != reference] += newdata[:, k:] @ moved.T
+            logs[:, classes != reference] += newdata[:, k:] @ param_changes.T
         proba = posteriors(logs)
         rows = pl.Series("rowid", np.arange(len(proba)), dtype=pl.Int32)
         if k == 2:
             return pl.DataFrame([rows, pl.Series("estimate", proba[:, 1])])
-        each = [
+        frames = [
             pl.DataFrame([rows, pl.Series("estimate", proba[:, j])]).with_columns(group=pl.lit(str(label)))
             for j, label in enumerate(classes)
         ]
-        return pl.concat(each)
+        return pl.concat(frames)
 
 
-def _kind(column: Any) -> str:
+def _variable_type(column: Any) -> str:
     """Return the type of a variable in the terms of marginaleffects."""
     if column.dtype in TEXT or column.dtype == pl.Boolean:
         return "character" if column.dtype in TEXT else "boolean"
@@ -138,17 +140,19 @@ def _kind(column: Any) -> str:
 
 def _names(params: pd.DataFrame) -> Any:
     """Return the names of the coefficients: terms, prefixed by the class if there are several."""
-    two = params.shape[1] == 1
-    return np.array([str(term) if two else f"{label}:{term}" for label in params for term in params.index])
+    is_single = params.shape[1] == 1
+    return np.array(
+        [str(term) if is_single else f"{label}:{term}" for label in params for term in params.index]
+    )
 
 
 def _table(fit: FittedModel[Any]) -> Any:
     """Return the used rows of the fit as a polars DataFrame, with text columns as enumerations."""
     blocks = fit.rows("to_marginaleffects()")
     blocks.rows.need_table(
-        "marginaleffects takes a table in memory, and ",
-        " is read part by part.",
-        hint="Fit a sample of its rows as a DataFrame.",
+        "marginaleffects requires a table in memory, and ",
+        " is read in chunks.",
+        hint="Fit a sample of the rows as a DataFrame.",
     )
     frame = blocks.table.frame(blocks.table.names)[used_codes(blocks) >= 0].reset_index(drop=True)
     table = ingest(frame).drop("index")
@@ -159,4 +163,4 @@ def _table(fit: FittedModel[Any]) -> Any:
         for name in table.columns
         if table[name].dtype in TEXT
     }
-    return table.with_columns(pl.col(name).cast(pl.Enum(each)) for name, each in levels.items())
+    return table.with_columns(pl.col(name).cast(pl.Enum(level_names)) for name, level_names in levels.items())

@@ -119,8 +119,8 @@ class Boundary(Shown):
         plane = self._proper_plane()
         blocks = self._fit.new_rows(data, Gaps(unseen))
         out = np.empty(blocks.table.nrows)
-        for place, x, _ in blocks.every_row():
-            out[place] = plane.distances(x)
+        for row_slice, x, _ in blocks.every_row():
+            out[row_slice] = plane.distances(x)
         return pd.Series(out, index=blocks.table.index, name="distance")
 
     def foot(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -146,7 +146,7 @@ class Boundary(Shown):
         if not self._plane.length > 0:
             a, b = map(shown, self._classes)
             raise DataError(
-                f"The scores of {a} and {b} do not differ in any column: there is no plane between them.",
+                f"The scores of {a} and {b} are equal in all columns. There is no boundary between them.",
                 hint="Name two other classes.",
             )
         return self._plane
@@ -156,9 +156,9 @@ class Boundary(Shown):
         from discrim.report.grid import HeaderItem, Pairs, Section
         from discrim.report.tables import Summary
 
-        numbers = {"Offset": self.offset, "Distance from the origin": self.from_origin}
-        items = [HeaderItem(name, number, f"{number:.6g}") for name, number in numbers.items()]
-        title = "normal'x + offset: the score of the first class above the second's"
+        quantities = {"Offset": self.offset, "Distance from the origin": self.from_origin}
+        items = [HeaderItem(name, number, f"{number:.6g}") for name, number in quantities.items()]
+        title = "normal'x + offset: score of the first class minus score of the second class"
         table = pd.DataFrame({"normal": self.normal, "midpoint": self.midpoint})
         errors = np.full(table.shape, np.inf)
         plane = Section("By term", table, errors=errors, source=".normal, .midpoint")
@@ -199,8 +199,9 @@ class LinearGeometry(FittedResults):
         for k in (i, j):
             if not self._fit.prior[k] > 0:
                 raise DataError(
-                    f"{shown(self.classes[k])} has a prior of zero, so that it ties with no class.",
+                    f"{shown(self.classes[k])} has a prior of zero and therefore no boundary.",
                     hint="Name two classes with positive priors, or fit with another prior=.",
+                    classes=(self.classes[k],),
                 )
         means = self._fit.estimates.moments.class_means
         labels = self.classes[i], self.classes[j]
@@ -235,28 +236,34 @@ def _pair(fit: FittedModel[Any], a: Any, b: Any) -> tuple[int, int]:
         return 1, 0
     if a is None or b is None:
         raise DataError(
-            f"A plane lies between two of the classes {listed(fit.classes)}.",
-            hint=f"Name both, as ({shown(fit.classes[1])}, {shown(fit.classes[0])}).",
+            f"boundary() requires two of the classes {listed(fit.classes)}.",
+            hint=f"Name both, for example ({shown(fit.classes[1])}, {shown(fit.classes[0])}).",
             classes=fit.classes,
         )
     i = class_code(a, fit.classes)
     j = class_code(b, fit.classes)
     if i == j:
         raise DataError(
-            f"There is no plane between {a!r} and itself.", hint="Name two classes.", classes=(a,)
+            f"Class {a!r} has no boundary with itself.", hint="Name two different classes.", classes=(a,)
         )
     return i, j
 
 
-INTERVALS = {0.95: ("ci95l", "ci95u"), 0.90: ("ci90l", "ci90u")}
+MAKETABLES_INTERVALS = {0.95: ("ci95l", "ci95u"), 0.90: ("ci90l", "ci90u")}
 
 STATISTICS = {"N": "nobs", "df_model": "df_model"}
-OF_CLASS_GIVEN_ROW = {"ll": "llf", "llnull": "llnull", "pseudo_r2": "prsquared", "aic": "aic", "bic": "bic"}
+LIKELIHOOD_STATISTICS = {
+    "ll": "llf",
+    "llnull": "llnull",
+    "pseudo_r2": "prsquared",
+    "aic": "aic",
+    "bic": "bic",
+}
 """Keys of statistics in maketables, and the attributes of a fit. Likelihoods of class and row are omitted,
 because other packages have likelihoods of the class given the row."""
 
 
-class Hooks:
+class MaketablesAttributes:
     """Attributes of an equation, or of all equations of a fit, that maketables reads."""
 
     _equations_of: Any
@@ -264,7 +271,7 @@ class Hooks:
     def __maketables_stat__(self, key: str) -> Any:
         """Return a statistic by the key of maketables, or None."""
         fit = self._equations_of
-        names = STATISTICS | (OF_CLASS_GIVEN_ROW if fit._fit.likelihood_of == "class given row" else {})
+        names = STATISTICS | (LIKELIHOOD_STATISTICS if fit._fit.likelihood_of == "class given row" else {})
         return value_or_nan(fit, names[key]) if key in names else None
 
     @property
@@ -279,9 +286,9 @@ class Hooks:
     def __maketables_vcov_info__(self) -> dict[str, Any]:
         fit = self._equations_of
         given_row = fit._fit.likelihood_of == "class given row"
-        kind = getattr(fit, "cov_type", "nonrobust")
-        if kind != "nonrobust":
-            return {"vcov_type": kind, "clustervar": fit._clustered_by()}
+        cov_type = getattr(fit, "cov_type", "nonrobust")
+        if cov_type != "nonrobust":
+            return {"vcov_type": cov_type, "clustervar": fit._clustered_by()}
         return {"vcov_type": "information" if given_row else "delta method", "clustervar": None}
 
     @property
@@ -290,7 +297,7 @@ class Hooks:
         return ["N", "pseudo_r2", "ll"] if given_row else ["N"]
 
 
-class Equation(Hooks):
+class Equation(MaketablesAttributes):
     """Log odds of a class against the reference, as a column of an `ETable` of maketables.
 
     Parameters
@@ -319,7 +326,7 @@ class Equation(Hooks):
         return f"{self._equations_of.classes.name}: {self.label}"
 
 
-class LogOddsEquations(Hooks, FittedResults):
+class LogOddsEquations(MaketablesAttributes, FittedResults):
     """Base class of results with `log_odds`, which maketables can read as equations."""
 
     @property
@@ -372,15 +379,15 @@ def coefficients(fit: Any) -> pd.DataFrame:
     """Return log odds by (class, term) with the column names of maketables: b, se, t, p and two intervals."""
     odds = fit.log_odds()
     table = odds[["coef", "se", "z", "p"]].set_axis(["b", "se", "t", "p"], axis=1)
-    for level, ends in INTERVALS.items():
-        table[list(ends)] = fit.log_odds(level=level)[["low", "high"]].to_numpy()
+    for level, limit_names in MAKETABLES_INTERVALS.items():
+        table[list(limit_names)] = fit.log_odds(level=level)[["low", "high"]].to_numpy()
     constant = "(Intercept)" if "Intercept" in fit.terms else "Intercept"
     labels = odds.index.get_level_values(0)
     terms = odds.index.get_level_values(1)
     # The first row of each class is the constant, even if a column has its name.
     names = [constant if i % (len(fit.terms) + 1) == 0 else str(term) for i, term in enumerate(terms)]
-    named: pd.DataFrame = table.set_axis(pd.MultiIndex.from_arrays([labels, names], names=odds.index.names))
-    return named
+    renamed: pd.DataFrame = table.set_axis(pd.MultiIndex.from_arrays([labels, names], names=odds.index.names))
+    return renamed
 
 
 def plane_rows(
@@ -415,14 +422,16 @@ def plane_rows(
     CollinearError
         A column is constant.
     """
-    why = "A plane between classes is found by going back to single rows, and"
-    blocks = read_rows(formula, data, levels=levels, functions=functions, in_memory=why)
+    reason = "A plane between classes is fitted to single rows, and"
+    blocks = read_rows(formula, data, levels=levels, functions=functions, in_memory=reason)
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
-    still = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
-    if still.any():
+    is_constant = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
+    if is_constant.any():
         raise CollinearError(
-            f"{listed(np.array(blocks.terms)[still].tolist())} is constant: it separates nothing.",
+            f"{listed(np.array(blocks.terms)[is_constant].tolist())} is constant and does not separate "
+            "classes.",
             hint="Drop it from the formula.",
+            columns=np.array(blocks.terms)[is_constant].tolist(),
         )
     return blocks, moments, gathered_rows(blocks)
 
@@ -465,7 +474,7 @@ class PlaneSpec(ModelSpec[E]):
 
     def leave_one_out(self, fit: FittedModel[E]) -> LeftOut | Floats:
         """Return missing scores, which cause a refit for each row, unless the rows are too many."""
-        return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
+        return scores_by_refits(fit, f"of a {fit.title_in_sentence} requires a refit for each row")
 
 
 class ValuesOnly(FittedResults):
@@ -492,7 +501,7 @@ class SeparatingLines(LinearGeometry, ValuesOnly, ClassifierResults):
         return table
 
 
-RANGE = 1000
+MAX_COEFFICIENT_EXPONENT = 1000
 """Largest absolute binary exponent of a coefficient that is supported in float64."""
 
 
@@ -520,11 +529,11 @@ class Quadratic(NamedTuple):
 
         line = pd.DataFrame({"b": [*self.b, self.c]}, index=[*self.b.index, "c"])
         errors = np.full(len(line), np.inf)
-        parts = {
+        sections = {
             "A": Section("A, symmetric", self.A, triangle=True, errors=errors[:-1], source=".A"),
             "b": Section("b and the constant c", line, errors=errors, source=".b, .c"),
         }
-        return Summary("Log odds of one class against another, x'Ax + x'b + c", parts)
+        return Summary("Log odds of one class against another, x'Ax + x'b + c", sections)
 
 
 class GroupSummary(FittedResults):
@@ -536,8 +545,7 @@ class GroupSummary(FittedResults):
         em = getattr(self, "em", None) if hasattr(type(self), "em") else None
         if em is not None and em.incomplete:
             raise NotSupportedError(
-                "group_summary() describes complete rows, and some of these miss values that the fit did "
-                "without.",
+                "group_summary() describes complete observations, and this fit also used incomplete ones.",
                 hint='See means, and cov or covs, or fit with missing="drop".',
             )
 
@@ -563,8 +571,8 @@ def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
     with np.errstate(divide="ignore", invalid="ignore"):
         sd = np.sqrt(squares / (sizes - 1)[:, None]) / moments.scale
     index = by_class_and_term([*fit.classes, distinct("total", fit.classes)], fit.terms)
-    whole = sizes.astype(np.int64) if (sizes == np.round(sizes)).all() else sizes
-    table = pd.DataFrame({"rows": np.repeat(whole, len(fit.terms))}, index=index)
+    row_counts = sizes.astype(np.int64) if (sizes == np.round(sizes)).all() else sizes
+    table = pd.DataFrame({"rows": np.repeat(row_counts, len(fit.terms))}, index=index)
     table["mean"], table["sd"] = np.vstack([moments.class_means, overall]).ravel(), sd.ravel()
     return table
 
@@ -615,8 +623,8 @@ class ClassCovariances(GroupSummary):
         j = class_code(b, self.classes)
         if not self.prior.iloc[[i, j]].to_numpy().any():
             raise DataError(
-                f"{shown(a)} and {shown(b)} both have a prior of zero, so that there are no odds between "
-                "them.",
+                f"{shown(a)} and {shown(b)} both have a prior of zero. The odds between them are not "
+                "defined.",
                 hint="Name a class with a positive prior, or fit with another prior=.",
             )
         self._refuse_extreme(i, j)
@@ -633,12 +641,15 @@ class ClassCovariances(GroupSummary):
         """Raise DataError if an inverse variance, in the units of its column, is out of range of float64."""
         estimates = self._fit.estimates
         inverse = np.max([np.diagonal(estimates.covariances[k].precision()) for k in pair], axis=0)
-        wild = np.abs(np.log2(inverse) + 2 * np.log2(estimates.moments.scale)) > RANGE
-        if wild.any():
+        is_out_of_range = (
+            np.abs(np.log2(inverse) + 2 * np.log2(estimates.moments.scale)) > MAX_COEFFICIENT_EXPONENT
+        )
+        if is_out_of_range.any():
             raise DataError(
-                f"A quadratic coefficient of {listed(self.terms[wild])} is out of the range of double "
+                f"A quadratic coefficient of {listed(self.terms[is_out_of_range])} is out of the range of "
+                "double "
                 "precision.",
-                hint="Divide the column by its size and fit again. Posteriors hold in any units.",
+                hint="Scale the column and fit again. Posteriors are valid in any units.",
             )
 
     @available_if(lambda self: self._need_covariances("generalized_distances()"))
@@ -649,7 +660,7 @@ class ClassCovariances(GroupSummary):
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
 
-def class_deviations(numbers: Any) -> list[Floats]:
+def class_deviations(estimates: Any) -> list[Floats]:
     """Return the standard deviations (p,) of the columns in each class, from its covariance.
 
     Covariances on the axes of `ncomp=` do not determine the variances of columns; they are computed from the
@@ -657,7 +668,7 @@ def class_deviations(numbers: Any) -> list[Floats]:
 
     Parameters
     ----------
-    numbers : object
+    estimates : object
         Estimates of the fit.
 
     Returns
@@ -665,12 +676,12 @@ def class_deviations(numbers: Any) -> list[Floats]:
     list of (p,) float
         One for each class.
     """
-    scale = numbers.moments.scale
+    scale = estimates.moments.scale
     with np.errstate(over="ignore", under="ignore"):
-        if isinstance(getattr(numbers, "within_axes", None), SAVECovariance):
-            variances = numbers.moments.squares / numbers.divisors[:, None]
+        if isinstance(getattr(estimates, "within_axes", None), SAVECovariance):
+            variances = estimates.moments.squares / estimates.divisors[:, None]
             return list(np.sqrt(variances) / scale)
-        return [covariance.sd / scale for covariance in numbers.covariances]
+        return [covariance.sd / scale for covariance in estimates.covariances]
 
 
 class SeparateCovariances(ClassMeans, ClassCovariances):

@@ -23,7 +23,7 @@ from discrim.models.base.displayed import number
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import distinct, value_or_nan, whole_counts
 from discrim.models.base.reading import listed
-from discrim.models.evaluation.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
+from discrim.models.evaluation.assessment import MIN_COSTED_COLUMNS, JudgingPlan, counted_rates, takes_long
 from discrim.models.evaluation.validation import LEFT_OUT_KEPT_AS, prior_of_rest
 from discrim.report.grid import (
     LABEL_WIDTH,
@@ -39,21 +39,21 @@ from discrim.report.grid import (
 )
 from discrim.specification import Specification
 
-MOST_ABREAST = 8
-ROOM = 84
-"""Columns, and width of their names, up to which a summary has a row a class; beyond, a row a column."""
+MAX_COLUMNS_ACROSS = 8
+MAX_NAMES_WIDTH = 84
+"""Number of columns, and width of their names, above which summaries have one row for each column."""
 
-MOST_CLASSES = 1000
-MOST_NUMBERS = 2**18
-"""Classes, and numbers, beyond which a table of classes by columns has no place in a summary."""
+MAX_TABLE_CLASSES = 1000
+MAX_TABLE_CELLS = 2**18
+"""Numbers of classes and of cells above which a summary omits a table of classes by columns."""
 
 
 def row_items(fit: FittedModel[Any]) -> list[HeaderItem]:
     """Items with the number of rows of the fit and of dropped rows."""
-    rows = "Rows used" if not fit.design_rows.weighted else "Sum of weights"
+    rows = "Observations" if not fit.design_rows.weighted else "Sum of weights"
     return [
         HeaderItem(rows, fit.nobs, number(fit.nobs)),
-        HeaderItem("Rows dropped, missing", fit.dropped),
+        HeaderItem("Dropped, missing values", fit.dropped),
     ]
 
 
@@ -63,22 +63,24 @@ def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
         HeaderItem("Classes", len(fit.classes)),
         HeaderItem("Columns", len(fit.terms)),
     ]
-    gone = fit.design_rows.constant
-    if gone:
-        items.append(HeaderItem("Left out, constant", list(gone), shorten(clean(listed(gone, most=2)), 40)))
+    constant = fit.design_rows.constant
+    if constant:
+        items.append(
+            HeaderItem("Dropped, constant", list(constant), shorten(clean(listed(constant, most=2)), 40))
+        )
     return items
 
 
 def prior_item(fit: FittedModel[Any]) -> HeaderItem:
     """Item that states the origin of the prior."""
-    given = "equal" if len(set(fit.prior.tolist())) == 1 else "given"
-    prior = "class proportions" if fit.estimates.estimated_prior else given
+    user_prior = "equal" if len(set(fit.prior.tolist())) == 1 else "specified"
+    prior = "class proportions" if fit.estimates.estimated_prior else user_prior
     return HeaderItem("Prior", prior, key="prior")
 
 
 def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> HeaderItem:
     """Return the item with an error rate, if it is available and fast to compute."""
-    label = "Error, leave-one-out" if method == "loo" else "Error, apparent"
+    label = "Error, leave-one-out" if method == "loo" else "Error, resubstitution"
     key = f"error_{method}"
     if takes_long(fit) and not (method == "apparent" and method in fit.cache):
         return HeaderItem(label, np.nan, "see error_rates()", key)
@@ -93,21 +95,32 @@ def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> Hea
     return HeaderItem(label, float(rates.estimate), f"{100 * rates.estimate:.1f} %  ({wrong}/{total})", key)
 
 
-QUICK = 2.0**22
-"""Rows by classes by columns up to which a short form leaves out each row."""
+MAX_FAST_OPERATIONS = 2.0**22
+"""Rows by classes by columns up to which the short form shows the leave-one-out error."""
 
-MEASURES = ("wilks_lambda", "pseudo_r_squared", "deviance_explained", "margin")
-"""Keys of header items that measure the fit; other items of a short form state what was chosen."""
+FIT_MEASURES = ("wilks_lambda", "pseudo_r_squared", "deviance_explained", "margin")
+"""Keys of header items that measure the fit; other items of the short form describe choices."""
 
 BRIEF_ORDER = {"chosen_by": 1, "n_nonzero": 2}
 """Keys of items that follow the others in a short form."""
 
-SEARCHED_BY = {"folds", "cv", "grid", "seed", "tol", "maxiter", "separation", "collinear", "starts", "most"}
-"""Options that say how a fit is searched for, and not what it is."""
+SEARCH_OPTIONS = {
+    "folds",
+    "cv",
+    "grid",
+    "seed",
+    "tol",
+    "maxiter",
+    "separation",
+    "collinear",
+    "starts",
+    "most",
+}
+"""Options that control the search for the estimates, and do not describe the model."""
 
 
-def facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
-    """Return the first lines of a short summary: sizes, error and tests, and below what was chosen.
+def brief_facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
+    """Return the first lines of a short summary: sizes, error and tests, then the choices.
 
     Parameters
     ----------
@@ -117,32 +130,32 @@ def facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any]) -> 
     defaults : dict
         Default values of the arguments of the verb.
     """
-    rows = f"Sum of weights {number(fit.nobs)}" if fit.design_rows.weighted else f"{fit.nobs:,} rows"
-    gone = f" ({fit.dropped} dropped, missing)" if fit.dropped else ""
+    rows = f"Sum of weights {number(fit.nobs)}" if fit.design_rows.weighted else f"{fit.nobs:,} observations"
+    dropped_text = f" ({fit.dropped} dropped, missing values)" if fit.dropped else ""
     columns = f"{len(fit.terms):,} column{'' if len(fit.terms) == 1 else 's'}"
-    sizes = f"{rows}{gone}, {columns}, {len(fit.classes)} classes"
-    briefs = sorted(
+    sizes = f"{rows}{dropped_text}, {columns}, {len(fit.classes)} classes"
+    brief_items = sorted(
         (item for item in header.items if item.brief), key=lambda item: BRIEF_ORDER.get(item.key, 0)
     )
     prior = header.item("prior")
     if prior is not None and prior.value != (defaults.get("prior") or "class proportions"):
-        briefs.append(prior._replace(brief="prior", options=("prior",)))
-    chosen = [item for item in briefs if item.key not in MEASURES]
-    stated = {option for item in chosen for option in item.options} | SEARCHED_BY
+        brief_items.append(prior._replace(brief="prior", options=("prior",)))
+    choice_items = [item for item in brief_items if item.key not in FIT_MEASURES]
+    stated_options = {option for item in choice_items for option in item.options} | SEARCH_OPTIONS
     options = [
         f"{name}={value!r}".replace("'", '"')
         for name, value in fit.options.items()
         if isinstance(value, str | bool | int | float | Specification)
         and value != defaults.get(name)
-        and name not in stated
+        and name not in stated_options
     ]
     error = _error_fact(fit, header.item("error_loo") is not None)
-    measures = [*error, *(_phrase(item) for item in briefs if item.key in MEASURES)]
-    said, note = (
-        "; ".join(", ".join(words) for words in both if words)
-        for both in (([sizes], measures), (options, list(map(_phrase, chosen))))
+    measures = [*error, *(_phrase(item) for item in brief_items if item.key in FIT_MEASURES)]
+    heading, note = (
+        "; ".join(", ".join(phrases) for phrases in pair if phrases)
+        for pair in (([sizes], measures), (options, list(map(_phrase, choice_items))))
     )
-    return Pairs(said, [], note)
+    return Pairs(heading, [], note)
 
 
 def _phrase(item: HeaderItem) -> str:
@@ -158,16 +171,16 @@ def _error_fact(fit: FittedModel[Any], left_out: bool) -> list[str]:
     """
     if not fit.has_rows or fit.design_rows.rows.read_from:
         return []
-    size = float(fit.design_rows.table.nrows) * len(fit.classes) * max(len(fit.terms), FEW_COLUMNS)
-    quick = left_out and size * fit.spec.leave_one_out_cost <= QUICK
-    methods: tuple[Literal["loo", "apparent"], ...] = ("loo", "apparent") if quick else ("apparent",)
-    # What a page or a table has judged already is there.
-    for method in methods if size <= QUICK or "apparent" in fit.cache else ():
+    size = float(fit.design_rows.table.nrows) * len(fit.classes) * max(len(fit.terms), MIN_COSTED_COLUMNS)
+    is_fast = left_out and size * fit.spec.leave_one_out_cost <= MAX_FAST_OPERATIONS
+    methods: tuple[Literal["loo", "apparent"], ...] = ("loo", "apparent") if is_fast else ("apparent",)
+    # The error may be in the cache, from another table or page.
+    for method in methods if size <= MAX_FAST_OPERATIONS or "apparent" in fit.cache else ():
         error = error_item(fit, method).value
         if not np.isnan(error):
-            said = f"{'left-out' if method == 'loo' else method} error {100 * error:.1f} %"
-            kept = fit.path is not None and method == "loo"
-            return [said + " (optimistic: choice kept)" * kept]
+            error_text = f"{'left-out' if method == 'loo' else method} error {100 * error:.1f} %"
+            is_choice_kept = fit.path is not None and method == "loo"
+            return [error_text + " (optimistic: choice fixed)" * is_choice_kept]
     return []
 
 
@@ -177,23 +190,26 @@ def skipped_error_item() -> HeaderItem:
 
 
 def error_items(fit: FittedModel[Any], *, left_out: bool = True) -> list[HeaderItem]:
-    """Items with the error rates of a fit; `left_out` is false if each row needs a search or a refit."""
+    """Items with the error rates of a fit; leave-one-out is omitted if each row requires a refit."""
     return [error_item(fit, "apparent"), *([error_item(fit, "loo")] if left_out else [])]
 
 
 def long_table_note(fit: FittedModel[Any], heading: str, source: str) -> Section | None:
     """Return a note instead of a table of classes by columns if the table would be too long, else None."""
-    classes = len(fit.classes)
-    columns = len(fit.terms)
-    if classes <= MOST_CLASSES or classes * columns <= MOST_NUMBERS:
+    n_classes = len(fit.classes)
+    n_columns = len(fit.terms)
+    if n_classes <= MAX_TABLE_CLASSES or n_classes * n_columns <= MAX_TABLE_CELLS:
         return None
-    note = f"{classes:,} classes by {columns:,} columns: {source}."
+    note = f"{n_classes:,} classes by {n_columns:,} columns: {source}."
     return Section(heading, pd.DataFrame(), "text", note=note, source=source)
 
 
 def has_many_columns(terms: pd.Index) -> bool:
     """Return whether summaries have one row for each column, and no tables columns by columns."""
-    return len(terms) > MOST_ABREAST or sum(2 + min(len(str(term)), LABEL_WIDTH) for term in terms) > ROOM
+    return (
+        len(terms) > MAX_COLUMNS_ACROSS
+        or sum(2 + min(len(str(term)), LABEL_WIDTH) for term in terms) > MAX_NAMES_WIDTH
+    )
 
 
 def worth(moments: ClassMoments, more: int = 0) -> tuple[str, Floats]:
@@ -227,11 +243,11 @@ def means_section(
         return section
     tests = anova_table(moments, terms)
     names = distinct("SD", fit.classes), distinct("F", fit.classes)
-    numbers = np.column_stack([moments.class_means.T, tests["sd_within"], tests["F"]])
+    values = np.column_stack([moments.class_means.T, tests["sd_within"], tests["F"]])
     df1, df2 = (f"{tests[name].iloc[0]:.6g}" for name in ("df1", "df2"))
     by_column = Section(
         f"{title} by class, standard deviations within classes, F({df1}, {df2})",
-        Columns(numbers, terms, [*fit.classes, *names]),
+        Columns(values, terms, [*fit.classes, *names]),
         {names[1]: "z"},
         errors=[errors[term] for term in terms],
         source=section.source,
@@ -241,7 +257,7 @@ def means_section(
     return replace(section, shown=("by_column", by_column))
 
 
-def row_a_column(section: Section, name: str, worth: tuple[str, Floats] | None = None) -> Section:
+def row_a_column(section: Section, name: str, ranking: tuple[str, Floats] | None = None) -> Section:
     """Transpose a section of classes by columns if there are many columns; `name` is the key of its table."""
     table = frame_of(section.table)
     if not has_many_columns(table.columns):
@@ -250,8 +266,8 @@ def row_a_column(section: Section, name: str, worth: tuple[str, Floats] | None =
     errors = [section.column_errors.get(column, np.inf) for column in table.columns]
     columns = Columns(table.to_numpy().T, table.columns, labels)
     rows = section.formats if isinstance(section.formats, Mapping) else {}
-    shown = replace(section, table=columns, formats="general", row_formats=rows, column_errors={}, last=0)
-    return replace(section, shown=(name, replace(shown, errors=errors, worth=worth)))
+    by_column = replace(section, table=columns, formats="general", row_formats=rows, column_errors={}, last=0)
+    return replace(section, shown=(name, replace(by_column, errors=errors, worth=ranking)))
 
 
 def criterion_item(results: Any, name: str, label: str) -> HeaderItem:
@@ -271,25 +287,27 @@ def kept_note(fit: FittedModel[Any]) -> str:
     if fit.path is None:
         return ""
     return (
-        f"These errors are optimistic: the same rows chose {fit.refits.choice(fit)}, which "
-        "error_rates(['cv']) chooses anew."
+        f"These errors are optimistic: the same observations chose {fit.refits.choice(fit)}. "
+        "error_rates(['cv']) repeats this choice in each fold."
     )
 
 
-MOST_TRIED = 25
-"""Lines of a path that the summary shows."""
+MAX_PATH_LINES = 25
+"""Number of lines of a path that a summary shows."""
 
 
 def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
-    """Return the first `MOST_TRIED` lines of a path of candidates, with a mark at the chosen one."""
-    tried = path.columns[0]
-    at = int((path[tried] - chosen).abs().argmin())
-    shown = np.arange(len(path))
-    if len(path) > MOST_TRIED:
-        shown = np.union1d(np.linspace(0, len(path) - 1, MOST_TRIED - 1).round().astype(int), [at])
-    table = path.iloc[shown].set_index(tried)
-    table.index = pd.Index(column_texts(path[tried].iloc[shown].tolist(), "general"))
-    table["chosen"] = np.where(shown == at, "*", "")
+    """Return the first `MAX_PATH_LINES` lines of a path of candidates, with a mark at the chosen one."""
+    parameter = path.columns[0]
+    chosen_row = int((path[parameter] - chosen).abs().argmin())
+    row_index = np.arange(len(path))
+    if len(path) > MAX_PATH_LINES:
+        row_index = np.union1d(
+            np.linspace(0, len(path) - 1, MAX_PATH_LINES - 1).round().astype(int), [chosen_row]
+        )
+    table = path.iloc[row_index].set_index(parameter)
+    table.index = pd.Index(column_texts(path[parameter].iloc[row_index].tolist(), "general"))
+    table["chosen"] = np.where(row_index == chosen_row, "*", "")
     return table
 
 
@@ -299,30 +317,32 @@ def classes_section(results: Any, fit: FittedModel[Any]) -> Section:
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
-MOST_RECALIBRATED = 2**15
-"""Left-out scores up to which a summary asks whether they come true."""
+MAX_RECALIBRATED_SCORES = 2**15
+"""Number of leave-one-out scores up to which a summary checks their calibration."""
 
-Z = 1.96
-"""Standard errors of a slope beyond which it is told."""
+SLOPE_NOTE_Z = 1.96
+"""Number of standard errors from one above which a calibration slope is noted."""
 
 
 def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pairs:
     """Return the header, with notes on the leave-one-out error if it is shown."""
-    shown = any(item.key == "error_loo" and not np.isnan(item.value) for item in items)
-    did = {"held": "uses the prior of all rows", "refitted": "estimates the prior anew"}.get(
+    shows_leave_one_out = any(item.key == "error_loo" and not np.isnan(item.value) for item in items)
+    prior_text = {"held": "uses the prior of all rows", "refitted": "estimates the prior again"}.get(
         prior_of_rest(fit, None)
     )
-    held = [f"Leave-one-out {did}."] if did else []
-    held += [_balance_note(fit), _calibration_note(fit)]
-    learnt = []
+    notes = [f"Leave-one-out {prior_text}."] if prior_text else []
+    notes += [_balance_note(fit), _calibration_note(fit)]
+    fixed_parts = []
     if fit.design_rows.design.spec is not None and learns(fit.design_rows.design):
-        learnt.append("what transforms of the formula learnt")
+        fixed_parts.append("the estimated transforms of the formula")
     if getattr(fit.estimates, "standardize", False) is True:
-        learnt.append("the standard deviations of the columns")
-    if learnt:
-        held.append(f"It keeps {' and '.join(learnt)}; error_rates(['cv']) learns anew in each fold.")
-    said = " ".join(each for each in (note, *held) if each)
-    return Pairs(fit.formula, items, said if shown else note)
+        fixed_parts.append("the standard deviations of the columns")
+    if fixed_parts:
+        notes.append(
+            f"It fixes {' and '.join(fixed_parts)}; error_rates(['cv']) estimates them again in each fold."
+        )
+    note_text = " ".join(sentence for sentence in (note, *notes) if sentence)
+    return Pairs(fit.formula, items, note_text if shows_leave_one_out else note)
 
 
 def _balance_note(fit: FittedModel[Any]) -> str:
@@ -337,15 +357,18 @@ def _balance_note(fit: FittedModel[Any]) -> str:
     components = getattr(fit.estimates, "components", None)
     if fit.spec.name not in ("lda", "nearest_centroid") or components is not None:
         return ""
-    least = float(counts.min())
+    min_count = float(counts.min())
     p = float(len(fit.terms))
-    shift = p / (2 * least * max(least - 1, 1))
-    sd = np.sqrt(2 * p / least)
-    if p < counts.sum() or counts.max() > 1.5 * least or not shift > sd / 30:
+    shift = p / (2 * min_count * max(min_count - 1, 1))
+    sd = np.sqrt(2 * p / min_count)
+    if p < counts.sum() or counts.max() > 1.5 * min_count or not shift > sd / 30:
         return ""
     return (
-        "Leave-one-out is pessimistic with so few rows in so many columns, because the mean of a class moves "
-        f"away from a row that is left out; error_rates(['cv'], folds={least:.0f}) leaves out one of each."
+        "Leave-one-out is pessimistic with so few observations in so many columns, because the class mean "
+        "moves "
+        f"away from a left-out observation; error_rates(['cv'], folds={min_count:.0f}) leaves out one of "
+        "each "
+        "class."
     )
 
 
@@ -355,48 +378,49 @@ def _calibration_note(fit: FittedModel[Any]) -> str:
     It uses the scores in the cache of the fit.
     """
     scores = fit.cache.get(LEFT_OUT_KEPT_AS[False])
-    if scores is None or not fit.has_posteriors or scores.size > MOST_RECALIBRATED:
+    if scores is None or not fit.has_posteriors or scores.size > MAX_RECALIBRATED_SCORES:
         return ""
     blocks = fit.design_rows
     # Rows that the fit does not use have no scores.
-    known = scores.max(axis=1) > -np.inf
-    weights = None if blocks.weights is None else blocks.weights[known]
-    slope, se = recalibrated(log_odds_against_rest(scores[known]), blocks.codes[known], weights).slope
-    if not abs(slope - 1) > Z * se:
+    is_scored = scores.max(axis=1) > -np.inf
+    weights = None if blocks.weights is None else blocks.weights[is_scored]
+    slope, se = recalibrated(log_odds_against_rest(scores[is_scored]), blocks.codes[is_scored], weights).slope
+    if not abs(slope - 1) > SLOPE_NOTE_Z * se:
         return ""
-    how = "sure" if slope < 1 else "cautious"
+    adverb = "extreme" if slope < 1 else "cautious"
     return (
-        f"Left-out posteriors are too {how}: slope {slope:.2f} (se {se:.2f}, independent rows); see "
+        f"Leave-one-out posteriors are too {adverb}: slope {slope:.2f} (se {se:.2f}, independent "
+        "observations); see "
         'method="calibrated".'
     )
 
 
 def dropped_note(fit: FittedModel[Any], where: str) -> str:
     """Return a note on columns that were dropped as collinear, or an empty text."""
-    gone = fit.design_rows.collinear
-    return f"Dropped, collinear {where}: {listed(gone)}." if gone else ""
+    collinear = fit.design_rows.collinear
+    return f"Dropped, collinear {where}: {listed(collinear)}." if collinear else ""
 
 
-FAR = 6.0
-"""Standard deviations within classes, from the class means, up to which what is printed holds."""
+PRINTED_RANGE_SD = 6.0
+"""Range around the class means, in within-class standard deviations, in which printed digits suffice."""
 
 SCORES = 0.001
-"""How far a score by printed coefficients may be off, where scores are on the scale of log odds."""
+"""Largest error of a score computed from printed coefficients, on the scale of log odds."""
 
 LOG_ODDS = 0.025
-"""The same of log odds whose coefficients have standard errors beside them."""
+"""Largest error of log odds computed from printed coefficients that have standard errors."""
 
 
 def score_sizes(moments: ClassMoments) -> Floats:
-    """Return the largest values (1 + p,) of a constant and the columns, up to `FAR` sd from the means."""
+    """Return the largest values (1 + p,) of a constant and columns within `PRINTED_RANGE_SD` of the means."""
     means = moments.class_means[moments.counts > 0]
-    return np.concatenate([[1.0], np.abs(means).max(axis=0, initial=0.0) + FAR * _sd(moments)])
+    return np.concatenate([[1.0], np.abs(means).max(axis=0, initial=0.0) + PRINTED_RANGE_SD * _sd(moments)])
 
 
 def difference_sizes(moments: ClassMoments) -> Floats:
-    """Return the largest differences (p,) of two rows, up to `FAR` deviations from the class means."""
+    """Return the largest differences (p,) of two rows within `PRINTED_RANGE_SD` of the class means."""
     means = moments.class_means[moments.counts > 0]
-    return np.asarray(np.ptp(means, axis=0) + 2 * FAR * _sd(moments))
+    return np.asarray(np.ptp(means, axis=0) + 2 * PRINTED_RANGE_SD * _sd(moments))
 
 
 def coefficient_errors(sizes: Floats, within: float) -> Floats:
@@ -410,8 +434,8 @@ def coefficient_errors(sizes: Floats, within: float) -> Floats:
 
 def score_spread(moments: ClassMoments, coef: Floats) -> float:
     """Return the smallest standard deviation within classes of the scores x'coef of uncorrelated columns."""
-    spread = np.sqrt(((coef * _sd(moments)[:, None]) ** 2).sum(axis=0))
-    return float(spread[spread > 0].min(initial=np.inf))
+    sds = np.sqrt(((coef * _sd(moments)[:, None]) ** 2).sum(axis=0))
+    return float(sds[sds > 0].min(initial=np.inf))
 
 
 def mean_errors(fit: FittedModel[Any]) -> dict[Any, float]:
@@ -419,13 +443,13 @@ def mean_errors(fit: FittedModel[Any]) -> dict[Any, float]:
     return dict(zip(fit.terms, _sd(fit.estimates.moments) / 200, strict=True))
 
 
-def precision_note(what: str, table: Floats | pd.DataFrame, sizes: Floats, within: float) -> str:
+def precision_note(scores_noun: str, table: Floats | pd.DataFrame, sizes: Floats, within: float) -> str:
     """Return a note on the precision of scores that are computed from printed coefficients.
 
     Parameters
     ----------
-    what : str
-        The scores, in the plural.
+    scores_noun : str
+        Noun for the scores, in the plural.
     table : (m, K) float
         Coefficients.
     sizes : (m,) float
@@ -436,20 +460,24 @@ def precision_note(what: str, table: Floats | pd.DataFrame, sizes: Floats, withi
     values = np.abs(np.asarray(table, dtype=np.float64))
     largest = np.where(np.isfinite(values), values, 0.0).max(axis=1, initial=0.0)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        shown = 0.5 * 10.0 ** (np.floor(np.log10(largest)) - MAX_DIGITS + 1)
-        missed = float(np.nansum(shown * sizes))
-    if missed > within:
-        held = f"give {what} within {missed:.0g} only" if missed < 1 else f"do not give {what}"
-        return (
-            f"The columns are so far from zero that fifteen digits {held}: use predict(), or subtract from "
-            "each column a number near its mean."
+        rounding_errors = 0.5 * 10.0 ** (np.floor(np.log10(largest)) - MAX_DIGITS + 1)
+        score_error = float(np.nansum(rounding_errors * sizes))
+    if score_error > within:
+        problem = (
+            f"determine {scores_noun} only within {score_error:.0g}"
+            if score_error < 1
+            else f"do not determine {scores_noun}"
         )
-    far = f"{FAR:g} standard deviations from a class mean"
-    return f"The numbers shown give {what} within {within:g}, up to {far}."
+        return (
+            f"The columns are so far from zero that fifteen digits {problem}: use predict(), or centre the "
+            "columns."
+        )
+    range_text = f"{PRINTED_RANGE_SD:g} standard deviations from a class mean"
+    return f"The printed digits determine {scores_noun} within {within:g}, up to {range_text}."
 
 
 def _sd(moments: ClassMoments) -> Floats:
     """Standard deviations (p,) within classes, with divisor N - K."""
-    free = max(moments.total - np.count_nonzero(moments.counts), 1.0)
+    df = max(moments.total - np.count_nonzero(moments.counts), 1.0)
     with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(np.sqrt(moments.squares.sum(axis=0) / free) / moments.scale)
+        return np.asarray(np.sqrt(moments.squares.sum(axis=0) / df) / moments.scale)

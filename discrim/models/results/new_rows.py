@@ -29,7 +29,7 @@ from discrim.models.base.reading import Data, Prior, check_word
 if TYPE_CHECKING:
     from discrim.inference.conformal import SetScore
     from discrim.models.evaluation.estimated_prior import PriorEstimate
-    from discrim.models.results.exported import Answer, Database
+    from discrim.models.results.exported import Database, Output
 
 T = TypeVar("T", pd.Series, pd.DataFrame, "pd.DataFrame | pd.Series")
 
@@ -40,8 +40,8 @@ def answered(
     out: str | PathLike[str] | None,
     answer: Callable[[Any, Any], T],
     *,
-    whole: bool = False,
-    beyond: bool = False,
+    reads_all_columns: bool = False,
+    allows_classless: bool = False,
 ) -> T:
     """Apply a prediction function to a table, or chunk by chunk to a source of tables.
 
@@ -55,9 +55,9 @@ def answered(
         File or folder to which the result is written.
     answer : callable
         Function of results and a table that returns a Series or DataFrame on the index of the table.
-    whole : bool
+    reads_all_columns : bool
         Whether `answer` needs all columns of the table and not only the columns of the formula.
-    beyond : bool
+    allows_classless : bool
         Whether labels outside the classes are possible, such as the label of an outlier.
 
     Returns
@@ -67,18 +67,18 @@ def answered(
         annotation states the type for a table only, which is the usual case for type checkers.
     """
     source = rows_given(data)
-    columns = None if whole else results._fit.design_rows.design.columns
+    columns = None if reads_all_columns else results._fit.design_rows.design.columns
     if out is not None:
         frames = answered_frames(source, columns, partial(answer, results))
         return cast("T", write_frames(frames, out, source=source))
-    found: T = answers(
+    result: T = answers(
         source,
         columns,
         partial(answer, results),
         lambda: partial(answer, results._without_rows()),
-        beyond=beyond,
+        beyond=allows_classless,
     )
-    return found
+    return result
 
 
 Typicality = Literal["exact", "chi2", "relative", "conformal"]
@@ -100,9 +100,9 @@ def _has_relative_distances(results: FittedResults) -> None:
 
 def _is_exportable(results: FittedResults) -> None:
     """Raise NotSupportedError if the rule or a term of the formula cannot be written in SQL and ONNX."""
-    from discrim.models.results.exported import exported
+    from discrim.models.results.exported import export_rule
 
-    exported(results._fit)
+    export_rule(results._fit)
 
 
 class NewRows(FittedResults):
@@ -403,9 +403,9 @@ class NewRows(FittedResults):
         >>> sets.attrs["promise"][:58]
         'Nearly 0.99 of rows exchangeable with those of the fit hav'
         """
-        from discrim.models.evaluation.single_rows import SetPlan, set_answer
+        from discrim.models.evaluation.single_rows import PredictionSetOptions, prediction_set_function
 
-        plan = SetPlan(
+        plan = PredictionSetOptions(
             level=level,
             by=by,
             method=method,
@@ -417,9 +417,9 @@ class NewRows(FittedResults):
             weights=weights,
             folds=folds,
             seed=seed,
-            gaps=Gaps(unseen, missing),
+            missing_policy=Gaps(unseen, missing),
         )
-        return answered(self, data, out, set_answer(self._fit, data, plan))
+        return answered(self, data, out, prediction_set_function(self._fit, data, plan))
 
     def posterior_intervals(
         self,
@@ -548,9 +548,9 @@ class NewRows(FittedResults):
         >>> fit.predict(iris[30:110], prior=found).value_counts().tolist()
         [49, 20, 11]
         """
-        from discrim.models.evaluation.estimated_prior import SharesSearch, estimated_prior
+        from discrim.models.evaluation.estimated_prior import SharesSearch, estimate_prior
 
-        return estimated_prior(
+        return estimate_prior(
             self._fit,
             data,
             SharesSearch(tol, maxiter, level, interval, replicates, seed),
@@ -564,7 +564,7 @@ class NewRows(FittedResults):
         dialect: Database = "duckdb",
         *,
         table: str | Sequence[str] = "data",
-        output: Answer | Sequence[Answer] | None = None,
+        output: Output | Sequence[Output] | None = None,
         keep: str | Sequence[str] = (),
         prior: Prior = None,
     ) -> str:

@@ -33,7 +33,7 @@ from discrim.models.evaluation.validation import left_out_scores
 from discrim.models.plots.pictured import numeric_columns
 from discrim.models.registry import BY_MODEL
 from discrim.models.report import Reported
-from discrim.models.results.headers import facts
+from discrim.models.results.headers import brief_facts
 from discrim.models.results.new_rows import NewRows, Typicality, answered
 from discrim.models.results.updating import Updating
 from discrim.report.grid import HeaderItem
@@ -57,8 +57,8 @@ def selection_note(fit: FittedModel[Any]) -> str:
     if fit.selection is None:
         return ""
     return (
-        f"The same rows chose the {fit.selection.kind} ({fit.selection.words}). p-values, and apparent and "
-        "leave-one-out errors, ignore that choice and tend to be too small."
+        f"The same observations chose the {fit.selection.kind} ({fit.selection.words}). p-values, and "
+        "resubstitution and leave-one-out errors, ignore this choice and tend to be too small."
     )
 
 
@@ -71,20 +71,19 @@ def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
         Returns the header of the model.
     fit : FittedModel
     """
-    made: Pairs = make()
-    items = list(made.items)
-    said = [made.note, selection_note(fit)]
+    pairs: Pairs = make()
+    items = list(pairs.items)
+    notes = [pairs.note, selection_note(fit)]
     if fit.choosing_anew() is not fit:
         item = _error(fit)
-        the_model = fit.selection is not None and fit.selection.kind == "model"
         items += [] if item is None else [item]
-        said.append(
-            f'error_rates(["cv"]) chooses {"it" if the_model else "them"} anew in each fold.'
+        notes.append(
+            'error_rates(["cv"]) repeats the choice in each fold.'
             if item is None
-            else f"The error with columns chosen anew is by {FOLDS} folds (seed 0); for each fold the "
-            "columns are chosen and fitted without it."
+            else f"The error with columns chosen again is by {FOLDS} folds (seed 0): the columns are "
+            "chosen and the model is fitted without each fold."
         )
-    return replace(made, items=items, note=" ".join(filter(None, said)))
+    return replace(pairs, items=items, note=" ".join(filter(None, notes)))
 
 
 def _error(fit: FittedModel[Any]) -> HeaderItem | None:
@@ -188,8 +187,10 @@ class Judging(FittedResults):
         """
         data, method = assessment.table_and_method(data, method)
         paid = cost_matrix(costs, self.classes)
-        gaps = Gaps(unseen, missing)
-        plan = assessment.JudgingPlan(paid, folds=folds, seed=seed, refit_prior=refit_prior, gaps=gaps)
+        missing_policy = Gaps(unseen, missing)
+        plan = assessment.JudgingPlan(
+            paid, folds=folds, seed=seed, refit_prior=refit_prior, missing_policy=missing_policy
+        )
         return assessment.confusion(self._fit, data, method, plan)
 
     @displayed(estimate="share", se="share", low="share", high="share")
@@ -277,10 +278,10 @@ class Judging(FittedResults):
         """
         data, methods = assessment.table_and_methods(data, methods)
         paid = cost_matrix(costs, self.classes)
-        shares = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
-        gaps = Gaps(unseen, missing)
+        prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
+        missing_policy = Gaps(unseen, missing)
         plan = assessment.JudgingPlan(
-            paid, level, folds, replicates, seed, refit_prior, gaps, shares, weights
+            paid, level, folds, replicates, seed, refit_prior, missing_policy, prior_values, weights
         )
         return assessment.error_rates(self._fit, methods, data, plan, by_class=by_class)
 
@@ -364,22 +365,22 @@ class Judging(FittedResults):
         {'setosa': 1.0, 'versicolor': 0.96, 'virginica': 0.92}
         """
         from discrim.inference.resampling import drawn_seed
-        from discrim.models.evaluation.assessment import assessed
+        from discrim.models.evaluation.assessment import assess_rows
         from discrim.models.evaluation.classification import classification
         from discrim.models.results.assessed import Assessment
 
         data, method = assessment.table_and_method(data, method)
-        shares = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
+        prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
         plan = assessment.JudgingPlan(
             level=level,
             folds=folds,
             seed=drawn_seed(seed),
             refit_prior=refit_prior,
-            gaps=Gaps(unseen, missing),
-            prior=shares,
+            missing_policy=Gaps(unseen, missing),
+            prior=prior_values,
             weights=weights,
         )
-        rows = assessed(self._fit, data, method, plan)
+        rows = assess_rows(self._fit, data, method, plan)
         classify = partial(classification, self._fit, data, plan=plan)
         return Assessment(self._fit, rows, classify, level, bins)
 
@@ -387,14 +388,14 @@ class Judging(FittedResults):
 Method = Literal["plugin", "predictive", "debiased", "calibrated"]
 
 
-def _has_probabilities(what: str) -> Callable[[Any], None]:
+def _has_probabilities(method_name: str) -> Callable[[Any], None]:
     """Return a check of `available_if` for posteriors, which for some models need calibration."""
 
     def check(results: ClassifierResults) -> None:
         fit = results._fit
         if not fit.has_posteriors and not fit.has_rows and CALIBRATOR not in fit.cache:
             fit.rows(
-                f'{what} with method="calibrated"',
+                f'{method_name} with method="calibrated"',
                 "call it on the fit that has rows before it is saved, or fit formula and data",
             )
 
@@ -432,21 +433,21 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
     def _sections(self) -> SectionFunctions:
-        parts = super()._sections()
-        if self._fit.selection is not None and "header" in parts:
-            parts["header"] = partial(_header, parts["header"], self._fit)
-        return parts
+        sections = super()._sections()
+        if self._fit.selection is not None and "header" in sections:
+            sections["header"] = partial(_header, sections["header"], self._fit)
+        return sections
 
     def _facts(self) -> dict[str, Any]:
         """Return the facts about the fit for the header of a report."""
         # Without the rows, a header cannot start a pass over them.
         header: Any = self._section_functions(brief=False, subject=self._fit.without_rows())["header"]()
-        return {"facts": facts(self._fit, header, argument_defaults(BY_MODEL[self._spec.name]))}
+        return {"facts": brief_facts(self._fit, header, argument_defaults(BY_MODEL[self._spec.name]))}
 
     def _brief(self) -> Summary:
         brief = super()._brief()
-        said = selection_note(self._fit)
-        return brief.noted(said) if said else brief
+        note = selection_note(self._fit)
+        return brief.noted(note) if note else brief
 
     def _is_plane(self) -> bool:
         design = self._fit.design_rows.design
@@ -545,31 +546,31 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         ['setosa', 'setosa']
         """
         if reject is not None and not (is_number(reject) and 0 <= reject < np.inf):
-            raise DataError(f"reject={told(reject)} is not valid.", hint="Give a number from 0 on.")
+            raise DataError(f"reject={told(reject)} is not valid.", hint="Pass a non-negative number.")
         if outlier is not None and not (is_number(outlier) and 0 <= outlier <= 1):
             raise DataError(
-                f"outlier={told(outlier)} is not valid.", hint="Give a number from 0 to 1, such as 0.01."
+                f"outlier={told(outlier)} is not valid.", hint="Pass a number from 0 to 1, such as 0.01."
             )
-        gaps = Gaps(unseen, missing)
+        missing_policy = Gaps(unseen, missing)
         if costs is not None or reject is not None:
             self._fit.need_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
         check_word("typicality", typicality, Typicality)
         typical = None
         if outlier is not None:
-            from discrim.models.evaluation.single_rows import typicality_of_new, unlike_all
+            from discrim.models.evaluation.single_rows import find_outliers, typicality_of_new
 
             typical = typicality_of_new(self._fit, typicality, outlier)
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
-            blocks = fit.new_rows(rows, gaps)
+            blocks = fit.new_rows(rows, missing_policy)
             codes = fit.predicted_codes(blocks, prior, decision)
             if typical is not None and outlier is not None:
-                codes[unlike_all(typical(fit, blocks), codes, outlier)] = len(results.classes) + 1
+                codes[find_outliers(typical(fit, blocks), codes, outlier)] = len(results.classes) + 1
             return fit.labelled(codes, blocks.table.index)
 
-        return answered(self, data, out, labels, beyond=reject is not None or outlier is not None)
+        return answered(self, data, out, labels, allows_classless=reject is not None or outlier is not None)
 
     @available_if(_has_probabilities("predict_proba()"))
     def predict_proba(
@@ -627,8 +628,8 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         >>> fit.predict_proba(method="calibrated").loc[133].round(2).tolist()
         [0.0, 0.62, 0.38]
         """
-        gaps = Gaps(unseen, missing)
-        return self._posterior_frame(data, prior, method, convention, posteriors, gaps, out)
+        missing_policy = Gaps(unseen, missing)
+        return self._posterior_frame(data, prior, method, convention, posteriors, missing_policy, out)
 
     @available_if(_has_probabilities("predict_log_proba()"))
     def predict_log_proba(
@@ -669,8 +670,8 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         DataFrame, rows by classes
             For a source, an iterator of such DataFrames.
         """
-        gaps = Gaps(unseen, missing)
-        return self._posterior_frame(data, prior, method, convention, log_posteriors, gaps, out)
+        missing_policy = Gaps(unseen, missing)
+        return self._posterior_frame(data, prior, method, convention, log_posteriors, missing_policy, out)
 
     def decision_function(
         self,
@@ -706,10 +707,10 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
             it is the value of the second class minus the value of the first, such as the log odds: positive
             values mean the second class. For a source, an iterator of DataFrames.
         """
-        gaps = Gaps(unseen, missing)
+        missing_policy = Gaps(unseen, missing)
 
         def values(results: ClassifierResults, rows: Any) -> pd.DataFrame | pd.Series:
-            return results._fit.decision_values(results._fit.new_rows(rows, gaps))
+            return results._fit.decision_values(results._fit.new_rows(rows, missing_policy))
 
         return answered(self, data, out, values)
 
@@ -720,7 +721,7 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         method: str,
         convention: str | None,
         finish: Callable[[Floats], Floats],
-        gaps: Gaps,
+        missing_policy: Gaps,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         """Return posteriors of rows in the form of `predict_proba`, with a function of the scores.
@@ -731,7 +732,7 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
             Arguments of `predict_proba`.
         finish : callable
             `posteriors` or `log_posteriors`, a function of scores (m, K).
-        gaps : Gaps
+        missing_policy : Gaps
             Options for unseen levels and missing values.
         """
         from discrim.models.evaluation.calibrated import posterior_rule
@@ -743,9 +744,9 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
 
         def frame(results: ClassifierResults, rows: Any) -> pd.DataFrame:
             fit = results._fit
-            blocks = fit.new_rows(rows, gaps)
-            own = fit.in_part(rule, blocks, prior, method, convention)
-            return posterior_frame(blocks, own, results.classes, finish)
+            blocks = fit.new_rows(rows, missing_policy)
+            chunk_rule = fit.in_part(rule, blocks, prior, method, convention)
+            return posterior_frame(blocks, chunk_rule, results.classes, finish)
 
         return answered(self, data, out, frame)
 
@@ -774,12 +775,12 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
         out : path, optional
             File or folder to which the result is written; see the page on shared arguments.
         """
-        gaps = Gaps(unseen, missing)
+        missing_policy = Gaps(unseen, missing)
 
         def augmented(results: ClassifierResults, rows: Any) -> pd.DataFrame:
-            return results._augmented(gaps, rows)
+            return results._augmented(missing_policy, rows)
 
-        return answered(self, data, out, augmented, whole=True)
+        return answered(self, data, out, augmented, reads_all_columns=True)
 
     def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
         rows: Any = self._fit.new_rows(data, gaps)

@@ -112,15 +112,15 @@ class Updating(FittedResults):
         """
         results: Any = self
         if batch is not None or not isinstance(formula, str | int | float | None):
-            batches = [each for each in (formula, data, batch) if each is not None]
+            batches = [argument for argument in (formula, data, batch) if argument is not None]
             if len(batches) > 1:
                 raise DataError(
-                    "update() adds a batch, or takes a formula or other rows in the place of the fit's.",
-                    hint="Do one after the other.",
+                    "update() with a batch cannot be combined with a formula or other rows.",
+                    hint="Call update() twice.",
                 )
             return cast("Self", _with_batch(results, batches[0], changes))
         fit = results._fit
-        given = options_of(results, anew=True)
+        options = options_of(results, anew=True)
         if formula is None or str(formula).lstrip()[:1] in (".", "~"):
             design = fit.design_rows.design
             categories = None if design.labels is None else design.labels.categories
@@ -128,26 +128,27 @@ class Updating(FittedResults):
                 design.levels, key=None if categories is None else list(categories).index
             )
             if natural != list(design.levels):
-                given["levels"] = list(design.levels)
+                options["levels"] = list(design.levels)
         if data is None:
             blocks = fit.rows("update()", "pass data=")
             rows = blocks.table.data if blocks.rows.read_from else blocks.table
             if blocks.weighted:
                 column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
-                given["weights"] = column or blocks.weights
+                options["weights"] = column or blocks.weights
         elif fit.design_rows.weighted and "weights" not in changes:
             raise DataError(
-                "The fit has weights.", hint="Pass weights= of these rows as well, or weights=None."
+                "The fit has weights, and the new rows have none.",
+                hint="Pass weights= of these rows, or weights=None.",
             )
         else:
             rows = data
         text = fit.formula if formula is None else updated(formula, fit.formula)
         row = BY_MODEL[results._spec.name]
         verb = resolve(f"{row.module}:{row.verb}")
-        made = verb(text, rows, **given | changes)
+        refitted = verb(text, rows, **options | changes)
         if data is None and fit.selection is not None:
-            made._fit = replace(made._fit, selection=replace(fit.selection, anew=None))
-        return cast("Self", made)
+            refitted._fit = replace(refitted._fit, selection=replace(fit.selection, anew=None))
+        return cast("Self", refitted)
 
     @available_if(needs_rows("learning_curve()"))
     def learning_curve(
@@ -234,22 +235,23 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
     verb = resolve(f"{row.module}:{row.verb}")
     changes = dict(changes)
     if MOMENTS not in argument_defaults(row):
-        _refuse_without_rows(f"{row.verb}() is no function of moments")
+        _refuse_without_rows(f"{row.verb}() is not fitted to moments")
     for name in (MOMENTS, "functions"):
         if name in changes:
             raise DataError(
-                f"update(batch) has no {name}=: those of the fit are added to.", hint="Leave it out."
+                f"update(batch) cannot be combined with {name}=, which are taken from the fit.",
+                hint=f"Leave out {name}=.",
             )
-    whole = _added(
+    total = _moments_with_batch(
         results._fit, row, batch, changes.pop("levels", None),
         weights=changes.pop("weights", None), na_action=changes.pop("na_action", "drop"),
     )  # fmt: skip
-    given = options_of(results, anew=True) | changes
-    given.pop("functions", None)
+    options = options_of(results, anew=True) | changes
+    options.pop("functions", None)
     try:
-        made = verb(moments=whole, **given)
+        refitted = verb(moments=total, **options)
     except PriorError as error:
-        if "prior" in changes or set(whole.classes) <= set(results.classes):
+        if "prior" in changes or set(total.classes) <= set(results.classes):
             raise
         raise PriorError(
             f"{error} The batch has new classes.",
@@ -257,11 +259,11 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
         ) from None
     except NotSupportedError as error:
         _refuse_without_rows(error.message.removesuffix("."))
-    made._fit.cache[MOMENTS] = whole
-    return made
+    refitted._fit.cache[MOMENTS] = total
+    return refitted
 
 
-def _added(
+def _moments_with_batch(
     fit: FittedModel[Any], row: ModelEntry, batch: Data, levels: Sequence[Any] | None, **reading: Any
 ) -> Moments:
     """Add the moments of a batch to the moments of a fit, over the classes of both.
@@ -282,55 +284,57 @@ def _added(
     -------
     Moments
     """
-    before = replace(_moments_so_far(fit, row), _levels_given=False)
+    fit_moments = replace(_moments_of_fit(fit, row), _levels_given=False)
     with warnings.catch_warnings():
         # A batch may lack rows of some classes.
         warnings.simplefilter("ignore", EmptyClassWarning)
-        more = before.of(batch, **reading)
-    known = list(before._design.levels)
-    order = known + [label for label in more._design.levels if label not in set(known)]
+        batch_moments = fit_moments.of(batch, **reading)
+    fit_levels = list(fit_moments._design.levels)
+    order = fit_levels + [label for label in batch_moments._design.levels if label not in set(fit_levels)]
     if len({isinstance(label, str) for label in order}) > 1:
         raise DataError(
-            f"The classes of the fit, {listed(known)}, and those that are new, "
-            f"{listed(order[len(known) :])}, are text and numbers.",
-            hint="Write them alike.",
+            f"The classes of the fit, {listed(fit_levels)}, and the new classes, "
+            f"{listed(order[len(fit_levels) :])}, have different types, text and numbers.",
+            hint="Convert them to one type.",
         )
     if levels is not None:
         missing = [label for label in order if label not in set(levels)]
         if missing:
             raise DataError(
-                f"levels= does not name {listed(missing)}.", hint="Name all classes in their order."
+                f"levels= lacks the classes {listed(missing)}.",
+                hint="Name all classes in their order.",
+                classes=missing,
             )
         order = list(levels)
         if len(set(order)) < len(order):
-            raise DataError(f"levels= names a level twice: {order}.", hint="Name each once.")
-    return before._with_classes(tuple(order)) + more._with_classes(tuple(order))
+            raise DataError(f"levels= has a level twice: {order}.", hint="Name each level once.")
+    return fit_moments._with_classes(tuple(order)) + batch_moments._with_classes(tuple(order))
 
 
-def _moments_so_far(fit: FittedModel[Any], row: ModelEntry) -> Moments:
+def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
     """Return the moments of the rows of a fit.
 
     They come from the cache after an earlier batch, from the estimates if the fit lacks rows, or else from a
     pass over its rows.
     """
     if MOMENTS in fit.cache:
-        held: Moments = fit.cache[MOMENTS]
-        return held
+        stored: Moments = fit.cache[MOMENTS]
+        return stored
     scatters = SCATTERS[fit.estimates.moments.spread]
     blocks = fit.design_rows
     if not fit.has_rows:
-        found = of_fit(fit, scatters)
-        if found is None:
+        fit_moments = of_fit(fit, scatters)
+        if fit_moments is None:
             raise NotSupportedError(
-                "update(batch) adds rows to moments, and this fit, which was loaded, unpickled, made by "
-                "an estimator or made of moments, does not hold those of columns that were left out or "
-                "made of categories.",
+                "update(batch) requires the moments of all columns. This fit, which was loaded, unpickled, "
+                "made by "
+                "an estimator or computed from moments, lacks them for dropped columns or categories.",
                 hint=(
-                    f"Keep discrim.moments() of the rows, and fit {row.verb}(moments=total + "
+                    f"Store discrim.moments() of the rows, and fit {row.verb}(moments=total + "
                     "total.of(batch))."
                 ),
             )
-        return found
+        return fit_moments
     blocks = fit.rows("update()")
     column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
     rows: Any = blocks.table.data if blocks.rows.read_from else blocks.table
@@ -347,12 +351,12 @@ def _moments_so_far(fit: FittedModel[Any], row: ModelEntry) -> Moments:
         )
 
 
-def _refuse_without_rows(why: str) -> NoReturn:
+def _refuse_without_rows(reason: str) -> NoReturn:
     """Raise NotSupportedError for a model to which a batch cannot be added."""
     raise NotSupportedError(
-        f"{why}. update(batch) adds the moments of rows.",
+        f"{reason}. update(batch) requires a model that is fitted to moments.",
         hint=(
-            "Give all rows, as fit.update(data=pd.concat([table, batch])), or options with which the "
-            "rows choose nothing."
+            "Pass all rows: fit.update(data=pd.concat([table, batch])), or use options that do not choose "
+            "parameters from the rows."
         ),
     ) from None

@@ -330,7 +330,7 @@ def test_a_fit_whose_file_would_not_load_is_not_saved(held, monkeypatch):
     assert "could" in str(caught.value)
     monkeypatch.undo()
     assert terms(held) == PART
-    monkeypatch.setattr(tensor_file, "LONGEST_HEADER", 1000)
+    monkeypatch.setattr(tensor_file, "MAX_HEADER_BYTES", 1000)
     with pytest.raises(DataError) as caught:
         NEW.save(held)
     assert "cannot be" in str(caught.value)

@@ -13,7 +13,7 @@ import pytest
 from discrim import lda
 from discrim.data.table import FEW_COLUMNS, Table
 from discrim.datasets import load_iris
-from discrim.models.base.fit import HELD_NUMBERS
+from discrim.models.base.fit import MAX_CACHED_RULE_SIZE
 from discrim.models.base.labels import by_class_and_term
 from discrim.sklearn import LDAClassifier
 
@@ -66,7 +66,7 @@ def test_a_rule_does_not_travel_with_the_fit():
 
 def test_a_rule_of_many_numbers_is_not_held():
     rng = np.random.default_rng(5)
-    k, p = HELD_NUMBERS // 64 + 1, 64
+    k, p = MAX_CACHED_RULE_SIZE // 64 + 1, 64
     frame = pd.DataFrame(rng.standard_normal((3 * k, p)), columns=[f"x{j}" for j in range(p)])
     frame["y"] = np.arange(3 * k) % k
     fit = lda("y ~ .", frame)._fit

@@ -37,7 +37,7 @@ def many_classes(k: int, n: int) -> pd.DataFrame:
 @pytest.fixture
 def hold(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Have tables of scores held up to so many numbers."""
-    return lambda most: monkeypatch.setattr(left_out_codes, "HELD", most)
+    return lambda most: monkeypatch.setattr(left_out_codes, "MAX_CACHED_SCORES", most)
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -51,7 +51,7 @@ def test_labels_left_out_are_those_of_the_scores(
     whole = expected.error_rates(["loo", "apparent"], by_class=True)
     table = expected.confusion("loo")
     hold(0)
-    monkeypatch.setattr(left_out_codes, "PIECE", 7 * k)
+    monkeypatch.setattr(left_out_codes, "SCORES_PER_CHUNK", 7 * k)
     fit = VERBS[verb]("y ~ a + b", data, **options)
     pd.testing.assert_frame_equal(fit.error_rates(["loo", "apparent"], by_class=True), whole, rtol=1e-14)
     pd.testing.assert_frame_equal(fit.confusion("loo"), table)

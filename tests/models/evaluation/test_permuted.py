@@ -16,7 +16,7 @@ from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.discriminant.qda import QDASpec
-from discrim.models.evaluation.permuted import Permuting, _hit_rate
+from discrim.models.evaluation.permuted import Permuting, _permuted_hit_rate
 from tests.support import classic
 
 IRIS = load_iris()
@@ -57,7 +57,7 @@ def test_a_shuffle_is_judged_as_a_fit_to_the_relabelled_table(name):
         found = cross_validate(verb(FORMULA, other, **asked), folds, seed=1)
         given = found._dealt[0] if folds == "place" else None
         how = Permuting(given, found._fold_labels, 1, None, None, 9, 1, True, None)
-        rate = _hit_rate(fit, codes, None, how, np.random.default_rng(0))
+        rate = _permuted_hit_rate(fit, codes, None, how, np.random.default_rng(0))
         assert rate == pytest.approx(hit_rate(found), abs=1e-12)
 
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import confusion_matrix, roc_curve
 
 import discrim
-from discrim.models.evaluation.assessment import leave_one_out_is_fast, methods_to_judge
+from discrim.models.evaluation.assessment import evaluation_methods, leave_one_out_is_fast
 from discrim.penalty import Lasso
 
 mpl.use("Agg")
@@ -117,7 +117,7 @@ def test_rows_are_left_out_one_by_one_if_a_fold_has_no_rule():
     # Without this row a threshold separates the classes, and the likelihood has no maximum.
     table.loc[40, "y"] = "a"
     fit = discrim.logistic("y ~ x", table)
-    assert methods_to_judge(fit._fit)[0] == "cv"
+    assert evaluation_methods(fit._fit)[0] == "cv"
     with pytest.warns(discrim.errors.MissingPredictionWarning):
         axes = fit.plot("confusion")
     assert "leave-one-out" in axes.get_title()
@@ -206,7 +206,7 @@ def test_cleared_axes_begin_again():
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.logistic])
 def test_reports_judge_as_pictures_do(verb):
-    from discrim.models.report.report import judging_of
+    from discrim.models.report.report import evaluation_method
 
     fit = verb(FORMULA, TWO)
-    assert judging_of(fit) == methods_to_judge(fit._fit)[0]
+    assert evaluation_method(fit) == evaluation_methods(fit._fit)[0]

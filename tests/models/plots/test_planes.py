@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.plots.pictured import PictureOptions, said_choice, telling
+from discrim.models.plots.pictured import PictureOptions, said_choice, select_separating_columns
 from discrim.report.plots.planes import find_regions
 from tests.pictures import assert_looks_like
 
@@ -308,7 +308,7 @@ def test_of_many_columns_the_pair_is_one_of_those_that_tell_most_alone():
     names = [f"g{j}" for j in range(305)]
     table = pd.DataFrame(x, columns=names).assign(y=np.array(["a", "b"])[codes])
     fit, options = discrim.naive_bayes("y ~ .", table), PictureOptions()
-    assert telling(fit._fit, options, names) == ["g200", "g300"]
+    assert select_separating_columns(fit._fit, options, names) == ["g200", "g300"]
     assert said_choice(options, 305) == "pair of largest F of 60 columns of largest F"
 
 

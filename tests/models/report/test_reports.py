@@ -23,7 +23,7 @@ import discrim
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import DataError
 from discrim.models.registry import MODELS
-from discrim.models.report.report import code_of, given_options
+from discrim.models.report.report import changed_options, refit_code
 from tests.contract.test_contract import VERBS
 from tests.contract.test_contract import fitted as contracted
 from tests.contract.test_contract import table as contract_table
@@ -341,7 +341,7 @@ def test_a_bad_option_leaves_the_file_that_was_there(tmp_path, options):
 
 
 def test_what_loads_the_table_and_what_is_the_users_own_is_named():
-    code = code_of(
+    code = refit_code(
         discrim.lda("species ~ f(petal_length)", FEW, functions={"f": np.log}), "mine(pl.read_csv('x'))"
     )
     assert code.splitlines()[:2] == ["import discrim", "import polars as pl"]
@@ -350,7 +350,7 @@ def test_what_loads_the_table_and_what_is_the_users_own_is_named():
     assert "functions={'f': f}," in code
     compile(code, "code", "exec")
     weighted = discrim.lda("species ~ petal_width", FEW, weights=np.arange(len(FEW)) % 3 + 1)
-    assert "weights=weights," in code_of(weighted, None)
+    assert "weights=weights," in refit_code(weighted, None)
 
 
 def test_categories_keep_the_order_that_a_csv_does_not(tmp_path, monkeypatch):
@@ -358,22 +358,22 @@ def test_categories_keep_the_order_that_a_csv_does_not(tmp_path, monkeypatch):
     data["sex"] = pd.Categorical(data["sex"], ["male", "female"])
     data["species"] = pd.Categorical(data["species"], ["Gentoo", "Adelie", "Chinstrap"], ordered=True)
     fit = discrim.lda("species ~ bill_length_mm + sex", data)
-    again = run(code_of(fit, None), data, tmp_path, monkeypatch)
+    again = run(refit_code(fit, None), data, tmp_path, monkeypatch)
     assert list(again.terms) == list(fit.terms) == ["bill_length_mm", "sex[T.female]"]
     assert list(again.classes) == list(fit.classes)
     pd.testing.assert_frame_equal(again.coef, fit.coef, check_column_type=False, check_names=False)
 
 
 def test_options_are_those_that_are_not_the_defaults():
-    assert given_options(discrim.lda("species ~ .", FEW)) == {}
-    assert given_options(discrim.qda("species ~ .", FEW, prior="equal", method="mle")) == {
+    assert changed_options(discrim.lda("species ~ .", FEW)) == {}
+    assert changed_options(discrim.qda("species ~ .", FEW, prior="equal", method="mle")) == {
         "prior": "equal",
         "method": "mle",
     }
-    code = code_of(discrim.lda("species ~ .", FEW, covariance=ShrunkCovariance(shrinkage=0.2)), None)
+    code = refit_code(discrim.lda("species ~ .", FEW, covariance=ShrunkCovariance(shrinkage=0.2)), None)
     assert "from sklearn.covariance import ShrunkCovariance" in code
     levels = ["virginica", "setosa", "versicolor"]
-    assert given_options(discrim.lda("species ~ .", FEW, levels=levels)) == {"levels": levels}
+    assert changed_options(discrim.lda("species ~ .", FEW, levels=levels)) == {"levels": levels}
 
 
 @pytest.mark.slow
@@ -430,7 +430,7 @@ def test_every_verb_is_reported(tmp_path, verb):
 def test_the_code_of_every_variant_makes_the_same_fit(tmp_path, monkeypatch, verb):
     _, data = contract_table("iris")
     fit = contracted(verb, "iris")
-    again = run(code_of(fit, None), data.astype({"species": str}), tmp_path, monkeypatch)
+    again = run(refit_code(fit, None), data.astype({"species": str}), tmp_path, monkeypatch)
     np.testing.assert_allclose(
         np.asarray(again.decision_function(data)),
         np.asarray(fit.decision_function(data)),
