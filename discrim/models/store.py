@@ -11,7 +11,7 @@ from discrim.errors import DataError
 from discrim.models.base.fit_file import fit_of_file
 from discrim.models.base.reading import told, with_keyword_hints
 from discrim.models.base.tensor_file import read_file
-from discrim.models.moments.moments import NAME, moments_of_file
+from discrim.models.moments.moments import MOMENTS_NAME, moments_of_file
 from discrim.models.results.results import ClassifierResults
 
 Loaded = TypeVar("Loaded")
@@ -86,7 +86,7 @@ def load(
         )
     file_path = validate_path(path)
     about, tensors = read_file(file_path)
-    if about.get("model") == NAME:
+    if about.get("model") == MOMENTS_NAME:
         contents: Any = moments_of_file(file_path, about, tensors, functions)
     else:
         fit = fit_of_file(file_path, about, tensors, functions)

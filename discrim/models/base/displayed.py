@@ -1,8 +1,8 @@
 """Base classes of results that have a summary, and the decorator of methods that return a table.
 
-`ShownModel.summary` is the `summary()` of every fitted model. It gets the functions that compute the sections
-from the `ModelSpec` of the model. The `repr` of results is a short form of the summary. `displayed` gives a
-returned table the number formats of summaries in notebooks.
+`SummarizedModel.summary` is the `summary()` of every fitted model. The functions that compute the sections
+come from the `ModelSpec` of the model. The `repr` of results is a short form of the summary. A decorator
+gives returned tables the number formats of summaries in notebooks.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FORMATS: dict[str, Format] = {
 """Formats of columns that have the same meaning in every table; others are formatted by their dtype."""
 
 MAX_WITHOUT_EXPONENT = 1e15
-"""Whole numbers up to this have no exponent."""
+"""Largest integer that is written without an exponent."""
 
 
 def number(x: float) -> str:
@@ -52,18 +52,18 @@ def number(x: float) -> str:
 def displayed(
     row_formats: Mapping[str, Format] | None = None, **formats: Format
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Have a notebook show the table that a function returns with the digits its numbers have.
+    """Decorate a function that returns a table, for display with suitable digits in a notebook.
 
-    P-values are never 0.0000, counts are whole, limits have as many decimals as their estimate. The
-    table is a `ResultTable`; its copies, slices and pickles are plain DataFrames. The notebook form is made
-    from the numbers at the time of display.
+    P-values are never 0.0000, counts are integers, limits have as many decimals as their estimate. The table
+    is a `ResultTable`; its copies, slices and pickles are DataFrames without these formats. The notebook form
+    is computed from the numbers at the time of display.
 
     Parameters
     ----------
     row_formats : mapping of label to format, optional
-        Of rows by the last level of their labels, where rows and not columns hold unlike numbers.
+        Formats of rows by the last level of their labels, if the quantity varies by row and not by column.
     **formats : format
-        Of columns whose name says less than the function does; `every` of all that it does not name.
+        Formats of columns by name; `every` is the format of all other columns.
 
     Examples
     --------
@@ -153,21 +153,21 @@ class Shown(PublicAttributes, ABC):
         Parameters
         ----------
         path : str or path
-            The file to write, which ends in ".xlsx". A file that is already there is replaced whole, or not
-            at all. Of some tables, `summary(sections=...).to_excel(path)`.
+            The file to write, which ends in ".xlsx". An existing file is replaced atomically. For some of the
+            tables use `summary(sections=...).to_excel(path)`.
 
         Raises
         ------
         NotSupportedError
-            openpyxl is not there: ``pip install discrim[excel]``.
+            openpyxl is not installed: ``pip install discrim[excel]``.
         DataError
             `path` is not a path, or has another extension.
         UnwritableFileError
-            The folder does not exist, the disk is full, or the like.
+            The folder does not exist, the disk is full, or another error of the operating system occurred.
         """
         from discrim.core.numerics.atomic_write import validate_output_path
 
-        # Before time is spent on the summary.
+        # Check the path before the summary is computed.
         validate_output_path(path, "A workbook", ".xlsx")
         self.summary().to_excel(path)
 
@@ -179,7 +179,7 @@ def shown_briefly(results_class: type[T]) -> type[T]:
     return results_class
 
 
-class ShownModel(Shown):
+class SummarizedModel(Shown):
     """Base class of results with a `ModelSpec`, which determines the sections of their summary."""
 
     @property
@@ -234,7 +234,7 @@ class ShownModel(Shown):
         return Summary(self._heading(), self._facts() | sections).shortened()
 
     def _facts(self) -> dict[str, Any]:
-        """Return the sections before those of `summary_sections` in the short form, by name."""
+        """Return the sections at the beginning of the short form, by name."""
         return {}
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:

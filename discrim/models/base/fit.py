@@ -40,7 +40,7 @@ from discrim.errors import (
 )
 from discrim.models.base.core_errors import describe
 from discrim.models.base.data_range import column_range
-from discrim.models.base.labels import in_sentence, labelled, whole_counts
+from discrim.models.base.labels import labelled, lower_first_letter, whole_counts
 from discrim.models.base.reading import check_word, class_moments, prior_vector
 from discrim.models.base.scores import Decision, predicted_codes, score_frame
 from discrim.models.base.stored import StoredEstimates, store
@@ -447,7 +447,7 @@ class ModelSpec(Refits[E]):
         """Return the sections of the summary, and of its short form, which `repr` prints.
 
         Each is a `discrim.report.tables.Sections`, or a function of the results and their fit that returns
-        one. `ShownModel.summary` in `discrim.models.base.displayed` computes the summary from them.
+        one. `SummarizedModel.summary` in `discrim.models.base.displayed` computes the summary from them.
         """
         raise NotImplementedError
 
@@ -465,7 +465,7 @@ class ModelSpec(Refits[E]):
         fit : FittedModel
         data : table or None
             None for the rows of the fit.
-        gaps : Gaps
+        gaps : MissingPolicy
             Options for missing values and unseen levels.
         """
         blocks = fit.design_rows
@@ -719,7 +719,7 @@ class FittedModel(Generic[N]):
     @property
     def title_in_sentence(self) -> str:
         """The title in lower case, except for names."""
-        return in_sentence(self.spec.title)
+        return lower_first_letter(self.spec.title)
 
     @property
     def formula(self) -> str:

@@ -98,10 +98,10 @@ MAX_DROPPED_ROWS = 2**53
 MAX_DESCRIPTION_LENGTH = 200
 """Largest number of characters in the description of a choice of columns."""
 
-_LONE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Lone surrogates, which are not valid Unicode."""
 
-_RANGES = {
+_ESTIMATE_RANGES = {
     **dict.fromkeys(("alpha", "gamma", "l1_ratio"), (0.0, 1.0)),
     **dict.fromkeys(("threshold", "smoothing", "strength", "offset", "seed"), (0.0, math.inf)),
     "cv": (2, math.inf),
@@ -126,7 +126,7 @@ def check_values(path: Any, about: Any) -> None:
             if not _is_harmless(value):
                 remaining.extend(value)
         elif isinstance(value, str):
-            if _LONE.search(value):
+            if _LONE_SURROGATE.search(value):
                 raise damaged_file_error(path, f"{value[:40]!r} is not valid Unicode")
         elif isinstance(value, float) and not math.isfinite(value):
             raise damaged_file_error(path, f"its description has the value {value}, which is not finite")
@@ -187,7 +187,7 @@ def _check_ranges(path: Any, arguments: Mapping[str, Any], n_classes: int) -> No
         Estimates by name.
     n_classes : int
     """
-    ranges = _RANGES | {"reference": (0, n_classes - 1), "ncomp": (1, n_classes - 1)}
+    ranges = _ESTIMATE_RANGES | {"reference": (0, n_classes - 1), "ncomp": (1, n_classes - 1)}
     for name, (low, high) in ranges.items():
         value = arguments.get(name)
         if isinstance(value, int | float) and not low <= value <= high:

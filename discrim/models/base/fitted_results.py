@@ -8,11 +8,11 @@ from typing import Any, Self
 import pandas as pd
 
 from discrim.models.base.available import PublicAttributes
-from discrim.models.base.displayed import ShownModel
+from discrim.models.base.displayed import SummarizedModel
 from discrim.models.base.fit import FittedModel, ModelSpec
 
 
-class FittedResults(ShownModel):
+class FittedResults(SummarizedModel):
     """Results that describe a fit.
 
     Parameters

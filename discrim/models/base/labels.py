@@ -179,7 +179,7 @@ def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], te
     )
 
 
-def in_sentence(title: str) -> str:
+def lower_first_letter(title: str) -> str:
     """Return a title with its first letter in lower case."""
     return title[0].lower() + title[1:]
 

@@ -47,7 +47,7 @@ CHOICE_WORDS = ("bic", "auto", "cv", "loo", "1se")
 MAX_NESTING_DEPTH = 4
 """Largest depth of nested lists and dicts in an option of a file."""
 
-Damaged = Callable[[str], Exception]
+DamagedErrorFactory = Callable[[str], Exception]
 
 
 def verb_of(results: Any) -> str:
@@ -161,7 +161,7 @@ SPECIFICATIONS: dict[str, type[Specification]] = {
 """Classes of specifications by their names in files."""
 
 
-def read_options(model: str, written: Any, damaged: Damaged) -> dict[str, Any]:
+def read_options(model: str, written: Any, damaged: DamagedErrorFactory) -> dict[str, Any]:
     """Read the options of a verb from a file.
 
     Their values are validated when the verb is called again.
@@ -186,7 +186,7 @@ def read_options(model: str, written: Any, damaged: Damaged) -> dict[str, Any]:
     return {name: _of_json(name, value, damaged) for name, value in written.items()}
 
 
-def _of_json(name: str, value: Any, damaged: Damaged, depth: int = 0) -> Any:
+def _of_json(name: str, value: Any, damaged: DamagedErrorFactory, depth: int = 0) -> Any:
     """Convert an option from its form in a file.
 
     Parameters
@@ -219,7 +219,9 @@ def _of_json(name: str, value: Any, damaged: Damaged, depth: int = 0) -> Any:
     raise damaged(f"its argument {name!r} has an unknown form")
 
 
-def _specification_of(name: str, class_name: Any, parameters: Any, damaged: Damaged) -> Specification:
+def _specification_of(
+    name: str, class_name: Any, parameters: Any, damaged: DamagedErrorFactory
+) -> Specification:
     """Create a specification from its form in a file; its class validates the parameters.
 
     Parameters

@@ -132,7 +132,7 @@ def _score_chunks(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[
     sparse_rows = all_sparse_rows(blocks) if rules.takes_stored(complete) else None
     if sparse_rows is None or (blocks.partial and sparse_rows[1].any()):
         for row_slice, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
-            yield from block_scores(blocks, rule, n_classes, row_slice, x, missing)
+            yield from score_block(blocks, rule, n_classes, row_slice, x, missing)
         return
     rows, missing = sparse_rows
     chunk_size = max(2**21 // n_classes, 64)
@@ -145,7 +145,7 @@ def _score_chunks(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[
         yield row_slice, scores
 
 
-def block_scores(
+def score_block(
     blocks: Blocks, rule: Rule, n_classes: int, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None
 ) -> Iterator[tuple[slice, Floats]]:
     """Iterate over slices and scores (m, K) of the rows of one block, in chunks that fit the cache.

@@ -46,7 +46,7 @@ from discrim.inference.resampling import drawn_seed
 from discrim.models.base.fit import AS_FITTED, FittedModel, Gaps
 from discrim.models.base.labels import distinct
 from discrim.models.base.reading import check_flag, check_word, listed, told
-from discrim.models.base.scores import Decision, block_scores, scored
+from discrim.models.base.scores import Decision, score_block, scored
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
 from discrim.models.evaluation.validation import BootstrapSamples, LeftOutTable
@@ -86,7 +86,7 @@ def labelled_rows(
     ----------
     fit : FittedModel
     data : table or source of tables
-    missing_policy : Gaps
+    missing_policy : MissingPolicy
         Options for missing values and unseen levels.
     weights : column name, (n,) array or None
         Frequency weights; for a source the name of a column.
@@ -249,7 +249,7 @@ def confusion(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingP
     fit : FittedModel
     data : table or None
     method : {"apparent", "loo", "cv"}
-    plan : JudgingPlan
+    plan : EvaluationOptions
     """
     actual, predicted, weights = judged_codes(fit, data, method, plan)
     return confusion_table(actual, predicted, fit.classes, weights)
@@ -266,7 +266,7 @@ def judged_codes(
     data : table or None
         New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
-    plan : JudgingPlan
+    plan : EvaluationOptions
 
     Returns
     -------
@@ -347,7 +347,7 @@ class PassPredictions:
         # The other computation may have silenced the floating-point warnings of NumPy.
         with np.errstate(**self._numerics):
             k = len(self._fit.classes)
-            for rows, scores in block_scores(self._blocks, self._rule, k, row_slice, x, missing):
+            for rows, scores in score_block(self._blocks, self._rule, k, row_slice, x, missing):
                 self._codes[rows] = Decision().codes(scores)
             used = used_of_block(self._blocks, row_slice, x, missing)
             if used is not None and self._left_out is not None:
@@ -374,7 +374,7 @@ def evaluate_scores(fit: FittedModel[Any], data: Any, method: Counting, plan: Ju
     fit : FittedModel
     data : table or None
     method : {"apparent", "loo", "cv"}
-    plan : JudgingPlan
+    plan : EvaluationOptions
     """
     actual, scores, weights, index = evaluate_distributed_scores(fit, data, method, plan)
     return LabelledRows(actual, scores.value(), weights, index)
@@ -391,7 +391,7 @@ def evaluate_distributed_scores(
     data : table or None
         New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
-    plan : JudgingPlan
+    plan : EvaluationOptions
 
     Returns
     -------
@@ -421,7 +421,9 @@ def evaluate_distributed_scores(
         scores = StoredValue(_BlockScorer(fit)(blocks))
     else:
         scores = blocks.rows.map_reduce_stored(
-            blocks, partial(_scores, fit.in_part(fit.rule(), blocks)), validation.concatenate_scores
+            blocks,
+            partial(_score_rows_of_chunk, fit.in_part(fit.rule(), blocks)),
+            validation.concatenate_scores,
         )
     return blocks.codes, scores, row_weights(blocks), blocks.table.index
 
@@ -455,7 +457,7 @@ def _cross_validated_scores(fit: FittedModel[Any], plan: JudgingPlan) -> StoredV
     return scores
 
 
-def _scores(rule: Rule, blocks: Blocks) -> Floats:
+def _score_rows_of_chunk(rule: Rule, blocks: Blocks) -> Floats:
     """Return the scores (m, K) of a chunk of rows under a rule."""
     out = np.empty((blocks.table.nrows, len(blocks.design.levels)), order="F")
     for row_slice, scores in scored(blocks, rule, out.shape[1]):
@@ -473,7 +475,7 @@ class _BlockScorer:
         rows = blocks.table.nrows
         self._rows += rows
         validation.refuse_many_scores(self._rows, self._k, "An evaluation of posteriors")
-        return _scores(self._fit.in_part(self._rule, blocks), blocks)
+        return _score_rows_of_chunk(self._fit.in_part(self._rule, blocks), blocks)
 
 
 def row_weights(blocks: Blocks) -> Floats | None:
@@ -492,7 +494,7 @@ def error_rates(
     methods : sequence of str
     data : table or None
         New rows, whose error is an additional row.
-    plan : JudgingPlan
+    plan : EvaluationOptions
     by_class : bool
         Whether to add the error within each class.
     """
@@ -533,7 +535,7 @@ def error_rates(
         for method_name in table.index
     ]
     if fit.choice:
-        table["choice"] = [choice_of(fit, method_name) for method_name in table.index]
+        table["choice"] = [choice_treatment(fit, method_name) for method_name in table.index]
     if by_class:
         by_method = np.array([rate.by_class for _, rate in rates]).reshape(len(rates), len(fit.classes))
         class_rates = pd.DataFrame(by_method, index=table.index, columns=fit.classes)
@@ -590,7 +592,7 @@ def evaluation_methods(fit: FittedModel[Any]) -> tuple[Counting, ...]:
     return "cv", "loo", "apparent"
 
 
-def choice_of(fit: FittedModel[Any], method: str, *, nested: bool = True) -> str:
+def choice_treatment(fit: FittedModel[Any], method: str, *, nested: bool = True) -> str:
     """Return "anew" if a method repeats the choices of a fit, "held" if it fixes them, else ""."""
     if not fit.choice or method == NEW_ROWS:
         return ""
@@ -683,7 +685,7 @@ def _rates(
     actual, predicted : (n,) int
         Classes, -1 if missing.
     weights : (n,) float or None
-    plan : JudgingPlan
+    plan : EvaluationOptions
     """
     estimated_prior = plan.prior is None and fit.estimates.estimated_prior
     prior = fit.prior_values() if plan.prior is None else plan.prior
@@ -868,7 +870,7 @@ def assess_rows(
     data : table or None
     method : {"apparent", "loo", "cv"} or None
         By default leave-one-out, or folds if it would require too many fits.
-    plan : JudgingPlan
+    plan : EvaluationOptions
     """
     check_level(plan.level)
     _refuse_own_weights(data, plan)
@@ -943,7 +945,7 @@ def _describe_method(fit: FittedModel[Any], data: Any, method: Counting, plan: J
     if method == "apparent":
         return "observations of the fit by the rule fitted to them (resubstitution), which is optimistic"
     prior = validation.prior_of_rest(fit, plan.refit_prior)
-    choice = choice_of(fit, method)
+    choice = choice_treatment(fit, method)
     details = f", prior {prior}" if prior else ""
     if choice:
         details += f"; the choice of {fit.choice} is " + ("repeated" if choice == "anew" else "fixed")

@@ -23,7 +23,7 @@ from discrim.models.base.labels import distinct, labelled
 from discrim.models.base.reading import check_word
 from discrim.models.base.scores import scored
 from discrim.models.evaluation.assessment import Counting, JudgingPlan, evaluate_scores
-from discrim.models.evaluation.single_rows import has_law, typicality_blocks
+from discrim.models.evaluation.single_rows import has_distance_distribution, typicality_blocks
 from discrim.models.evaluation.validation import prior_of_rest, refuse_many_scores
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: Jud
     fit : FittedModel
     data : table or None
     method : {"apparent", "loo", "cv"}
-    plan : JudgingPlan
+    plan : EvaluationOptions
     """
     fit.need_posteriors("classification()")
     actual, scores, weights, index = evaluate_scores(fit, data, method, plan)
@@ -185,7 +185,7 @@ class Classification(Shown):
 
 def check_distances(fit: FittedModel[Any]) -> None:
     """Raise NotSupportedError if the distribution of the distances to the classes is not available."""
-    if not has_law(fit, "chi2"):
+    if not has_distance_distribution(fit, "chi2"):
         raise NotSupportedError(
             "casewise() requires normal classes with full covariances, which this "
             f"{fit.title_in_sentence} does not have.",
@@ -196,14 +196,14 @@ def check_distances(fit: FittedModel[Any]) -> None:
 def casewise(
     results: Any, data: Any, method: Any, missing_policy: Gaps, refit_prior: bool | None
 ) -> pd.DataFrame:
-    """Return a casewise table of new rows, or of the rows of the fit; see `NewRows.casewise`.
+    """Return a casewise table of new rows, or of the rows of the fit; see `NewRowsMethods.casewise`.
 
     Parameters
     ----------
     results : ClassifierResults
     data : table or None
     method : {"apparent", "loo"}
-    missing_policy : Gaps
+    missing_policy : MissingPolicy
     refit_prior : bool or None
     """
     fit: FittedModel[Any] = results._fit

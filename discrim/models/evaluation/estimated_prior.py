@@ -82,7 +82,7 @@ class SharesSearch(NamedTuple):
         return self
 
 
-class _Batch(NamedTuple):
+class _BatchDensities(NamedTuple):
     """Class densities of the rows of a batch that are informative about their class.
 
     Attributes
@@ -109,8 +109,8 @@ def estimate_prior(
     ----------
     fit : FittedModel
     data : table or source of tables
-    options : SharesSearch
-    missing_policy : Gaps
+    options : PriorEstimateOptions
+    missing_policy : MissingPolicy
         Options for missing values and unseen levels.
     weights : column name, (n,) array or None
     """
@@ -129,7 +129,7 @@ def estimate_prior(
         _refuse_bootstrap(fit, data, missing_policy)
         bootstrap = partial(_bootstrap_proportions, fit, data, missing_policy, weights, options)
     return shares_of(
-        _scores(fit, rule, data, missing_policy, weights),
+        _score_batch(fit, rule, data, missing_policy, weights),
         prior,
         options,
         fit.title_in_sentence,
@@ -144,7 +144,7 @@ def _refuse_bootstrap(fit: FittedModel[Any], data: Any, missing_policy: Gaps) ->
     ----------
     fit : FittedModel
     data : table or source of tables
-    missing_policy : Gaps
+    missing_policy : MissingPolicy
     """
     fit.rows('interval="bootstrap"', 'use interval="profile"')
     if not isinstance(rows_given(data), TableSource):
@@ -175,10 +175,10 @@ def _bootstrap_proportions(
     fit : FittedModel
     data : table
         The batch.
-    missing_policy : Gaps
+    missing_policy : MissingPolicy
         Options for missing values and unseen levels.
     weights : column name, (n,) array or None
-    options : SharesSearch
+    options : PriorEstimateOptions
     class_index : (J,) int
         Positions of the classes with a positive prior.
     start : (J,) float
@@ -216,7 +216,7 @@ def _bootstrap_proportions(
     return bootstrap_proportions
 
 
-def _scores(
+def _score_batch(
     fit: FittedModel[Any], rule: Rule, data: Any, missing_policy: Gaps, weights: Any
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """Yield scores (m, K) and weights (m,) of the rows of a table or source, chunk by chunk.
@@ -227,7 +227,7 @@ def _scores(
     rule : Rule
         Rule under equal priors.
     data : table or source of tables
-    missing_policy : Gaps
+    missing_policy : MissingPolicy
     weights : column name, (n,) array or None
     """
     source = rows_given(data)
@@ -261,7 +261,7 @@ def shares_of(
     scores : iterator
         Yields log densities (m, K), up to a constant of each row, and weights (m,) or None.
     prior : Series by class
-    options : SharesSearch
+    options : PriorEstimateOptions
     title : str
         Title of the model.
     known : bool
@@ -314,7 +314,7 @@ def shares_of(
 
 def _informative_rows(
     scores: Iterator[tuple[Floats, Floats | None]], class_index: NDArray[np.intp], n_classes: int
-) -> _Batch:
+) -> _BatchDensities:
     """Collect the densities of the rows that are informative about their class.
 
     Parameters
@@ -349,7 +349,7 @@ def _informative_rows(
         n_kept += len(density_chunks[-1])
         refuse_many_scores(n_kept, len(class_index), "Class shares by the densities")
     densities = np.concatenate(density_chunks) if density_chunks else np.empty((0, len(class_index)))
-    return _Batch(densities, np.concatenate(weights) if weights else None, missing, impossible)
+    return _BatchDensities(densities, np.concatenate(weights) if weights else None, missing, impossible)
 
 
 class PriorEstimate(Shown):
@@ -388,7 +388,7 @@ class PriorEstimate(Shown):
         self,
         prior: pd.Series,
         class_index: NDArray[np.intp],
-        batch: _Batch,
+        batch: _BatchDensities,
         estimate: ClassShares,
         options: SharesSearch,
         title: str,
@@ -447,7 +447,7 @@ class PriorEstimate(Shown):
     def _limits(
         self,
         class_index: NDArray[np.intp],
-        batch: _Batch,
+        batch: _BatchDensities,
         estimate: ClassShares,
         options: SharesSearch,
         progress: Callable[[float], object],
@@ -458,9 +458,9 @@ class PriorEstimate(Shown):
         ----------
         class_index : (J,) int
             Positions of the classes with a positive prior.
-        batch : _Batch
+        batch : _BatchDensities
         estimate : ClassShares
-        options : SharesSearch
+        options : PriorEstimateOptions
         progress : callable
             Called with 1 for each class.
 

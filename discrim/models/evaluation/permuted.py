@@ -298,7 +298,7 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permuting
     fit : FittedModel
     observed : float
         Hit rate of the true labels.
-    design : Permuting
+    design : PermutationDesign
 
     Returns
     -------
@@ -306,7 +306,7 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permuting
     """
     blocks = fit.rows("permutations=")
     used = used_codes(blocks)
-    shuffle, units = _shuffle(fit, used, design)
+    shuffle, units = _permutation_scheme(fit, used, design)
     log_labellings = shuffle.log_labellings()
     members = None if design.groups is None else numbered(design.groups, blocks.table, "groups")
     # A separate random stream, on which the folds of the true labels do not depend.
@@ -341,7 +341,9 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permuting
     return Permutations(series, observed, pvalue, min_pvalue, labellings, units, redrawn, design.seed)
 
 
-def _shuffle(fit: FittedModel[Any], used: Codes, design: Permuting) -> tuple[resampling.Shuffle, str]:
+def _permutation_scheme(
+    fit: FittedModel[Any], used: Codes, design: Permuting
+) -> tuple[resampling.Shuffle, str]:
     """Return the permutation scheme that `groups` and `within` describe, and its description.
 
     Parameters
@@ -349,7 +351,7 @@ def _shuffle(fit: FittedModel[Any], used: Codes, design: Permuting) -> tuple[res
     fit : FittedModel
     used : (n,) int
         Class of each row, -1 for rows that are not used.
-    design : Permuting
+    design : PermutationDesign
     """
     table = fit.design_rows.table
     is_used = used >= 0
@@ -408,7 +410,7 @@ def _refuse_nested_folds(design: Permuting, codes: Codes, is_used: NDArray[np.bo
 
     Parameters
     ----------
-    design : Permuting
+    design : PermutationDesign
     codes : (m,) int
         Classes of the used rows.
     is_used : (n,) bool
@@ -441,16 +443,16 @@ def _permuted_hit_rate(
         Permuted classes, -1 for rows that are not used.
     members : (n,) int or None
         Groups whose rows stay in one fold.
-    design : Permuting
+    design : PermutationDesign
     rng : numpy.random.Generator
     """
     blocks = fit.design_rows.with_codes(codes)
     used = codes >= 0
     refitted = replace(fit, design_rows=blocks, path=None, cache={})
-    counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
+    counts = np.bincount(codes[used], _row_weights_or_ones(blocks)[used], len(fit.classes))
     if fit.estimates.estimated_prior and fit.prior_in_refits != "none":
         refitted = refitted.under(counts / counts.sum())
-    partitions = _folds(fit, codes, members, design, rng)
+    partitions = _permuted_folds(fit, codes, members, design, rng)
     required = fit.refits.required_moments(fit)
     if len(design.labels) == int(used.sum()) and required is not None:
         # Leave-one-out has a closed form, which requires the estimates for these labels.
@@ -469,7 +471,7 @@ def _permuted_hit_rate(
     return _mean_hit_rate(refitted, codes, np.stack(predicted))
 
 
-def _folds(
+def _permuted_folds(
     fit: FittedModel[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
 ) -> Codes:
     """Return folds (R, n) for permuted labels, -1 for rows that are not used.
@@ -481,7 +483,7 @@ def _folds(
         Permuted classes, -1 for rows that are not used.
     members : (n,) int or None
         Groups whose rows stay in one fold.
-    design : Permuting
+    design : PermutationDesign
     rng : numpy.random.Generator
     """
     if design.folds is not None:
@@ -495,7 +497,7 @@ def _folds(
     return np.where(codes >= 0, fold_ids, -1)
 
 
-def _weights(blocks: Blocks) -> Floats:
+def _row_weights_or_ones(blocks: Blocks) -> Floats:
     """Return the weights (n,) of the rows, one by default."""
     weights = row_weights(blocks)
     return np.ones(len(blocks.codes)) if weights is None else weights
@@ -515,7 +517,11 @@ def _mean_hit_rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> flo
     is_evaluated = (codes >= 0) & (predicted >= 0).all(axis=0)
     prior = None if fit.estimates.estimated_prior else fit.prior_values()
     row_shares = JudgedRows(
-        codes[is_evaluated], _weights(fit.design_rows)[is_evaluated], len(fit.classes), prior, None
+        codes[is_evaluated],
+        _row_weights_or_ones(fit.design_rows)[is_evaluated],
+        len(fit.classes),
+        prior,
+        None,
     ).shares()
     hit_rates = (predicted[:, is_evaluated] == codes[is_evaluated]).mean(axis=0)
     return float(row_shares @ hit_rates / row_shares.sum()) if len(hit_rates) else np.nan

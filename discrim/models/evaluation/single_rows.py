@@ -807,22 +807,22 @@ def _parametric_typicality(fit: FittedModel[Any], blocks: Blocks, method: str, *
     return out.T
 
 
-def is_searched(fit: FittedModel[Any]) -> bool:
+def is_robust_fit(fit: FittedModel[Any]) -> bool:
     """Return whether the covariance is robust, and therefore not a function of moments."""
     covariance_model = getattr(fit.estimates, "covariance_model", None)
     return covariance_model is not None and not covariance_model.traits.is_moment_estimate
 
 
-def has_law(fit: FittedModel[Any], method: str) -> bool:
+def has_distance_distribution(fit: FittedModel[Any], method: str) -> bool:
     """Return whether the distribution of the squared distances is available for a method of `typicality`."""
     has_closed_form: bool = getattr(fit.estimates, "has_distances", False)
-    return has_closed_form or (method == "chi2" and is_searched(fit))
+    return has_closed_form or (method == "chi2" and is_robust_fit(fit))
 
 
 def _tail_probability_function(fit: FittedModel[Any], method: str) -> Callable[..., Floats]:
     """Return the function of distances (K, m), counts, degrees of freedom and p that computes typicality."""
-    is_robust = is_searched(fit)
-    if not has_law(fit, method):
+    is_robust = is_robust_fit(fit)
+    if not has_distance_distribution(fit, method):
         chi2_hint = 'method="chi2" or ' if is_robust else ""
         raise NotSupportedError(
             "typicality() requires normal classes with full covariances, which this "

@@ -520,7 +520,7 @@ def kept_fold_scores(
         fold_rules = [rule for rule in rules if rule is not None]
         if not blocks.is_local:
             return _score_on_workers(fold_rules, blocks, fold_ids, progress)
-        _score(fold_rules, blocks, fold_ids, out, progress)
+        _score_folds(fold_rules, blocks, fold_ids, out, progress)
     else:
         # Rules may be large: a limited number of folds at a time is fitted, then scored in one pass.
         for fold_range in blocks.rows.folds_by_pass(folds):
@@ -536,7 +536,7 @@ def kept_fold_scores(
                 (fold_ids >= fold_range.start) & (fold_ids < fold_range.stop), fold_ids - fold_range.start, -1
             )
             pass_blocks = blocks.with_codes(np.where(pass_fold_ids >= 0, blocks.codes, -1))
-            _score(fold_rules, pass_blocks, pass_fold_ids, out, progress)
+            _score_folds(fold_rules, pass_blocks, pass_fold_ids, out, progress)
     return StoredValue(out.T)
 
 
@@ -590,7 +590,7 @@ def _score_on_workers(
 def _score_chunk(rules: Sequence[Rule], n_classes: int, chunk: Blocks) -> Floats:
     """Return the scores (m, K) of a chunk of rows, whose codes are folds; runs in a worker."""
     out = np.full((n_classes, chunk.table.nrows), np.nan)
-    _score(rules, chunk, chunk.codes, out, lambda n_folds: None)
+    _score_folds(rules, chunk, chunk.codes, out, lambda n_folds: None)
     return out.T
 
 
@@ -599,7 +599,7 @@ def concatenate_scores(a: Floats, b: Floats) -> Floats:
     return np.concatenate([a.T, b.T], axis=1).T
 
 
-def _score(
+def _score_folds(
     rules: Sequence[Rule], blocks: Blocks, fold_ids: Codes, out: Floats, progress: Callable[[float], object]
 ) -> None:
     """Write the scores of the rows of each fold under the rule without it into an array.
@@ -632,7 +632,7 @@ def _score(
 def _score_sparse(
     rules: Sequence[Rule], blocks: Blocks, fold_ids: Codes, out: Floats, progress: Callable[[float], object]
 ) -> bool:
-    """Write the scores of sparse rows as `_score` does, if all rules accept them; return whether they did.
+    """Write the scores of sparse rows, if all rules accept them; return whether they did.
 
     Parameters
     ----------

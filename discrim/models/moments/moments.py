@@ -46,7 +46,7 @@ from discrim.report.result_table import returning_result_table
 
 Scatters = Literal["class", "pooled", "diagonal"]
 
-NAME = "moments"
+MOMENTS_NAME = "moments"
 """Entry of a file of moments in the field for the name of the model."""
 
 MIN_CLASS_WEIGHT = 1e-200
@@ -127,7 +127,7 @@ def moments(
     chunks: Iterator[tuple[Any, str | None]] = iter([(data, None)])
     columns: list[str] = []
     if source.once:
-        columns = _columns_read(formula, source, weights, functions)
+        columns = _required_columns(formula, source, weights, functions)
         chunks = tables(source, columns)
     chunk = next(chunks, None)
     if chunk is None:
@@ -135,7 +135,7 @@ def moments(
     first, where = chunk
     skipped = 0
     if source.once and na_action == "drop":
-        (first, where), skipped = _first_complete(chunk, chunks, columns)
+        (first, where), skipped = _first_table_with_complete_rows(chunk, chunks, columns)
     with naming_file(where):
         blocks = read_rows(
             formula, first, weights=weights, levels=levels, functions=functions, part=True,
@@ -156,7 +156,7 @@ def moments(
     return total
 
 
-def _first_complete(
+def _first_table_with_complete_rows(
     chunk: tuple[Table, str | None], chunks: Iterator[tuple[Table, str | None]], columns: Sequence[str]
 ) -> tuple[tuple[Table, str | None], int]:
     """Return the first table with a complete row, else the last one, and the number of rows before it.
@@ -182,7 +182,7 @@ def _first_complete(
     return chunk, skipped
 
 
-def _columns_read(formula: str, source: Source, weights: Any, functions: Functions | None) -> list[str]:
+def _required_columns(formula: str, source: Source, weights: Any, functions: Functions | None) -> list[str]:
     """Return the columns that the formula and the weights read, for a source that can be read only once.
 
     Raises NotSupportedError if the formula has a transform that is estimated from all rows, such as `center`.
@@ -475,7 +475,7 @@ class Moments:
         """
         counts = self._level_counts
         about = {
-            "model": NAME,
+            "model": MOMENTS_NAME,
             "design": self._design.to_dict(),
             "scatters": self._scatters,
             "levels_given": self._levels_given,
@@ -633,7 +633,7 @@ class Moments:
     def _with_classes(self, levels: tuple[Any, ...]) -> Moments:
         """Return a copy over `levels` as declared classes: later tables cannot have other classes."""
         expanded = self._among(levels)
-        return replace(expanded, _design=_with_all_labels(expanded._design), _levels_given=True)
+        return replace(expanded, _design=_complete_label_categories(expanded._design), _levels_given=True)
 
     @property
     def _in_weights(self) -> bool:
@@ -691,7 +691,7 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     )
 
 
-def _with_all_labels(design: Design) -> Design:
+def _complete_label_categories(design: Design) -> Design:
     """Return the design with all of its classes in the categories of its labels."""
     labels = design.labels
     if labels is None or labels.categories is None or set(design.levels) <= set(labels.categories):
@@ -769,7 +769,7 @@ def moments_of_blocks(
         Weights as passed by the user; the name of a column is stored.
     """
     check_word("na_action", na_action, NaAction)
-    blocks = replace(blocks, design=_with_all_labels(blocks.design))
+    blocks = replace(blocks, design=_complete_label_categories(blocks.design))
     design, factor_positions, sizes = with_positions(blocks.design)
     blocks_with_positions = replace(blocks, design=design)
     counted_blocks = CountedBlocks(
@@ -823,8 +823,8 @@ def of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
     for _ in counted_blocks:
         pass
     return Moments(
-        _with_all_labels(blocks.design), sums, counted_blocks.counts, scatters, True, blocks.dropped,
-        blocks.weighted, None, blocks.functions,
+        _complete_label_categories(blocks.design), sums, counted_blocks.counts, scatters, True,
+        blocks.dropped, blocks.weighted, None, blocks.functions,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from discrim.models.evaluation.assessment import (
     Counting,
     JudgingPlan,
     assess_rows,
-    choice_of,
+    choice_treatment,
     evaluation_methods,
     has_chosen_columns,
     judged_codes,
@@ -141,16 +141,16 @@ def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
 )
 def roc(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Draw ROC curves of the named classes, by default of the second of two or each against the rest."""
-    return _roc(fit, _labelled_scores(fit, options), options)
+    return _draw_roc(fit, _labelled_scores(fit, options), options)
 
 
 @plot("roc", "ROC curves with bands, and the areas under them", takes=("classes", "label"), data=False)
 def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
     """Draw ROC curves of the rows of an assessment."""
-    return _roc(assessment._fit, _assessment_scores(assessment), options)
+    return _draw_roc(assessment._fit, _assessment_scores(assessment), options)
 
 
-def _roc(fit: FittedModel[Any], rows: LabelledScores, options: PictureOptions) -> Axes:
+def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PictureOptions) -> Axes:
     """Draw ROC curves, with bands if the classes are named."""
     classes = fit.classes
     curves = {}
@@ -211,7 +211,7 @@ def _curve_points(curve: Curve, side_weights: tuple[float, float], level: float)
 def calibration(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Draw predicted probabilities against observed proportions."""
     fit.need_posteriors("kind='calibration'")
-    return _calibration(results.classes, _labelled_scores(fit, options), 10, options)
+    return _draw_calibration(results.classes, _labelled_scores(fit, options), 10, options)
 
 
 @plot(
@@ -223,10 +223,12 @@ def calibration(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
 def assessed_calibration(assessment: Any, options: PictureOptions) -> Axes:
     """Draw the calibration of an assessment."""
     assessment._fit.need_posteriors("kind='calibration'")
-    return _calibration(assessment.classes, _assessment_scores(assessment), assessment._bins, options)
+    return _draw_calibration(assessment.classes, _assessment_scores(assessment), assessment._bins, options)
 
 
-def _calibration(classes: pd.Index, rows: LabelledScores, max_bins: int, options: PictureOptions) -> Axes:
+def _draw_calibration(
+    classes: pd.Index, rows: LabelledScores, max_bins: int, options: PictureOptions
+) -> Axes:
     """Draw a calibration plot.
 
     Parameters
@@ -235,7 +237,7 @@ def _calibration(classes: pd.Index, rows: LabelledScores, max_bins: int, options
     rows : LabelledScores
     max_bins : int
         Largest number of bins.
-    options : PictureOptions
+    options : PlotOptions
     """
     with np.errstate(over="ignore"):
         proba = 1 / (1 + np.exp(-rows.scores))
@@ -277,7 +279,7 @@ def _evaluate_rows(
     Parameters
     ----------
     fit : FittedModel
-    options : PictureOptions
+    options : PlotOptions
         `data` are new rows; by default the rows of the fit are left out, if possible.
     evaluate : callable
         Function of a method and a plan that predicts rows. It raises NotSupportedError if the fit does not
@@ -315,7 +317,8 @@ def _describe_evaluation(fit: FittedModel[Any], method: Counting, plan: JudgingP
         return EvaluationDescription("resubstitution")
     method_text = "leave-one-out" if method == "loo" else f"{plan.folds}-fold cross-validation"
     return EvaluationDescription(
-        method_text, f"{fit.choice} fixed" if choice_of(fit, method, nested=plan.nested) == "held" else ""
+        method_text,
+        f"{fit.choice} fixed" if choice_treatment(fit, method, nested=plan.nested) == "held" else "",
     )
 
 
@@ -394,7 +397,7 @@ def _draw_coefficients(results: Any, fit: FittedModel[Any], options: PictureOpti
     ----------
     results : ClassifierResults
     fit : FittedModel
-    options : PictureOptions
+    options : PlotOptions
     ratios : bool
         Whether to draw odds ratios.
     """

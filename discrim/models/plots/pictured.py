@@ -20,7 +20,7 @@ from discrim.design.matrix import response_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.factors import recall_functions
 from discrim.formula.grammar import expression
-from discrim.models.base.displayed import ShownModel
+from discrim.models.base.displayed import SummarizedModel
 from discrim.models.base.reading import Data, Structure, check_flag, check_word, listed, told
 from discrim.models.base.scores import finished_scores
 from discrim.models.registry import MODELS, PlotKind, plot_kinds
@@ -299,9 +299,9 @@ def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: Picture
     Parameters
     ----------
     fit : FittedModel
-    rows : DrawnRows or None
+    rows : PlottedRows or None
         Rows that are drawn.
-    options : PictureOptions
+    options : PlotOptions
 
     Returns
     -------
@@ -333,13 +333,13 @@ def needed_rows(fit: FittedModel[Any], options: PictureOptions, plot_kind: str) 
     Parameters
     ----------
     fit : FittedModel
-    options : PictureOptions
+    options : PlotOptions
     plot_kind : str
         Name of the kind in the error message.
 
     Returns
     -------
-    DrawnRows
+    PlottedRows
     """
     rows = drawn_rows(fit, options)
     if rows is None:
@@ -402,7 +402,7 @@ def select_separating_columns(
     Parameters
     ----------
     fit : FittedModel
-    options : PictureOptions
+    options : PlotOptions
     names : sequence of str
         Candidates: columns of the table or of the design.
     n_columns : int
@@ -455,7 +455,7 @@ def moments_of_columns(
     Parameters
     ----------
     fit : FittedModel
-    options : PictureOptions
+    options : PlotOptions
     names : sequence of str
         Columns of the design or of the table.
 
@@ -501,7 +501,7 @@ def said_choice(options: PictureOptions, n_candidates: int, n_chosen: int = 2) -
 
     Parameters
     ----------
-    options : PictureOptions
+    options : PlotOptions
     n_candidates : int
         Number of candidates.
     n_chosen : int
@@ -526,7 +526,7 @@ def named_columns(
 
     Parameters
     ----------
-    options : PictureOptions
+    options : PlotOptions
     candidates : sequence of str
         Columns that can be drawn.
     plot_kind : str
@@ -561,7 +561,7 @@ def one_column(plot_kind: str, noun: str, candidates: Sequence[str], options: Pi
         Description of the columns in error messages.
     candidates : sequence of str
         Columns that can be shown.
-    options : PictureOptions
+    options : PlotOptions
     """
     if not candidates:
         raise DataError(
@@ -582,7 +582,7 @@ def one_column(plot_kind: str, noun: str, candidates: Sequence[str], options: Pi
     return name
 
 
-class PlottableResults(ShownModel):
+class PlottableResults(SummarizedModel):
     """Base class of results with a method `plot`."""
 
     def plot(
@@ -714,7 +714,7 @@ def draw_kind(
         Plots that can be drawn.
     kind : str or None
         Kind to draw; by default the first suitable kind.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`.
 
     Returns

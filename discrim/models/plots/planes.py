@@ -70,7 +70,7 @@ class PlaneSection:
     Attributes
     ----------
     fit : FittedModel
-    rows : DrawnRows or None
+    rows : PlottedRows or None
         Rows to draw.
     columns : tuple of str
         Columns of the axes; for more than two, one plane for each pair.
@@ -335,7 +335,7 @@ def given_values(
 
     Parameters
     ----------
-    options : PictureOptions
+    options : PlotOptions
     columns : sequence of str
         Columns that the formula reads.
     drawn : sequence of str
@@ -385,7 +385,7 @@ def _typical_value(fit: FittedModel[Any], rows: PlottedRows | None, name: str, n
     Parameters
     ----------
     fit : FittedModel
-    rows : DrawnRows or None
+    rows : PlottedRows or None
         Rows to average over; None for the moments of the fit.
     name : str
     numeric : bool
@@ -493,7 +493,7 @@ def draw_ground(
     Parameters
     ----------
     section : PlaneSection
-    options : PictureOptions
+    options : PlotOptions
     title : str
         First line of the title.
     results : ClassifierResults, optional
@@ -531,7 +531,7 @@ def _interactive_plane(
     section : PlaneSection
     names : (str, str)
         Columns of the axes.
-    options : PictureOptions
+    options : PlotOptions
     title : str
     draw : callable
         Function that draws the outlines of the model on axes.

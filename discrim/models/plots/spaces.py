@@ -62,7 +62,7 @@ def chosen_axes(
     ----------
     names : sequence of str
         Axes that can be drawn.
-    options : PictureOptions
+    options : PlotOptions
     most : int
         Largest number of axes.
     axis_term : str
@@ -131,7 +131,7 @@ def draw_scores_of(
     fit : FittedModel
     centroids : DataFrame
         Class means, classes by axes.
-    options : PictureOptions
+    options : PlotOptions
     **look
         Options of `spaces.draw_scores`.
     """
@@ -245,7 +245,7 @@ def chosen_terms(
     ----------
     results : ClassifierResults
     fit : FittedModel
-    options : PictureOptions
+    options : PlotOptions
     plot_kind : str
         Kind of plot for error messages.
     max_terms : int
@@ -491,7 +491,7 @@ def _covariances_to_draw(
     fit : FittedModel
     names : sequence of str
         Columns of the design.
-    options : PictureOptions
+    options : PlotOptions
     plot_kind : str
         Kind of plot for error messages.
     """
@@ -523,7 +523,7 @@ def _class_covariances(
     fit : FittedModel
     names : sequence of str
         Columns of the design.
-    rows : DrawnRows or None
+    rows : PlottedRows or None
         Rows for models without covariances by class.
 
     Returns
@@ -606,7 +606,7 @@ def _row_covariances(
 
     Parameters
     ----------
-    rows : DrawnRows
+    rows : PlottedRows
     classes : list
     names : list of str
         Columns of the design.
@@ -641,7 +641,7 @@ def _squared_distances(rows: PlottedRows, moments: Any, covariances: Any) -> Flo
 
     Parameters
     ----------
-    rows : DrawnRows
+    rows : PlottedRows
     moments : ClassMoments
     covariances : sequence of Covariance
         One for each class, or a common one.
@@ -782,7 +782,7 @@ def save_axes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     }
     if len(names) < len(all_axes):
         title = f"Two of {len(all_axes)} axes by SAVE"
-        return _without_regions(points, codes, names, classes, options, title)
+        return _draw_without_regions(points, codes, names, classes, options, title)
     if len(names) == 1:
         line = np.linspace(*axis_limits[0], 801)
         line_scores = scores(line[:, None])
@@ -800,7 +800,7 @@ def save_axes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     return draw_plane(lambda points_: best_class(scores(points_)), pair, plane, plane_rows, classes, **common)
 
 
-def _without_regions(
+def _draw_without_regions(
     points: Floats,
     codes: Codes,
     names: Sequence[str],
@@ -818,7 +818,7 @@ def _without_regions(
     names : sequence of str
         Labels of the axes.
     classes : sequence
-    options : PictureOptions
+    options : PlotOptions
     title : str
     """
     axes, is_new = new_axes(options.ax)

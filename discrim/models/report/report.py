@@ -39,7 +39,7 @@ from discrim.report.page.page import PAGES, Chapter, Drawing, HtmlPage, Page, pa
 from discrim.report.plots.interactive import element_of, script_of
 
 
-def sizes(fit: FittedModel[Any]) -> list[tuple[str, str]]:
+def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
     """Return pairs of label and text on the numbers of rows, classes and columns."""
     blocks = fit.design_rows
     design = fit.design_rows.design
@@ -60,7 +60,7 @@ def sizes(fit: FittedModel[Any]) -> list[tuple[str, str]]:
 
 def description_sections(fit: FittedModel[Any]) -> tuple[dict[str, Section], str]:
     """Return sections on classes and columns, and a sentence on unavailable descriptions or ""."""
-    sections = {"classes": _classes(fit)}
+    sections = {"classes": _class_section(fit)}
     reason = ""
     if not fit.has_rows:
         reason = "The fit was loaded or computed from moments. The ranges of its columns are unknown."
@@ -86,7 +86,7 @@ def description_sections(fit: FittedModel[Any]) -> tuple[dict[str, Section], str
     return sections, ""
 
 
-def _classes(fit: FittedModel[Any]) -> Section:
+def _class_section(fit: FittedModel[Any]) -> Section:
     columns = {"rows": fit.rows_by_class, "share": fit.counts / fit.counts.sum()}
     if fit.has_posteriors:
         columns["prior"] = fit.prior
@@ -443,17 +443,19 @@ def report_text(page: Page, results: Any, title: str | None, load: str | None, g
         Plots of the page.
     """
     method = evaluation_method(results)
-    errors = _chapter_or_reason(page, "A table of errors", partial(_errors, page, results, method))
+    errors = _chapter_or_reason(page, "A table of errors", partial(_error_chapter, page, results, method))
     chapters = [
-        Chapter("pictures", "Pictures", _pictures(page, results, gallery, method)),
+        Chapter("pictures", "Pictures", _plot_chapter(page, results, gallery, method)),
         Chapter(
-            "summary", "Summary", _chapter_or_reason(page, "The summary", partial(_summary, page, results))
+            "summary",
+            "Summary",
+            _chapter_or_reason(page, "The summary", partial(_summary_chapter, page, results)),
         ),
         Chapter("errors", "Errors", errors),
-        Chapter("tests", "Tests", _tests(page, results)),
-        Chapter("fitted", "How it was fitted", _fitted(page, results)),
-        Chapter("data", "The data", _data(page, results)),
-        Chapter("code", "The code that repeats the fit", _code(page, results, load)),
+        Chapter("tests", "Tests", _test_chapter(page, results)),
+        Chapter("fitted", "How it was fitted", _model_chapter(page, results)),
+        Chapter("data", "The data", _data_chapter(page, results)),
+        Chapter("code", "The code that repeats the fit", _code_chapter(page, results, load)),
     ]
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     fit = getattr(results, "_fit", None)
@@ -500,7 +502,7 @@ def _compute_sections(
 # ---- chapters
 
 
-def _summary(page: Page, results: Any) -> str:
+def _summary_chapter(page: Page, results: Any) -> str:
     """Return the chapter of the summary."""
     functions = results._sections()
     computed, missing = _compute_sections(page, functions, "The section {!r} is not available.")
@@ -516,10 +518,10 @@ def _summary(page: Page, results: Any) -> str:
     )
 
 
-def _tests(page: Page, results: Any) -> str:
+def _test_chapter(page: Page, results: Any) -> str:
     """Return the chapter of tests."""
     methods = {title: name for name, title in TESTS.items() if _test_method(results, name) is not None}
-    tests = {title: partial(_test, results, title, name) for title, name in methods.items()}
+    tests = {title: partial(_test_section, results, title, name) for title, name in methods.items()}
     computed, missing = _compute_sections(page, tests, "{}: not available.")
     if not tests:
         return page.paragraph("This model has no tests.", "note")
@@ -532,7 +534,7 @@ def _test_method(results: Any, name: str) -> str | None:
     return next((candidate for candidate in (name, f"_{name}") if hasattr(type(results), candidate)), None)
 
 
-def _test(results: Any, title: str, name: str) -> Section:
+def _test_section(results: Any, title: str, name: str) -> Section:
     """Return the table of a test."""
     options = {} if results._fit.has_rows else OPTIONS_WITHOUT_ROWS.get(name, {})
     outcome: Any = getattr(results, _test_method(results, name) or name)(**options)
@@ -593,7 +595,7 @@ def evaluation_method(results: Any) -> Counting:
     return "apparent"
 
 
-def _errors(page: Page, results: Any, method: Counting) -> str:
+def _error_chapter(page: Page, results: Any, method: Counting) -> str:
     """Return the chapter of the confusion matrix and error rates."""
     if not hasattr(results, "confusion"):
         raise DataError(
@@ -632,7 +634,7 @@ def _row_texts(results: Any) -> list[str]:
         return []
 
 
-def _pictures(page: Page, results: Any, gallery: Gallery, method: Counting) -> str:
+def _plot_chapter(page: Page, results: Any, gallery: Gallery, method: Counting) -> str:
     """Return the chapter of plots, with lines of code for the kinds that are not drawn."""
     drawn_plots: list[str] = []
     missing = []
@@ -678,7 +680,7 @@ def _pictures(page: Page, results: Any, gallery: Gallery, method: Counting) -> s
     return "\n".join([*lines, page.folded("Pictures that are not available for this fit", missing)])
 
 
-def _fitted(page: Page, results: Any) -> str:
+def _model_chapter(page: Page, results: Any) -> str:
     """Return the chapter on the model, its options and the versions of packages."""
     verb = results._verb()
     row = BY_VERB[verb]
@@ -708,7 +710,7 @@ def _version(name: str) -> str:
         return "of unknown version"
 
 
-def _data(page: Page, results: Any) -> str:
+def _data_chapter(page: Page, results: Any) -> str:
     """Return the chapter on the rows, classes and columns."""
     fit = getattr(results, "_fit", None)
     if fit is None:
@@ -716,11 +718,11 @@ def _data(page: Page, results: Any) -> str:
             "There are no data: the distributions of the classes are known, and nothing was estimated."
         )
     sections, reason = description_sections(fit)
-    lines = [page.pair_lines(sizes(fit)), page.sections("Classes and columns", sections)]
+    lines = [page.pair_lines(size_items(fit)), page.sections("Classes and columns", sections)]
     return "\n".join([*lines, page.paragraph(reason)] if reason else lines)
 
 
-def _code(page: Page, results: Any, load: str | None) -> str:
+def _code_chapter(page: Page, results: Any, load: str | None) -> str:
     """Return the chapter with the code that repeats the fit."""
     if getattr(results, "_fit", None) is None:
         return page.paragraph(

@@ -85,7 +85,7 @@ class Assessment(Shown):
         self._bins = bins
         self._classify: Any = classify
         self._figures = rows.map(partial(_Figures, level, bins))
-        self._rows, self._confusion, total = self._figures.apply(_without_rows)
+        self._rows, self._confusion, total = self._figures.apply(_detach_rows)
         self.classes = fit.classes
         self.unlabelled = self._rows.unlabelled
         self.unpredicted = self._rows.unpredicted
@@ -191,7 +191,7 @@ class Assessment(Shown):
         """
         self._fit.need_posteriors("calibration")
         tables = {}
-        for k, bins in self._figures.apply(_bins).items():
+        for k, bins in self._figures.apply(_calibration_bins_by_class).items():
             names = ("predicted", "observed", "low", "high", "rows")
             table = pd.DataFrame({name: getattr(bins, name) for name in names})
             tables[self.classes[k]] = table.set_axis(pd.RangeIndex(1, len(table) + 1))
@@ -468,7 +468,7 @@ def _unpickled(state: dict[str, Any]) -> Assessment:
     return assessment
 
 
-def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
+def _detach_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
     """Return the evaluated rows without their arrays, the confusion matrix (K, K), and the sum of weights."""
     rows = figures.rows
     counts = counts_of(
@@ -480,7 +480,7 @@ def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]
     return without_arrays, counts, float(rows.weights.sum())
 
 
-def _bins(figures: _Figures) -> dict[int, Any]:
+def _calibration_bins_by_class(figures: _Figures) -> dict[int, Any]:
     """Return the calibration bins by class; for two classes only of the second."""
     rows = figures.rows
     k = figures.rows.scores.shape[1]

@@ -72,7 +72,7 @@ class FeatureProduct:
 Feature = Node | LevelValues | FeatureProduct
 
 
-class Point(NamedTuple):
+class FeatureCentre(NamedTuple):
     """Centre of features (p,) and their scale: z = (x - origin) * scale - mean."""
 
     origin: Floats
@@ -111,7 +111,7 @@ class ExportedRule:
     boolean_columns: frozenset[str]
     categories: tuple[Category, ...]
     features: tuple[Feature, ...]
-    points: tuple[Point, ...]
+    points: tuple[FeatureCentre, ...]
     weights: tuple[Floats, ...]
     constant: Floats
     factor: Floats | None
@@ -123,7 +123,10 @@ class ExportedRule:
     def limits(self) -> Floats:
         """Absolute values (p,) of features above which results are NULL, because scores might overflow."""
         slopes = zip(self.points, self.weights, strict=True)
-        steep = np.max([np.abs(point.scale[:, None] * each).max(axis=1) for point, each in slopes], axis=0)
+        steep = np.max(
+            [np.abs(point.scale[:, None] * coefficients).max(axis=1) for point, coefficients in slopes],
+            axis=0,
+        )
         return np.asarray(MAX_FEATURE_TERM / np.maximum(steep, MAX_FEATURE_TERM / MAX_FEATURE))
 
     @property
@@ -186,10 +189,10 @@ def _not_exportable(fit: FittedModel[Any], reason: str) -> NotSupportedError:
 
 def _scores(
     fit: FittedModel[Any], rule: Any
-) -> tuple[tuple[Point, ...], tuple[Floats, ...], Floats | None, Floats]:
+) -> tuple[tuple[FeatureCentre, ...], tuple[Floats, ...], Floats | None, Floats]:
     """Return the points, weights, factor and constant of a linear or normal rule; see `ExportedRule`."""
     if isinstance(rule, LinearRule):
-        point = Point(rule.origin, rule.scale, np.zeros(len(rule.scale)))
+        point = FeatureCentre(rule.origin, rule.scale, np.zeros(len(rule.scale)))
         return (point,), (np.asarray(rule.coef),), None, np.asarray(rule.intercept)
     if not isinstance(rule, GaussianRule):
         raise _not_exportable(
@@ -203,7 +206,7 @@ def _scores(
     weights = []
     for k in range(n_classes):
         origin = distances.origin if has_common_origin else distances.origin[k]
-        points.append(Point(origin, distances.scale, distances.means[k]))
+        points.append(FeatureCentre(origin, distances.scale, distances.means[k]))
         whiten = distances.covariances[0 if has_common_covariance else k].whiten
         weights.append(np.asarray(whiten(np.eye(len(distances.scale)))).T)
     return tuple(points), tuple(weights), np.asarray(rule.factor), np.asarray(rule.constant)
@@ -389,7 +392,7 @@ def _transformed_columns(state: State, columns: list[Node]) -> list[Node]:
     return polynomials
 
 
-class Syntax(NamedTuple):
+class SqlDialect(NamedTuple):
     """SQL dialect of an engine.
 
     Attributes
@@ -432,11 +435,13 @@ class Syntax(NamedTuple):
 Database = Literal["duckdb", "postgres", "sqlite", "mysql", "bigquery", "snowflake", "spark"]
 Output = Literal["label", "proba", "log_proba", "decision"]
 
-DIALECTS: dict[Database, Syntax] = {
-    "duckdb": Syntax("DOUBLE", "BIGINT", "VARCHAR"),
-    "postgres": Syntax("DOUBLE PRECISION", "INTEGER", "TEXT", literal="float8 '{}'", stage="AS MATERIALIZED"),
-    "sqlite": Syntax("REAL", "INTEGER", "TEXT", greatest="MAX", strict=False, stage="AS MATERIALIZED"),
-    "mysql": Syntax(
+DIALECTS: dict[Database, SqlDialect] = {
+    "duckdb": SqlDialect("DOUBLE", "BIGINT", "VARCHAR"),
+    "postgres": SqlDialect(
+        "DOUBLE PRECISION", "INTEGER", "TEXT", literal="float8 '{}'", stage="AS MATERIALIZED"
+    ),
+    "sqlite": SqlDialect("REAL", "INTEGER", "TEXT", greatest="MAX", strict=False, stage="AS MATERIALIZED"),
+    "mysql": SqlDialect(
         "DOUBLE",
         "SIGNED",
         "CHAR",
@@ -445,9 +450,9 @@ DIALECTS: dict[Database, Syntax] = {
         same="CAST(CONVERT({} USING utf8mb4) AS BINARY) = CAST({} AS BINARY)",
         end="\n  LIMIT 18446744073709551615",
     ),
-    "bigquery": Syntax("FLOAT64", "INT64", "STRING", sign="`", escaped="names and strings"),
-    "snowflake": Syntax("DOUBLE", "INTEGER", "VARCHAR", literal="'{}'::DOUBLE", backslash=True),
-    "spark": Syntax("DOUBLE", "BIGINT", "STRING", sign="`", escaped="strings"),
+    "bigquery": SqlDialect("FLOAT64", "INT64", "STRING", sign="`", escaped="names and strings"),
+    "snowflake": SqlDialect("DOUBLE", "INTEGER", "VARCHAR", literal="'{}'::DOUBLE", backslash=True),
+    "spark": SqlDialect("DOUBLE", "BIGINT", "STRING", sign="`", escaped="strings"),
 }
 """Dialects by the option `dialect` of `to_sql`."""
 
@@ -524,7 +529,7 @@ class _Query:
     """
 
     def __init__(
-        self, rule: ExportedRule, dialect: Syntax, table: Sequence[str], keep: Sequence[str]
+        self, rule: ExportedRule, dialect: SqlDialect, table: Sequence[str], keep: Sequence[str]
     ) -> None:
         self.rule = rule
         self.dialect = dialect

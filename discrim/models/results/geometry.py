@@ -297,7 +297,7 @@ class MaketablesAttributes:
         return ["N", "pseudo_r2", "ll"] if given_row else ["N"]
 
 
-class Equation(MaketablesAttributes):
+class LogOddsEquation(MaketablesAttributes):
     """Log odds of a class against the reference, as a column of an `ETable` of maketables.
 
     Parameters
@@ -334,7 +334,7 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
         return self
 
     @available_if(lambda self: self.log_odds)
-    def to_list(self) -> list[Equation]:
+    def to_list(self) -> list[LogOddsEquation]:
         """The log odds of each class against the reference, as columns of a table of models.
 
         The package maketables calls this method to print the fit next to fits of other packages. The
@@ -361,7 +361,7 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
         """
         table = coefficients(self)
         labels = table.index.get_level_values(0).unique()
-        return [Equation(self, label, table.loc[label].rename_axis("Coefficient")) for label in labels]
+        return [LogOddsEquation(self, label, table.loc[label].rename_axis("Coefficient")) for label in labels]
 
     @property
     @available_if(lambda self: self.log_odds)

@@ -1,9 +1,9 @@
 """Methods of `ClassifierResults` for single observations, in addition to labels and posteriors.
 
-`NewRows` has typicality, casewise tables, prediction sets, posterior intervals, estimation of the prior of
-unlabelled rows, and the export of the rule to SQL, ONNX and marginaleffects. The computations are in
-`discrim.models.evaluation` and in the export modules next to this one. `answered` applies a prediction
-function to a table or, chunk by chunk, to a source of tables.
+`NewRowsMethods` has typicality, casewise tables, prediction sets, posterior intervals, estimation of the
+prior of unlabelled rows, and the export of the rule to SQL, ONNX and marginaleffects. The computations are
+in `discrim.models.evaluation` and in the export modules next to this one. `predict_by_chunks` applies a
+prediction function to a table or, chunk by chunk, to a source of tables.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _is_exportable(results: FittedResults) -> None:
     export_rule(results._fit)
 
 
-class NewRows(FittedResults):
+class NewRowsMethods(FittedResults):
     """Methods for single rows: typicality, prediction sets, intervals and export of the rule."""
 
     def typicality(

@@ -34,8 +34,8 @@ from discrim.models.plots.pictured import numeric_columns
 from discrim.models.registry import BY_MODEL
 from discrim.models.report import Reported
 from discrim.models.results.headers import brief_facts
-from discrim.models.results.new_rows import NewRows, Typicality, answered
-from discrim.models.results.updating import Updating
+from discrim.models.results.new_rows import NewRowsMethods, Typicality, answered
+from discrim.models.results.updating import UpdateMethods
 from discrim.report.grid import HeaderItem
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from discrim.report.grid import Pairs
     from discrim.report.tables import SectionFunctions, Summary
 
-ANEW = "Error, columns chosen anew"
+RECHOSEN_ERROR_LABEL = "Error, columns chosen anew"
 """Label of the cross-validated error with columns chosen again in each fold."""
 
-FOLDS = 10
+N_CHOICE_FOLDS = 10
 """Number of folds of the cross-validated error in a summary."""
 
 
@@ -80,7 +80,8 @@ def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
         notes.append(
             'error_rates(["cv"]) repeats the choice in each fold.'
             if item is None
-            else f"The error with columns chosen again is by {FOLDS} folds (seed 0): the columns are "
+            else f"The error with columns chosen again is by {N_CHOICE_FOLDS} folds (seed 0): the columns "
+            "are "
             "chosen and the model is fitted without each fold."
         )
     return replace(pairs, items=items, note=" ".join(filter(None, notes)))
@@ -91,11 +92,13 @@ def _error(fit: FittedModel[Any]) -> HeaderItem | None:
     if fit.selection is None or not fit.selection.quick or takes_long(fit.choosing_anew()):
         return None
     try:
-        row = error_rates(fit, ["cv"], None, JudgingPlan(folds=FOLDS, seed=0), by_class=False).iloc[0]
+        row = error_rates(fit, ["cv"], None, JudgingPlan(folds=N_CHOICE_FOLDS, seed=0), by_class=False).iloc[
+            0
+        ]
     except DiscrimError:
         return None
     text = f"{100 * row['estimate']:.1f} %  ({row['wrong']:.10g}/{row['total']:.10g})"
-    return HeaderItem(ANEW, float(row["estimate"]), text)
+    return HeaderItem(RECHOSEN_ERROR_LABEL, float(row["estimate"]), text)
 
 
 class ClassMeans(FittedResults):
@@ -402,7 +405,7 @@ def _has_probabilities(method_name: str) -> Callable[[Any], None]:
     return check
 
 
-class ClassifierResults(Judging, NewRows, Updating, Reported):
+class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
     """Base class of fitted classifiers."""
 
     # ---- likelihood
@@ -732,7 +735,7 @@ class ClassifierResults(Judging, NewRows, Updating, Reported):
             Arguments of `predict_proba`.
         finish : callable
             `posteriors` or `log_posteriors`, a function of scores (m, K).
-        missing_policy : Gaps
+        missing_policy : MissingPolicy
             Options for unseen levels and missing values.
         """
         from discrim.models.evaluation.calibrated import posterior_rule

@@ -31,7 +31,7 @@ SCATTERS: dict[Spread, Scatters] = {
 """Option `scatters` of `moments` by the kind of scatter matrices in a fit."""
 
 
-class Updating(FittedResults):
+class UpdateMethods(FittedResults):
     """Mixin of results with `update` and `learning_curve`."""
 
     def update(

@@ -118,7 +118,7 @@ def test_a_name_that_it_does_not_take_is_in_the_error(tmp_path, name):
     assert names(tmp_path) == []
 
 
-def test_what_is_no_path_is_said(tmp_path):
+def test_invalid_paths_are_named(tmp_path):
     for path in (None, 3.5, ["fit"]):
         with pytest.raises(DataError) as caught:
             NEW.save(path)
@@ -393,7 +393,7 @@ def test_a_header_of_many_names_is_refused_before_it_is_parsed(tmp_path):
     assert most < 2 * len(header)
 
 
-def test_what_is_not_there_is_said(tmp_path):
+def test_missing_files_are_named(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         load(tmp_path / "none.fit")
     assert "There" in str(caught.value)
@@ -407,7 +407,7 @@ def test_what_is_not_there_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("end", sorted({"/", os.sep, "//"}))
-def test_a_path_that_ends_in_a_separator_is_that_of_a_folder(end, tmp_path):
+def test_paths_that_end_in_a_separator_are_folders(end, tmp_path):
     """pathlib drops the separator, and what was meant for a folder would be a file of its name."""
     place = f"{tmp_path}{os.sep}z.fit{end}"
     for path in (place, os.fsencode(place)):
@@ -430,7 +430,7 @@ FILES = dict.fromkeys(WRITING, "x.csv") | {"report": "x.html"}
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_what_cannot_be_written_is_an_error_of_the_package_and_of_the_system(name, tmp_path):
+def test_unwritable_files_raise_errors_of_the_package_and_the_system(name, tmp_path):
     fit, write = lda("species ~ .", IRIS), WRITING[name]
     absent = tmp_path / "absent" / FILES[name]
     with pytest.raises(DiscrimError) as raised:
@@ -443,7 +443,7 @@ def test_what_cannot_be_written_is_an_error_of_the_package_and_of_the_system(nam
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_a_full_disk_is_said_to_be_full(name, tmp_path, system_fails):
+def test_errors_name_a_full_disk(name, tmp_path, system_fails):
     system_fails("fsync", OSError(errno.ENOSPC, "No space left on device"))
     with pytest.raises(UnwritableFileError) as raised:
         WRITING[name](lda("species ~ .", IRIS), tmp_path / FILES[name])
@@ -453,7 +453,7 @@ def test_a_full_disk_is_said_to_be_full(name, tmp_path, system_fails):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_tilde_and_a_name_are_somebodys_home(tmp_path):
+def test_tildes_expand_to_home_folders(tmp_path):
     home = f"~{pwd.getpwuid(os.getuid()).pw_name}"
     here = f"{home}/{os.path.relpath(tmp_path, os.path.expanduser(home))}"
     fit = lda("species ~ .", IRIS)

@@ -111,7 +111,7 @@ def test_a_column_that_is_constant_without_a_fold_is_left_out_there(verb, option
     assert fit.error_rates(["cv"], folds=5, seed=1)["estimate"].notna().all()
 
 
-def test_moments_are_asked_where_they_are_fitted():
+def test_moments_warn_of_constant_columns_when_fitted():
     halves = [NOISY.assign(a=0.1, b=float(half))[half::2] for half in (0, 1)]
     first = discrim.moments("species ~ .", halves[0])
     whole = first + first.of(halves[1])
@@ -120,14 +120,14 @@ def test_moments_are_asked_where_they_are_fitted():
     assert list(fit.terms) == [*NOISY.columns[:4], "b"]
 
 
-def test_more_columns_than_rows_are_no_more_when_constant_ones_are_gone():
+def test_constant_columns_are_dropped_before_columns_are_compared_with_rows():
     many = pd.DataFrame(np.zeros((150, 200))).add_prefix("z").assign(**NOISY)
     for verb, data in (("lda", many), ("indicator", many), ("logistic", many.assign(species=TWO["species"]))):
         fit = fitted(verb, data)
         assert list(fit.terms) == list(NOISY.columns[:4])
 
 
-def test_counts_that_do_not_vary_have_their_share_of_the_sum():
+def test_constant_counts_contribute_to_the_total():
     words = pd.DataFrame(RNG.poisson(3, (40, 3)), columns=list("uvw")).assign(still=2, y=list("ab") * 20)
     fit = discrim.naive_bayes("y ~ .", words, counts=True)
     assert "still" in fit.terms
@@ -145,7 +145,7 @@ def test_counts_that_do_not_vary_have_their_share_of_the_sum():
         ("logistic", {"bias_reduction": True}),
     ],
 )
-def test_folds_drop_collinear_columns_anew(verb, options):
+def test_folds_drop_collinear_columns_again(verb, options):
     data = table_of(verb)
     # The first sum is exact in all rows, the second but for one row, which a fold holds.
     data = data.assign(total=data["sepal_width"] + data["petal_width"], near=data["sepal_length"] * 2)
@@ -165,7 +165,7 @@ def test_folds_drop_collinear_columns_anew(verb, options):
     assert rates["estimate"].notna().all()
 
 
-def test_rows_that_miss_only_what_was_dropped_are_used():
+def test_rows_with_missing_values_only_in_dropped_columns_are_used():
     data = NOISY.assign(total=NOISY["sepal_width"] + NOISY["petal_width"])
     data.loc[3, "total"] = np.nan
     with pytest.warns(DroppedColumnsWarning, match="'total'"):

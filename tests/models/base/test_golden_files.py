@@ -20,7 +20,7 @@ def test_every_model_has_a_file():
 
 
 @pytest.mark.parametrize("model", [name for name in CALLS if name != "moments"])
-def test_a_file_predicts_what_a_fit_made_now_predicts(model):
+def test_saved_fits_predict_like_new_fits(model):
     fit, loaded, data = fitted(model), discrim.load(path_of(model)), CALLS[model][2]
     assert type(loaded) is type(fit)
     assert loaded._fit.spec.name == fit._fit.spec.name == model
@@ -31,7 +31,7 @@ def test_a_file_predicts_what_a_fit_made_now_predicts(model):
     assert loaded._fit.options == fit._fit.options
 
 
-def test_a_file_of_moments_holds_what_moments_gathered_now_hold():
+def test_saved_moments_equal_moments_computed_now():
     moments, loaded = fitted("moments"), discrim.load(path_of("moments"))
     assert loaded.counts.equals(moments.counts)
     pd.testing.assert_frame_equal(loaded.means, moments.means, rtol=1e-12)
@@ -54,7 +54,7 @@ def test_a_file_of_another_format_is_refused(number, tmp_path):
 
 
 @pytest.mark.parametrize("part", ["arguments", "left_out", "estimates", "design"])
-def test_a_description_that_lacks_a_part_is_refused(part, tmp_path):
+def test_incomplete_descriptions_are_refused(part, tmp_path):
     about, tensors = read_file(path_of("lda"))
     del about[part]
     write_file(tmp_path / "fit", about, tensors)

@@ -89,7 +89,7 @@ def test_missing_columns_are_integrated_out_by_the_density_of_the_others(name):
     assert (fit.augment(GAPS, missing="integrate")[".fitted"] == labels).all()
 
 
-def test_a_rule_within_canonical_axes_is_that_of_means_in_a_plane():
+def test_reduced_rank_rules_integrate_over_the_plane_of_the_means():
     fit = discrim.lda("species ~ .", IRIS, ncomp=1)
     centre = fit.prior.to_numpy() @ fit.means.to_numpy()
     axis, cov = fit.scaling.iloc[:, :1].to_numpy(), fit.cov.to_numpy()
@@ -114,7 +114,7 @@ def test_centroids_are_the_nearest_in_the_columns_that_there_are():
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
-def test_the_predictive_density_is_integrated_over_what_is_missing(verb):
+def test_predictive_densities_integrate_over_missing_columns(verb):
     data = IRIS[["species", *NUMBERS[:2]]][::6]
     fit = getattr(discrim, verb)("species ~ .", data)
     at = 5.9
@@ -158,7 +158,7 @@ def test_the_predictive_density_is_integrated_over_what_is_missing(verb):
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
-def test_digits_are_those_of_complete_rows(verb):
+def test_integration_keeps_the_precision_of_complete_rows(verb):
     rng = np.random.default_rng(1)
     z = rng.normal(size=(60, 4))
     z[:, 1] = z[:, 0] + 1e-5 * z[:, 1]
@@ -193,7 +193,7 @@ def test_digits_are_those_of_complete_rows(verb):
             np.testing.assert_allclose(found[i], expected, rtol=1e-7, atol=1e-9)
 
 
-def test_what_is_made_of_a_missing_column_is_integrated_out_with_it():
+def test_terms_of_a_missing_column_are_integrated_out():
     penguins = load_penguins().dropna()
     formula = "species ~ log(bill_length_mm) + bill_depth_mm + I(bill_depth_mm**2) + sex + sex:body_mass_g"
     fit = discrim.lda(formula, penguins)
@@ -225,7 +225,7 @@ def discrim_row(row, terms):
     return np.array([values[term] for term in terms])
 
 
-def test_a_level_that_was_not_seen_is_integrated_out_alone(tmp_path, capsys):
+def test_only_the_column_of_an_unseen_level_is_integrated_out(tmp_path, capsys):
     penguins = load_penguins().dropna()
     torn = (penguins["island"] == "Torgersen").to_numpy()
     fit = discrim.qda(

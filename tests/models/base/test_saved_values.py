@@ -180,7 +180,7 @@ def written(path, name, change):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_contents_that_no_fit_has_are_refused(tmp_path, case):
+def test_inconsistent_contents_are_refused(tmp_path, case):
     name, change = CASES[case]
     with pytest.raises(DiscrimError) as caught:
         load(written(tmp_path / "fit", name, change))
@@ -189,7 +189,7 @@ def test_contents_that_no_fit_has_are_refused(tmp_path, case):
 
 @pytest.mark.parametrize("name", ["qda-diagonal plain", "naive_bayes plain"])
 @pytest.mark.parametrize("sunk", [1e-310, 1e-302])
-def test_variances_whose_inverse_is_no_double_are_refused(tmp_path, name, sunk):
+def test_variances_with_an_infinite_inverse_are_refused(tmp_path, name, sunk):
     parts = parts_of(saved()[name])
     parts.buffers["scatters"][...] = sunk
     (tmp_path / "fit").write_bytes(file_of(parts))
@@ -199,12 +199,12 @@ def test_variances_whose_inverse_is_no_double_are_refused(tmp_path, name, sunk):
 
 
 @pytest.mark.parametrize("name", ["lda plain", "rda interactions", "knn plain", "naive_bayes mixed"])
-def test_the_same_files_are_read_where_nothing_is_changed(tmp_path, name):
+def test_unchanged_files_are_read(tmp_path, name):
     fit = load(written(tmp_path / "fit", name, lambda parts: None))
     assert fit.predict_proba(table()).notna().all(axis=None)
 
 
-def test_a_header_with_half_a_pair_is_refused(tmp_path):
+def test_lone_surrogates_in_a_header_are_refused(tmp_path):
     data = saved()["lda plain"]
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
@@ -218,7 +218,7 @@ def test_a_header_with_half_a_pair_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
-def test_a_decomposition_of_what_is_not_finite_is_refused_and_not_begun(value):
+def test_non_finite_matrices_are_refused_before_a_decomposition(value):
     with pytest.raises(DataError) as caught:
         svd(np.array([[value, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]))
     assert "double precision" in str(caught.value)

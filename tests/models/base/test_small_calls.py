@@ -40,7 +40,7 @@ def test_the_index_of_classes_and_terms_is_pandas_product(classes, terms):
         assert [level.dtype for level in index.levels] == [level.dtype for level in expected.levels]
 
 
-def test_a_rule_is_held_for_the_prior_of_the_fit_alone():
+def test_rules_are_cached_for_the_prior_of_the_fit_only():
     fit = lda("species ~ .", IRIS)
     before = fit.predict_proba(IRIS)
     assert fit._fit.rule() is fit._fit.rule()
@@ -56,7 +56,7 @@ def test_a_rule_is_held_for_the_prior_of_the_fit_alone():
     assert fit.counts.tolist() == [50] * 3
 
 
-def test_a_rule_does_not_travel_with_the_fit():
+def test_rules_are_not_pickled_with_the_fit():
     fit = lda("species ~ .", IRIS)
     before = len(pickle.dumps(fit))
     expected = fit.predict_proba(IRIS)
@@ -64,7 +64,7 @@ def test_a_rule_does_not_travel_with_the_fit():
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(fit)).predict_proba(IRIS), expected)
 
 
-def test_a_rule_of_many_numbers_is_not_held():
+def test_large_rules_are_not_cached():
     rng = np.random.default_rng(5)
     k, p = MAX_CACHED_RULE_SIZE // 64 + 1, 64
     frame = pd.DataFrame(rng.standard_normal((3 * k, p)), columns=[f"x{j}" for j in range(p)])
@@ -73,7 +73,7 @@ def test_a_rule_of_many_numbers_is_not_held():
     assert fit.rule() is not fit.rule()
 
 
-def test_an_estimator_says_what_its_fit_says():
+def test_estimators_predict_like_their_fits():
     x, y = IRIS.iloc[:, :4], IRIS["species"].astype(str).to_numpy()
     expected = lda("species ~ .", IRIS).predict_proba(IRIS).to_numpy()
     for rows in (x, x.to_numpy(), np.asfortranarray(x.to_numpy())):
@@ -85,7 +85,7 @@ def test_an_estimator_says_what_its_fit_says():
 
 
 @pytest.mark.parametrize("more", [0, FEW_COLUMNS])
-def test_columns_are_the_same_whether_they_are_few(more):
+def test_columns_are_read_equally_whether_few_or_many(more):
     frame = IRIS.assign(**{f"z{j}": j for j in range(more)}, big=np.arange(150) + 2**60)
     table = Table(frame, held=True)
     for name in table.names:
@@ -99,7 +99,7 @@ def test_columns_are_the_same_whether_they_are_few(more):
 
 
 @pytest.mark.slow
-def test_a_first_fit_imports_no_part_of_scipy():
+def test_first_fit_does_not_import_scipy():
     code = (
         "import sys, discrim; discrim.lda('species ~ .', discrim.datasets.load_iris()); "
         "print(*[part for part in ('linalg', 'special', 'stats') if f'scipy.{part}' in sys.modules])"

@@ -44,7 +44,7 @@ def written(path, header, body, *, checksum=True):
     return path
 
 
-def test_the_layout_is_that_of_safetensors(saved):
+def test_file_layout_is_safetensors(saved):
     header, body = parts(saved)
     places = sorted(entry["data_offsets"] for key, entry in header.items() if key != "__metadata__")
     assert [start for start, _ in places] == [0, *(stop for _, stop in places[:-1])]
@@ -146,7 +146,7 @@ def test_a_wrong_checksum_is_refused(saved, tmp_path):
     assert "checksum" in str(caught.value)
 
 
-def test_functions_are_given_again(tmp_path):
+def test_functions_are_passed_to_load(tmp_path):
     fit = lda("species ~ f(petal_width)", IRIS, functions={"f": twice})
     fit.save(tmp_path / "fit")
     with pytest.raises(DataError) as caught:
@@ -156,7 +156,7 @@ def test_functions_are_given_again(tmp_path):
     assert again.predict_proba(IRIS).equals(fit.predict_proba(IRIS))
 
 
-def test_nothing_is_left_behind_and_the_old_file_stays_where_writing_fails(tmp_path, system_fails):
+def test_failed_writes_keep_the_old_file_and_leave_no_temporary_file(tmp_path, system_fails):
     path = tmp_path / "fit"
     lda("species ~ .", IRIS).save(path)
     before = path.read_bytes()
@@ -206,7 +206,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("case", SLOW)
-def test_what_would_take_long_to_read_is_refused_before(saved, tmp_path, case):
+def test_slow_files_are_refused_before_reading(saved, tmp_path, case):
     path = written(tmp_path / "fit", *SLOW[case](*parts(saved)))
     began = time.process_time()
     with pytest.raises(DiscrimError):

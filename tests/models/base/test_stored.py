@@ -79,7 +79,7 @@ def test_all_types_come_back():
     assert after.covariance_model == ShrunkCovariance(Shrinkage("loo", (0.25,)))
 
 
-def test_a_covariance_model_is_one_of_those_that_are_known():
+def test_unknown_covariance_models_are_refused():
     stored = changed(covariance_model={"class": "FullCovariance"})
     assert restore(Whole, stored)["covariance_model"] == FullCovariance()
 
@@ -120,7 +120,7 @@ def test_a_missing_array_is_refused(name):
         restore(Whole, stored)
 
 
-def test_an_array_more_is_refused():
+def test_additional_arrays_are_refused():
     stored = store(Whole, whole())
     stored.arrays["more"] = np.zeros(2)
     with pytest.raises(InvalidStateError):

@@ -82,7 +82,7 @@ def _posteriors(results, *arguments):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_the_only_observation_of_a_class_is_judged_by_the_refit_of_the_others(case):
+def test_single_observations_of_a_class_are_predicted_by_refits_of_the_others(case):
     verb, options = CASES[case]
     formula = "y ~ x + f" if verb in ("naive_bayes", "location") else "y ~ x + w + v"
     with warnings.catch_warnings():
@@ -148,7 +148,7 @@ def test_the_only_observation_of_a_class_may_weigh_less_than_one(verb, options, 
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_features_that_are_held_keep_the_calibration_of_the_other_classes():
+def test_fixed_features_keep_the_calibration_of_the_other_classes():
     fit = discrim.kernel_lda("y ~ x + w + v", DATA, components=20, **KERNEL)
     numbers = fit._fit.estimates
     # Each class has a ridge regression of its own, whose residuals without a row are known.

@@ -26,7 +26,7 @@ SEXES = discrim.logistic("sex ~ bill_depth_mm + body_mass_g", PENGUINS[::2])
 PRIOR = {"setosa": 0.2, "versicolor": 0.3, "virginica": 0.5}
 
 
-def test_new_rows_are_judged_as_scikit_learn_judges_them():
+def test_assessments_of_new_rows_equal_scikit_learn():
     found = FIT.assess(TEST)
     proba, labels = FIT.predict_proba(TEST), FIT.predict(TEST)
     truth = TEST["species"].astype(str)
@@ -66,7 +66,7 @@ def test_errors_of_new_rows_are_a_row_of_the_error_rates():
     assert 1 - row["estimate"] == pytest.approx(FIT.assess(TEST).overall.loc["accuracy", "estimate"])
 
 
-def test_errors_within_classes_are_weighted_by_the_prior_that_is_meant():
+def test_errors_within_classes_are_weighted_by_the_specified_prior():
     own = FIT.error_rates(data=TEST, by_class=True).loc["new rows", list(PRIOR)].astype(float)
     found = FIT.error_rates(TEST, ["apparent", "loo", "cv", "632+"], prior=PRIOR, seed=1, by_class=True)
     rates = found[list(PRIOR)] @ pd.Series(PRIOR)
@@ -82,7 +82,7 @@ def test_errors_within_classes_are_weighted_by_the_prior_that_is_meant():
     assert costs["estimate"].iloc[0] == pytest.approx(2 * own.mean())
 
 
-def test_a_prior_that_is_meant_changes_predictive_values_by_bayes_theorem():
+def test_other_priors_change_predictive_values_by_bayes_theorem():
     plain, found = FIT.assess(TEST), FIT.assess(TEST, prior=PRIOR)
     within = plain.confusion.to_numpy() / plain.confusion.to_numpy().sum(axis=1, keepdims=True)
     joint = within * np.array(list(PRIOR.values()))[:, None]
@@ -99,7 +99,7 @@ def test_a_prior_that_is_meant_changes_predictive_values_by_bayes_theorem():
     assert found.brier.loc["total", "brier"] == pytest.approx(found.overall.loc["Brier", "estimate"])
 
 
-def test_rows_of_the_fit_are_left_out_unless_it_is_said_otherwise():
+def test_assess_uses_leave_one_out_by_default():
     left = FIT.assess()
     pd.testing.assert_frame_equal(left.confusion, FIT.confusion("loo"))
     pd.testing.assert_frame_equal(left.overall, FIT.assess(method="loo").overall)
@@ -128,7 +128,7 @@ def test_many_rows_that_would_each_take_a_fit_are_left_out_by_folds():
     assert "without their fold of 10, seed" in str(discrim.logistic("y ~ x", many).assess())
 
 
-def test_rows_that_cannot_be_judged_are_counted():
+def test_rows_without_class_or_prediction_are_counted():
     new = TEST.astype({"species": str})
     new.iloc[[0, 3], 4] = None
     new.iloc[[5, 6, 7], 0] = np.nan
@@ -154,7 +154,7 @@ def test_weights_of_new_rows_are_rows():
     )
 
 
-def test_a_source_is_read_part_by_part_once(tmp_path):
+def test_sources_are_read_once_in_chunks(tmp_path):
     shuffled = TEST.sample(frac=1, random_state=1)
     parts = [shuffled[:20], shuffled[20:21], shuffled[21:]]
     whole = FIT.assess(shuffled)
@@ -172,7 +172,7 @@ def test_a_source_is_read_part_by_part_once(tmp_path):
     assert "no rows" in str(caught.value)
 
 
-def test_a_class_without_rows_is_said_and_what_needs_it_is_missing():
+def test_classes_without_rows_are_noted_and_their_figures_are_missing():
     found = FIT.assess(TEST[TEST["species"] != "setosa"])
     assert found.absent == ["setosa"]
     assert "No row is of class 'setosa'" in str(found)
@@ -215,7 +215,7 @@ def test_far_rows_have_finite_losses_and_impossible_ones_infinite_ones():
     ],
     ids=lambda fit: fit._fit.title,
 )
-def test_every_model_says_what_it_can(fit):
+def test_every_model_has_an_assessment(fit):
     found = fit.assess()
     posteriors = fit._fit.has_posteriors
     assert ("log loss" in found.overall.index) == ("brier" in found.tables) == posteriors
@@ -230,7 +230,7 @@ def test_every_model_says_what_it_can(fit):
         assert "probabilities" in str(caught.value)
 
 
-def test_loaded_fits_and_fits_of_moments_are_judged_on_rows(tmp_path):
+def test_loaded_fits_and_fits_to_moments_are_assessed_on_new_rows(tmp_path):
     FIT.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     made = discrim.lda(moments=discrim.moments("species ~ sepal_length + sepal_width", TRAIN))
@@ -242,7 +242,7 @@ def test_loaded_fits_and_fits_of_moments_are_judged_on_rows(tmp_path):
         assert "data=" in str(caught.value)
 
 
-def test_labels_of_any_kind_are_judged():
+def test_labels_of_any_dtype_are_assessed():
     rng = np.random.default_rng(2)
     for labels in ([3, 7], [False, True], pd.Categorical(["u", "v"], ["v", "u"])):
         y = pd.Series(labels).take(rng.integers(0, 2, 60)).reset_index(drop=True)
@@ -277,12 +277,12 @@ def test_labels_of_any_kind_are_judged():
         (lambda: FIT.assess().plot("regions"), DataError, "'confusion', 'roc', 'calibration'"),
     ],
 )
-def test_what_cannot_be_judged_is_refused_with_a_way_out(call, error, said):
+def test_invalid_assessments_are_refused_with_a_hint(call, error, said):
     with pytest.raises(error, match=said):
         call()
 
 
-def test_the_tables_of_the_summary_are_those_of_the_assessment():
+def test_summary_tables_equal_the_assessment():
     found = SEXES.assess(PENGUINS[1::2])
     assert list(found.tables) == ["header", "overall", "classes", "brier", "confusion"]
     pd.testing.assert_frame_equal(found.tables["overall"].rename_axis("measure"), found.overall)
@@ -292,7 +292,7 @@ def test_the_tables_of_the_summary_are_those_of_the_assessment():
     assert json.loads(three.overall.to_json())["se"]["accuracy"] > 0
 
 
-def test_many_classes_have_their_intervals_beside_the_summary():
+def test_summaries_of_many_classes_omit_intervals():
     rng = np.random.default_rng(4)
     y = np.repeat(np.arange(8), 6)
     data = pd.DataFrame({"u": y + rng.normal(size=48), "v": rng.normal(size=48), "y": [f"c{k}" for k in y]})
@@ -324,7 +324,7 @@ def test_losses_of_any_size_have_their_errors(unit):
     assert str(fit.assess(far))
 
 
-def test_estimated_shares_are_a_prior_too():
+def test_estimated_shares_are_accepted_as_prior():
     estimated = FIT.estimate_prior(TEST)
     found = FIT.assess(TEST, prior=estimated)
     assert found.prior.sum() == pytest.approx(1)

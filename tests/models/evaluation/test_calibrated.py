@@ -49,7 +49,7 @@ def log_loss(proba: pd.DataFrame, y: pd.Series) -> float:
 @pytest.mark.parametrize(
     ("verb", "options"), [(discrim.lda, {}), (discrim.qda, {}), (discrim.lda, {"covariance": "diagonal"})]
 )
-def test_scores_are_those_of_fits_without_each_row(verb: Any, options: dict[str, Any]) -> None:
+def test_scores_equal_fits_without_each_row(verb: Any, options: dict[str, Any]) -> None:
     rows = IRIS[::5].reset_index(drop=True)
     fit = verb(FORMULA, rows, **options)
     scores = np.empty((len(rows), 3))
@@ -61,7 +61,7 @@ def test_scores_are_those_of_fits_without_each_row(verb: Any, options: dict[str,
     assert calibrated(fit).to_numpy() == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
-def test_few_rows_are_too_sure_until_they_are_calibrated() -> None:
+def test_calibration_corrects_overconfidence_with_few_rows() -> None:
     new = normal_rows(4000, 20, 2.0, seed=1)
     fit = discrim.lda("y ~ .", normal_rows(60, 20, 2.0, seed=0))
     plain, better = log_loss(fit.predict_proba(new), new["y"]), log_loss(calibrated(fit, new), new["y"])
@@ -75,7 +75,7 @@ def test_few_rows_are_too_sure_until_they_are_calibrated() -> None:
 
 
 @pytest.mark.parametrize("prior", ["equal", [0.9, 0.1]])
-def test_columns_that_are_said_four_times_count_once(prior: Any) -> None:
+def test_calibration_corrects_for_repeated_columns(prior: Any) -> None:
     rows = normal_rows(200, 1, 2.0, seed=0)
     again = rows.assign(x1=rows["x0"], x2=rows["x0"], x3=rows["x0"])
     once = discrim.naive_bayes("y ~ .", rows, prior=prior)
@@ -84,7 +84,7 @@ def test_columns_that_are_said_four_times_count_once(prior: Any) -> None:
     assert abs(four.predict_proba(again) - once.predict_proba(rows)).to_numpy().max() > 0.2
 
 
-def test_another_prior_moves_log_odds_by_its_own() -> None:
+def test_other_priors_shift_calibrated_log_odds() -> None:
     fit = discrim.lda(FORMULA, IRIS)
     logs = fit.predict_log_proba(method="calibrated").to_numpy()
     moved = fit.predict_log_proba(method="calibrated", prior=[0.5, 0.3, 0.2]).to_numpy()
@@ -92,7 +92,7 @@ def test_another_prior_moves_log_odds_by_its_own() -> None:
     assert moved == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-def test_a_given_prior_is_that_of_calibrated_posteriors() -> None:
+def test_calibrated_posteriors_use_the_prior_of_the_user() -> None:
     rows = normal_rows(3000, 2, 1.5, seed=0)
     rows = rows[(rows["y"] == "a") | (np.arange(3000) % 5 == 0)]
     given = discrim.lda("y ~ .", rows, prior="equal")
@@ -114,7 +114,7 @@ def test_a_given_prior_is_that_of_calibrated_posteriors() -> None:
         lambda: discrim.pls(FORMULA, IRIS, rule="max"),
     ],
 )
-def test_values_of_planes_have_posteriors_too(fit: Any) -> None:
+def test_scores_of_planes_are_calibrated_to_posteriors(fit: Any) -> None:
     made = fit()
     with pytest.raises(NotSupportedError) as caught:
         made.predict_proba()
@@ -130,14 +130,14 @@ def test_values_of_planes_have_posteriors_too(fit: Any) -> None:
         assert (np.diff(proba.iloc[order, 1]) >= -1e-12).all()
 
 
-def test_folds_are_dealt_alike() -> None:
+def test_folds_are_reproducible() -> None:
     rows = normal_rows(300, 10, 1.5, seed=0)
     fit, again = (discrim.logistic("y ~ .", rows) for _ in range(2))
     assert calibrated(fit).equals(calibrated(again))
     assert log_loss(calibrated(fit), rows["y"]) > log_loss(fit.predict_proba(), rows["y"])
 
 
-def test_where_a_fold_leaves_no_rule_single_rows_are_left_out() -> None:
+def test_single_rows_are_left_out_if_a_fold_cannot_be() -> None:
     fit = discrim.logistic(FORMULA, TWO)
     with pytest.raises(NotSupportedError) as caught:
         fit.assess("cv", seed=0, folds=10)
@@ -155,7 +155,7 @@ def test_whole_weights_are_repeated_rows(fit: Any) -> None:
     )
 
 
-def test_rows_with_gaps_and_rows_that_come_in_parts() -> None:
+def test_calibrated_posteriors_support_missing_values_and_sources() -> None:
     fit = discrim.lda(FORMULA, IRIS)
     gaps = IRIS.assign(sepal_width=np.nan)
     assert calibrated(fit, gaps).isna().all(axis=None)
@@ -197,7 +197,7 @@ def test_every_verb_has_calibrated_posteriors(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.indicator])
-def test_the_map_goes_with_the_fit(verb: Any, tmp_path: Path) -> None:
+def test_calibration_is_saved_and_pickled_with_the_fit(verb: Any, tmp_path: Path) -> None:
     fit = verb(FORMULA, IRIS)
     with pytest.raises(NotSupportedError) as caught:
         calibrated(pickle.loads(pickle.dumps(fit)), IRIS)
@@ -218,7 +218,9 @@ def test_the_map_goes_with_the_fit(verb: Any, tmp_path: Path) -> None:
         ({"kind": "dirichlet"}, "do not go together"),
     ],
 )
-def test_a_file_whose_map_is_none(about: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_files_with_an_invalid_calibration_are_refused(
+    about: dict[str, Any], said: str, tmp_path: Path
+) -> None:
     fit = discrim.lda(FORMULA, IRIS)
     calibrated(fit)
     fit.save(tmp_path / "fit")
@@ -229,7 +231,7 @@ def test_a_file_whose_map_is_none(about: dict[str, Any], said: str, tmp_path: Pa
         discrim.load(tmp_path / "damaged")
 
 
-def test_no_convention_of_calibrated_posteriors() -> None:
+def test_convention_cannot_be_combined_with_calibration() -> None:
     with pytest.raises(NotSupportedError) as caught:
         calibrated(discrim.lda(FORMULA, IRIS), convention="MASS")
     assert 'convention="MASS"' in str(caught.value)
@@ -280,7 +282,7 @@ def test_planes_are_assessed_by_calibration() -> None:
     assert "calibrated" in found.tables
 
 
-def test_a_summary_says_how_far_left_out_posteriors_are_off() -> None:
+def test_summaries_note_miscalibrated_leave_one_out_posteriors() -> None:
     rows = normal_rows(200, 1, 2.0, seed=0)
     again = rows.assign(x1=rows["x0"], x2=rows["x0"], x3=rows["x0"])
     once, four = (discrim.naive_bayes("y ~ .", each) for each in (rows, again))

@@ -76,7 +76,7 @@ def test_lda_measures_by_its_variates_as_spss_does():
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-def test_rows_left_out_are_judged_by_refits_without_them(verb):
+def test_left_out_rows_equal_refits_without_them(verb):
     common = verb is discrim.lda
     each = [of_law(FEW.drop(index=i), FEW.loc[[i]], common) for i in FEW.index]
     d2, p = (np.concatenate(part) for part in zip(*each, strict=True))
@@ -100,7 +100,7 @@ def test_qda_measures_new_rows_by_all_columns_and_needs_no_class_of_them():
     )
 
 
-def test_distances_are_by_the_unbiased_covariance_whatever_the_method():
+def test_distances_use_the_unbiased_covariance_for_every_method():
     two = discrim.lda(FORMULA, IRIS).casewise(), discrim.lda(FORMULA, IRIS, method="mle").casewise()
     np.testing.assert_allclose(two[0]["D2"], two[1]["D2"], rtol=1e-9)
 
@@ -114,7 +114,7 @@ def test_fewer_axes_have_as_many_degrees_of_freedom():
     np.testing.assert_allclose(found["D2"], d2, rtol=1e-9)
 
 
-def test_rows_with_a_gap_keep_their_class_alone_and_labels_their_dtype():
+def test_incomplete_rows_keep_only_their_class_and_labels_their_dtype():
     penguins = load_penguins()
     penguins["species"] = pd.Categorical(penguins["species"], ["Gentoo", "Chinstrap", "Adelie"])
     found = discrim.lda("species ~ bill_length_mm + bill_depth_mm", penguins).casewise()
@@ -163,7 +163,7 @@ def test_models_without_such_distances_refuse_by_name(make):
     assert "augment()" in str(caught.value)
 
 
-def test_robust_distances_are_those_of_the_robust_covariance_and_none_is_left_out():
+def test_casewise_distances_of_robust_fits_use_the_robust_covariance():
     fit = discrim.lda(FORMULA, IRIS, covariance="t")
     found, axes = fit.casewise(), fit.transform()
     centroids = (fit.means - fit.prior @ fit.means) @ fit.scaling
@@ -174,7 +174,7 @@ def test_robust_distances_are_those_of_the_robust_covariance_and_none_is_left_ou
     assert "leave_one_out()" in str(caught.value)
 
 
-def test_options_that_mean_nothing_are_refused():
+def test_options_without_effect_are_refused():
     fit = discrim.lda(FORMULA, IRIS)
     with pytest.raises(NotSupportedError) as caught:
         fit.casewise(IRIS, "loo")

@@ -72,7 +72,7 @@ def note_of(fit) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHOICES)
-def test_a_choice_is_held_and_said_or_made_anew(name):
+def test_error_rates_state_whether_choices_are_fixed_or_repeated(name):
     fit = fitted(CHOICES[name], noise(0))
     assert fit._fit.choice
     rates = fit.error_rates(["apparent", "cv"], folds=4, seed=1)
@@ -95,7 +95,7 @@ def test_a_choice_is_held_and_said_or_made_anew(name):
     # Degrees of freedom are chosen by a search for each row.
     [pytest.param(name, marks=[pytest.mark.slow] * (name == "degrees of freedom")) for name in ESTIMATES],
 )
-def test_leave_one_out_makes_a_choice_in_closed_form_anew(name):
+def test_leave_one_out_repeats_choices_in_closed_form(name):
     data = IRIS.iloc[::5].reset_index(drop=True)
     asked = ESTIMATES[name]
     shares = {"setosa": 0.3, "versicolor": 0.3, "virginica": 0.4}
@@ -109,7 +109,7 @@ def test_leave_one_out_makes_a_choice_in_closed_form_anew(name):
         )
 
 
-def test_what_the_formula_learnt_is_held_by_leave_one_out_and_said():
+def test_leave_one_out_fixes_estimated_transforms_with_a_note():
     plain = fitted(("lda", {}), IRIS, "species ~ sepal_length")
     learnt = fitted(("lda", {}), IRIS, "species ~ poly(sepal_length, 2)")
     words = "It keeps what transforms of the formula learnt; error_rates(['cv']) learns anew in each fold."
@@ -119,7 +119,7 @@ def test_what_the_formula_learnt_is_held_by_leave_one_out_and_said():
     assert "It keeps the standard deviations of the columns" in note_of(scaled)
 
 
-def test_a_table_of_errors_says_of_each_whether_the_choice_was_held():
+def test_error_tables_state_whether_each_method_fixes_choices():
     fit = fitted(("knn", {}), IRIS, "species ~ .")
     rates = fit.error_rates(["apparent", "loo", "cv"], seed=1)
     assert rates["choice"].tolist() == ["held", "held", "anew"]
@@ -129,7 +129,7 @@ def test_a_table_of_errors_says_of_each_whether_the_choice_was_held():
     assert "the choice of k is held" in " ".join(str(fit.assess("loo").summary()).split())
 
 
-def test_a_k_beyond_the_rows_of_a_fold_is_chosen_anew():
+def test_folds_with_fewer_rows_than_k_choose_k_again():
     """The k of all rows need not be there without a fold: the choice is that of the rest."""
     rows = noise(3, 24, 2)
     fit = fitted(("knn", {"grid": [3, 22]}), rows)

@@ -103,7 +103,7 @@ def test_a_spline_reaches_over_the_rows_that_were_left_out():
     assert found.table().loc["error", "estimate"] == fit.error_rates(["cv"], seed=0).loc["cv", "estimate"]
 
 
-def test_rows_that_do_not_support_a_transform_are_told():
+def test_rows_out_of_the_domain_of_a_transform_are_named():
     data = pd.DataFrame({"y": ["a", "b"] * 6, "x": [0.0, 0, 1, 1, 0, 1, 0, 1, 1, 0, 2, 3]})
     fit = lda("y ~ poly(x, 2)", data)
     with pytest.raises(NotSupportedError) as caught:
@@ -157,7 +157,7 @@ def test_losses_are_scikit_learns_on_the_same_folds():
             np.testing.assert_allclose(by_fold[column], loss, rtol=1e-9, atol=1e-12)
 
 
-def test_k_is_held_where_it_is_not_to_be_nested():
+def test_k_is_fixed_without_nesting():
     fit = knn("species ~ .", IRIS)
     held = cross_validate(fit, 5, seed=4, nested=False).posteriors()
     pd.testing.assert_frame_equal(

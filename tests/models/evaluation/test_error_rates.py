@@ -74,7 +74,7 @@ def test_as_many_folds_as_rows_is_leave_one_out():
     pd.testing.assert_frame_equal(cv, fit.confusion(method="loo"))
 
 
-def test_folds_hold_the_classes_in_proportion_and_a_seed_deals_them_again():
+def test_folds_are_stratified_and_reproducible_by_seed():
     whole = lda("species ~ . - year", load_penguins())
     missing = load_penguins().isna().any(axis=1)
     assert (np.flatnonzero(deal_folds(whole._fit, 10, 4) < 0) == np.flatnonzero(missing)).all()
@@ -92,7 +92,7 @@ class _LDAOfRows(LDASpec):
         return None
 
 
-def test_folds_of_a_model_that_is_no_function_of_moments_are_refits():
+def test_folds_refit_models_that_are_not_functions_of_moments():
     fit = lda("species ~ .", IRIS)
     from_moments = fit.confusion(method="cv", seed=2)
     by_rows = replace(fit._fit, spec=_LDAOfRows())
@@ -100,7 +100,7 @@ def test_folds_of_a_model_that_is_no_function_of_moments_are_refits():
     pd.testing.assert_frame_equal(found, from_moments)
 
 
-def test_folds_with_ncomp_where_leave_one_out_has_no_formula():
+def test_folds_support_ncomp_without_closed_form_leave_one_out():
     fit = lda("cultivar ~ .", load_wine(), ncomp=1)
     dealt = deal_folds(fit._fit, 5, 0)
     wrong = 0
@@ -114,7 +114,7 @@ def test_folds_with_ncomp_where_leave_one_out_has_no_formula():
 
 
 @BOTH
-def test_given_priors_weigh_the_classes_errors(verb):
+def test_specified_priors_weight_the_class_errors(verb):
     prior = [0.5, 0.3, 0.2]
     fit = verb("species ~ .", IRIS, prior=prior)
     rates = fit.error_rates(["apparent", "loo", "cv"], seed=0, by_class=True)
@@ -182,7 +182,7 @@ def test_posterior_based_rates_are_sas_s_formulas(verb, prior):
     np.testing.assert_allclose(got["estimate"], [plain @ q, stratified @ q], atol=1e-14)
 
 
-def test_rates_of_posteriors_have_no_interval_and_say_why():
+def test_posterior_based_rates_omit_the_interval_with_a_reason():
     table = lda("species ~ .", IRIS).error_rates(["loo", "posterior", "posterior-stratified"])
     assert table.loc[["posterior", "posterior-stratified"], ["se", "low", "high"]].isna().all(axis=None)
     assert table.loc["loo", ["se", "low", "high"]].notna().all()
@@ -190,7 +190,7 @@ def test_rates_of_posteriors_have_no_interval_and_say_why():
     assert "note" not in lda("species ~ .", IRIS).error_rates().attrs
 
 
-def test_few_samples_of_632_plus_leave_their_noise_and_say_so():
+def test_too_few_632_plus_samples_omit_the_interval_with_a_note():
     """The noise of two samples is of the size of what they show of the variance, and for some seed larger."""
     fit = lda("species ~ .", IRIS)
     few = [fit.error_rates(["632+"], replicates=2, seed=seed) for seed in range(12)]
@@ -203,7 +203,7 @@ def test_few_samples_of_632_plus_leave_their_noise_and_say_so():
     assert "note" not in many.attrs
 
 
-def test_a_mean_cost_of_nothing_ends_at_the_highest_cost_of_the_largest_share():
+def test_upper_limit_of_zero_mean_cost_is_the_highest_cost_of_the_largest_class():
     rows = IRIS[IRIS["species"] != "virginica"].astype({"species": str})
     line = lda("species ~ .", rows).error_rates(data=rows[::4], costs=[[0, 7], [2, 0]]).iloc[0]
     assert line[["estimate", "se", "low"]].tolist() == [0.0, 0.0, 0.0]
@@ -342,7 +342,7 @@ def test_two_classes_by_both_roads_agree():
 # ------------------------------------------------------------------ classification tables
 
 
-def test_classification_tables_are_those_of_their_rows():
+def test_classification_tables_match_their_rows():
     fit = lda("species ~ .", IRIS)
     proba, labels = fit.predict_proba(), fit.predict()
     result = fit.assess(method="apparent").classification()
@@ -374,7 +374,7 @@ def test_classification_tables_are_those_of_their_rows():
 
 
 @BOTH
-def test_group_summaries_are_those_of_pandas(verb):
+def test_group_summaries_equal_pandas(verb):
     data = load_penguins()
     fit = verb("species ~ bill_length_mm + body_mass_g", data)
     used = data.dropna(subset=["bill_length_mm", "body_mass_g"])
@@ -528,12 +528,12 @@ def test_bootstrap_and_delta_intervals_of_posteriors_agree_in_large_samples():
         (lambda f: f.posterior_intervals(level=0), "level=0"),
     ],
 )
-def test_questions_without_an_answer_say_why(ask, says):
+def test_unavailable_methods_state_the_reason(ask, says):
     with pytest.raises((DataError, NotSupportedError), match=says):
         ask(lda("species ~ .", IRIS))
 
 
-def test_what_a_model_lacks_is_said():
+def test_errors_name_missing_features_of_a_model():
     with pytest.raises(NotSupportedError) as caught:
         qda("species ~ .", IRIS).error_rates(["D"])
     assert "lda()" in str(caught.value)

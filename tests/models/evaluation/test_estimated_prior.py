@@ -28,7 +28,7 @@ FOREIGN = {"wine": [2, 0, 1], "breast_cancer": [1, 0]}
 
 
 @pytest.mark.parametrize("name", HELD)
-def test_shares_are_those_of_quapy_and_of_a_direct_maximum(name):
+def test_shares_equal_quapy_and_a_direct_maximum(name):
     data, verb, rows = name.split(", ")
     start, stop = map(int, rows.split(":"))
     formula, table = ASKED[data]
@@ -58,7 +58,7 @@ def test_the_fit_s_own_prior_does_not_matter():
     np.testing.assert_allclose(other.estimate_prior(batch).prior, LDA.estimate_prior(batch).prior, atol=1e-13)
 
 
-def test_the_ratio_is_that_of_the_likelihoods_of_known_densities():
+def test_likelihood_ratio_uses_known_densities():
     x = np.random.default_rng(1).normal(size=300) + 1.0
     law = discrim.bayes([0.7, 0.3], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
     found = law.estimate_prior(x)
@@ -94,14 +94,14 @@ def test_every_model_with_posteriors_has_it(verb):
 
 
 @pytest.mark.parametrize("verb", ["indicator", "perceptron"])
-def test_a_model_without_posteriors_has_none(verb):
+def test_models_without_posteriors_do_not_estimate_priors(verb):
     fit = getattr(discrim, verb)("species ~ .", IRIS[:100])
     with pytest.raises(NotSupportedError) as caught:
         fit.estimate_prior(IRIS)
     assert "estimate_prior" in str(caught.value)
 
 
-def test_sources_and_tables_say_the_same():
+def test_sources_and_tables_give_equal_estimates():
     batch = IRIS[30:110].reset_index(drop=True)
     whole = LDA.estimate_prior(batch)
     given = {
@@ -140,7 +140,7 @@ def test_rows_that_miss_a_value_are_counted_and_unlabelled_ones_need_no_response
     np.testing.assert_allclose(found.prior, fit.prior, atol=0.03)
 
 
-def test_a_prior_of_zero_is_held_and_said():
+def test_priors_of_zero_stay_zero_with_a_note():
     fit = discrim.lda("species ~ .", IRIS, prior=[0.5, 0.5, 0.0])
     found = fit.estimate_prior(IRIS)
     assert found.prior["virginica"] == 0
@@ -152,7 +152,7 @@ def test_a_prior_of_zero_is_held_and_said():
     assert one.prior.tolist() == [0, 1, 0]
 
 
-def test_one_row_and_boundaries_are_said():
+def test_single_rows_and_boundary_estimates_are_noted():
     found = LDA.estimate_prior(IRIS[:1], interval="profile")
     assert found.prior.tolist() == [1.0, 0.0, 0.0]
     assert found.bse.isna().all()
@@ -164,7 +164,7 @@ def test_one_row_and_boundaries_are_said():
     assert wald.cov_params().shape == (3, 3)
 
 
-def test_far_rows_count_whole():
+def test_distant_rows_count_fully():
     """Rows whose posteriors underflow in all classes but one by far."""
     far = IRIS[:60].copy()
     far[far.columns[:4]] *= 1e6
@@ -197,7 +197,7 @@ def test_impossible_rows_are_counted():
         ({"unseen": "x"}, "unseen='x'"),
     ],
 )
-def test_odd_options_are_refused(asked, said):
+def test_invalid_options_are_refused(asked, said):
     with pytest.raises(DataError, match=said):
         LDA.estimate_prior(IRIS, **asked)
 
@@ -208,7 +208,7 @@ def test_no_rows_are_refused():
             LDA.estimate_prior(data)
 
 
-def test_a_search_that_ends_early_says_so():
+def test_searches_that_do_not_converge_warn():
     with pytest.warns(ConvergenceWarning):
         found = LDA.estimate_prior(IRIS[40:110], maxiter=2)
     assert not found.converged
@@ -247,7 +247,7 @@ MIXED = {"letters": lambda: classic("mlbench_LetterRecognition"), "normal": over
 
 
 @pytest.mark.parametrize("name", MIXED)
-def test_shares_in_another_mix_are_nearer_than_counts_of_labels(name):
+def test_estimated_shares_are_more_precise_than_counts_of_labels(name):
     signs = MIXED[name]()
     rng = np.random.default_rng(4)
     seen = rng.random(len(signs)) < 0.5
@@ -286,7 +286,7 @@ def test_the_bootstrap_knows_that_the_fit_is_estimated():
     pd.testing.assert_frame_equal(weighted.table, found[1].table)
 
 
-def test_a_batch_without_rows_is_told_from_one_without_values():
+def test_errors_distinguish_empty_batches_from_missing_values():
     with pytest.raises(DataError) as caught:
         LDA.estimate_prior(IRIS[:0])
     assert "batch" in str(caught.value)

@@ -141,7 +141,7 @@ WITHOUT_LEAVE_ONE_OUT = {
     ]
     + [("indicator", {})],
 )
-def test_a_row_that_alone_has_a_level_has_no_answer_by_leave_one_out_and_by_folds(name, options):
+def test_rows_with_a_unique_level_have_no_held_out_prediction(name, options):
     fit = getattr(discrim, name)("y ~ x + z + c", ROWS, **options)
     with pytest.warns(discrim.errors.MissingPredictionWarning):
         left_out = fit.leave_one_out()
@@ -171,7 +171,7 @@ def test_other_estimates_without_rows_answer_too(name, options, formula):
     assert (sets["set"].isna() == dealt.labels[1].isna()).all()
 
 
-def test_choices_that_are_held_keep_features_of_the_columns_of_the_fit():
+def test_fixed_choices_keep_features_of_the_fitted_columns():
     fit = discrim.kernel_lda("y ~ c + x", DATA, components=20, kernel="gaussian", scale="sd")
     found = discrim.cross_validate(fit, FOLDS, nested=False).posteriors()
     assert found["a"].isna().tolist() == (DATA["c"] == "rare").tolist()

@@ -34,7 +34,7 @@ def wrong_share(fit, data: pd.DataFrame, response: str, prior: pd.Series) -> flo
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", SPLITS)
-def test_errors_of_pairs_are_those_of_refits(name, weighted):
+def test_pair_errors_equal_errors_of_refits(name, weighted):
     weights = (1 + np.arange(150) % 3) if weighted else np.ones(150, dtype=int)
     grid = {"alpha": [0.0, 0.5, 1.0], "gamma": [0.3, 1.0]}
     given = {"weights": weights} if weighted else {}
@@ -80,7 +80,7 @@ def test_more_columns_than_rows_and_rows_that_are_dropped():
         assert row["error"] == pytest.approx(np.mean(rates), abs=1e-12)
 
 
-def test_errors_of_thresholds_are_those_of_refits():
+def test_threshold_errors_equal_errors_of_refits():
     splits = list(ShuffleSplit(5, test_size=0.3, random_state=6).split(WINE))
     grid = [0.0, 2.0, 5.0]
     fit = shrunken_centroids("cultivar ~ .", WINE, folds=splits, grid=grid)
@@ -130,7 +130,7 @@ def test_truth_values_and_iterators_are_splits():
         ([(range(51), range(51, 150))], "Split 1 of folds has no more than one row of class 'versicolor'"),
     ],
 )
-def test_what_is_no_split_is_said(cv, match):
+def test_invalid_splits_are_named(cv, match):
     with pytest.raises(DataError, match=match):
         rda("species ~ .", IRIS, folds=cv)
     if cv not in (1, True):
@@ -139,7 +139,7 @@ def test_what_is_no_split_is_said(cv, match):
 
 
 @pytest.mark.parametrize("verb", [rda, shrunken_centroids])
-def test_splits_hold_rows_that_the_fit_uses(verb):
+def test_splits_require_rows_of_the_fit(verb):
     missing = IRIS.copy()
     missing.loc[[3, 60], "sepal_width"] = np.nan
     with pytest.raises(DataError) as caught:
@@ -156,7 +156,7 @@ def test_splits_hold_rows_that_the_fit_uses(verb):
 
 
 @pytest.mark.parametrize("verb", [rda, shrunken_centroids])
-def test_folds_choose_anew_on_the_splits_without_their_rows(verb):
+def test_folds_repeat_choices_on_splits_without_their_rows(verb):
     grid = {"grid": [0.0, 0.5, 1.0], "gamma": 1.0} if verb is rda else {"grid": [0.0, 3.0, 9.0, 20.0]}
     splits = SPLITS["partial"]
     fit = verb("species ~ .", IRIS, folds=splits, **grid)

@@ -43,7 +43,7 @@ def hold(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("k", [3, 12])
 @pytest.mark.parametrize("options", [{}, {"weights": "w"}], ids=["plain", "weighted"])
-def test_labels_left_out_are_those_of_the_scores(
+def test_leave_one_out_labels_match_their_scores(
     verb: str, k: int, options: dict[str, Any], hold: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = many_classes(k, 5 * k + 15)
@@ -58,7 +58,7 @@ def test_labels_left_out_are_those_of_the_scores(
 
 
 @pytest.mark.parametrize("most", [2**23, 0])
-def test_rows_that_no_class_can_have_are_told_of_in_both_ways(most: int, hold: Callable[[int], None]) -> None:
+def test_impossible_rows_warn_with_and_without_workers(most: int, hold: Callable[[int], None]) -> None:
     rng = np.random.default_rng(3)
     y = np.r_[0, rng.integers(0, 3, 39)]
     data = pd.DataFrame({"y": y, "a": np.where(y == 0, "u", "w"), "b": np.where(y == 0, "p", "q")})
@@ -69,7 +69,7 @@ def test_rows_that_no_class_can_have_are_told_of_in_both_ways(most: int, hold: C
 
 
 @pytest.mark.parametrize("most", [2**23, 0])
-def test_a_row_that_alone_has_a_level_is_not_counted(most: int, hold: Callable[[int], None]) -> None:
+def test_rows_with_a_unique_level_are_not_counted(most: int, hold: Callable[[int], None]) -> None:
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"a": rng.choice(list("uv"), 40), "y": rng.integers(0, 3, 40)})
     data.loc[0, "a"] = "w"
@@ -78,7 +78,7 @@ def test_a_row_that_alone_has_a_level_is_not_counted(most: int, hold: Callable[[
         assert discrim.naive_bayes("y ~ a", data, laplace=1).error_rates(["loo"])["total"].iloc[0] == 39
 
 
-def test_a_summary_of_many_classes_holds_no_table_of_scores(hold: Callable[[int], None]) -> None:
+def test_summaries_of_many_classes_omit_the_table_of_scores(hold: Callable[[int], None]) -> None:
     n, k = 3_000, 300
     hold(n * k - 1)
     rng = np.random.default_rng(0)
@@ -93,7 +93,7 @@ def test_a_summary_of_many_classes_holds_no_table_of_scores(hold: Callable[[int]
         tracemalloc.stop()
 
 
-def test_distances_without_a_row_are_those_of_moments_without_it() -> None:
+def test_left_out_distances_equal_distances_by_the_remaining_moments() -> None:
     data = many_classes(5, 40).drop(index=0)
     fit = discrim.lda("y ~ a + b", data, prior="equal")
     scores = fit._fit.refits.leave_one_out(fit._fit)(data[["a", "b"]].to_numpy(), data["y"].to_numpy(), None)
@@ -107,7 +107,7 @@ def test_distances_without_a_row_are_those_of_moments_without_it() -> None:
 
 
 @pytest.mark.parametrize("sampled", [True, False])
-def test_errors_of_labels_are_those_of_their_table(sampled: bool) -> None:
+def test_errors_of_labels_equal_errors_of_their_table(sampled: bool) -> None:
     rng = np.random.default_rng(1)
     actual, predicted = rng.integers(-1, 6, (2, 200))
     weights, shares = rng.random(200), rng.dirichlet(np.ones(6))
@@ -119,7 +119,7 @@ def test_errors_of_labels_are_those_of_their_table(sampled: bool) -> None:
             np.testing.assert_allclose(getattr(ours, name), getattr(whole, name), rtol=1e-12)
 
 
-def test_crowds_are_the_same_whether_all_gaps_are_held_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowding_is_the_same_for_stored_and_recomputed_distances(monkeypatch: pytest.MonkeyPatch) -> None:
     data = many_classes(60, 400)
     data.loc[data["y"] < 5, ["a", "b"]] += 1e6
     whole = discrim.lda("y ~ a + b", data)

@@ -45,7 +45,7 @@ def test_folds_of_one_row_are_fits_without_it(name, refit_prior):
         np.testing.assert_allclose(found.iloc[[row]], other.predict_proba(ROWS.loc[[row]]), atol=1e-13)
 
 
-def test_a_weighted_row_is_left_out_whole_and_learnt_transforms_are_learnt_anew():
+def test_folds_drop_whole_weighted_rows_and_estimate_transforms_again():
     weighted = ROWS.assign(times=np.arange(len(ROWS)) % 3 + 1.0)
     for fit, again in (
         (discrim.lda(FORMULA, weighted, weights="times"), {"weights": "times"}),

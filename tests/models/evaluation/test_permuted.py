@@ -48,7 +48,7 @@ MOMENTS = [*list(VERBS)[:8]]
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_shuffle_is_judged_as_a_fit_to_the_relabelled_table(name):
+def test_permutation_rates_equal_fits_to_relabelled_tables(name):
     verb, asked = VERBS[name]
     fit = verb(FORMULA, TWO, **asked)._fit
     codes = np.random.default_rng(3).permutation(fit.design_rows.codes)
@@ -62,7 +62,7 @@ def test_a_shuffle_is_judged_as_a_fit_to_the_relabelled_table(name):
 
 
 @pytest.mark.slow
-def test_the_rates_are_those_of_all_labellings():
+def test_rates_match_all_labellings():
     """Six rows of two classes have twenty labellings; on folds that are given each has one rate."""
     x = np.array([0.1, 0.9, 1.8, 2.1, 3.3, 4.2])
     table = pd.DataFrame({"x": x, "y": list("aababb"), "fold": [1, 2, 3, 1, 2, 3]})
@@ -129,7 +129,7 @@ def animals(rng, of_class, effect=0.0, rows=8):
     return table
 
 
-def test_whole_groups_exchange_labels_where_they_are_nested():
+def test_nested_groups_exchange_labels_as_a_whole():
     table = animals(np.random.default_rng(0), list("aaaabbbb"))
     fit = lda("kind ~ x + z", table)
     found = cross_validate(fit, 4, groups="animal", seed=1, permutations=30)
@@ -139,7 +139,7 @@ def test_whole_groups_exchange_labels_where_they_are_nested():
     assert single.rates.std() < found.permutations.rates.std()
 
 
-def test_labels_are_shuffled_within_blocks_where_they_are_crossed():
+def test_labels_are_permuted_within_crossed_blocks():
     table = animals(np.random.default_rng(1), list("aabb"), effect=0.5)
     fit = lda("context ~ x + z", table)
     found = cross_validate(fit, 4, seed=1, permutations=9, within="animal").permutations
@@ -174,13 +174,13 @@ def test_a_design_that_does_not_go_is_refused_with_the_one_that_does(response, a
 
 
 @pytest.mark.parametrize("bad", [-1, 2.5, True, "9", None, 10**10])
-def test_a_number_of_permutations_that_is_none(bad):
+def test_invalid_numbers_of_permutations_are_refused(bad):
     with pytest.raises(DataError) as caught:
         cross_validate(LDA, 5, permutations=bad)
     assert "permutations=" in str(caught.value)
 
 
-def test_within_alone_is_refused():
+def test_within_without_permutations_is_refused():
     with pytest.raises(DataError) as caught:
         cross_validate(LDA, 5, within="place")
     assert "permutations=999" in str(caught.value)
@@ -201,7 +201,7 @@ class _WithoutRule(QDASpec):
         return None
 
 
-def test_shuffles_without_a_rule_are_drawn_again_and_counted():
+def test_permutations_without_a_fit_are_redrawn_and_counted():
     """Where class a gets two of the three equal values, it has no variance without the fold of another."""
     table = pd.DataFrame({"y": list("aaabbbbbb"), "x": [0.0, 1, 2, 5, 5, 5, 6, 7, 8]})
     fit = discrim.qda("y ~ x", table)
@@ -214,7 +214,7 @@ def test_shuffles_without_a_rule_are_drawn_again_and_counted():
     assert caught.value.classes == ("a",)
 
 
-def test_a_model_that_has_no_rule_for_shuffled_labels_says_which_has():
+def test_models_that_cannot_fit_permuted_labels_suggest_others():
     fit = discrim.hyperplane("species ~ .", IRIS[:100].astype({"species": str}))
     with pytest.raises(NotSupportedError) as caught:
         cross_validate(fit, 3, permutations=1, seed=1)
@@ -236,7 +236,7 @@ def test_weights_repeats_sources_and_learnt_transforms():
     np.testing.assert_allclose(same, two, atol=1e-12)
 
 
-def test_forms_of_crabs_are_told_within_each_sex():
+def test_crab_species_are_permuted_within_each_sex():
     crabs = classic("MASS_crabs")
     found = cross_validate(
         lda("sp ~ FL + RW + CL + CW + BD", crabs), 200, permutations=99, within="sex", seed=1
@@ -246,7 +246,7 @@ def test_forms_of_crabs_are_told_within_each_sex():
 
 
 @pytest.mark.slow
-def test_groups_hold_the_level_where_single_rows_do_not():
+def test_permutations_of_groups_keep_the_level():
     """Animals differ, and classes do not: whole animals exchange labels at the level asked for."""
     rng, runs = np.random.default_rng(5), 60
     groups, rows = 0, 0

@@ -26,7 +26,7 @@ def letters(sets):
 
 
 @pytest.mark.parametrize("case", SETS)
-def test_split_sets_are_those_of_mapie(case):
+def test_split_sets_equal_mapie(case):
     verb, level = case.split(", ")
     fit = getattr(discrim, verb)(FEW, PENGUINS[::3])
     sets = fit.predict_set(PENGUINS[2::3], float(level), calibration=PENGUINS[1::3])
@@ -59,7 +59,7 @@ def brute_force(verb, table, new, level, by, prior=None):
 
 @pytest.mark.parametrize("prior", [None, {"Adelie": 0.2, "Chinstrap": 0.5, "Gentoo": 0.3}])
 @pytest.mark.parametrize("by", [None, "class"])
-def test_sets_by_leave_one_out_are_those_of_refits(by, prior):
+def test_leave_one_out_sets_equal_sets_by_refits(by, prior):
     table, new = PENGUINS[::10], PENGUINS[1::9]
     wanted, own = brute_force(discrim.qda, table, new, 0.8, by, prior)
     fit = discrim.qda(FEW, table)
@@ -86,7 +86,7 @@ def test_a_weight_is_so_many_rows():
     )
 
 
-def test_kinds_of_sets_missing_rows_and_what_the_table_says():
+def test_prediction_sets_have_sizes_missing_rows_and_notes():
     fit = discrim.lda(FEW, PENGUINS)
     new = PENGUINS[::10].copy()
     new.loc[new.index[3], "body_mass_g"] = np.nan
@@ -122,7 +122,7 @@ def test_sets_grow_with_the_level_and_the_best_class_fills_empty_ones():
         before = inside
 
 
-def test_a_class_with_too_few_rows_is_in_every_set_and_that_is_said():
+def test_classes_with_too_few_rows_are_in_every_set_with_a_warning():
     some = pd.concat(
         [PENGUINS[PENGUINS["species"] != "Chinstrap"], PENGUINS[PENGUINS["species"] == "Chinstrap"][:12]]
     )
@@ -135,7 +135,7 @@ def test_a_class_with_too_few_rows_is_in_every_set_and_that_is_said():
     assert (sets["set"] == "full").all()
 
 
-def test_loaded_fits_and_those_of_moments_take_calibration_rows(tmp_path):
+def test_loaded_fits_and_fits_to_moments_accept_calibration_rows(tmp_path):
     fit = discrim.lda(FEW, PENGUINS[::3])
     fit.save(tmp_path / "fit.discrim")
     loaded = discrim.load(tmp_path / "fit.discrim")
@@ -156,7 +156,7 @@ def test_loaded_fits_and_those_of_moments_take_calibration_rows(tmp_path):
         )
 
 
-def test_sources_give_iterators_and_calibrate_part_by_part(tmp_path):
+def test_sources_are_predicted_and_calibrated_in_chunks(tmp_path):
     fit = discrim.qda(FEW, PENGUINS[::3])
     new, held = PENGUINS[2::3], PENGUINS[1::3]
 
@@ -246,7 +246,7 @@ def test_labels_of_any_kind_and_unlabelled_rows():
         ({"calibration": IRIS.drop(columns="species")}, "species"),
     ],
 )
-def test_what_cannot_be_asked_is_named(options, said):
+def test_invalid_set_options_are_named(options, said):
     fit = discrim.lda("species ~ .", IRIS)
     with pytest.raises(DataError, match=said):
         fit.predict_set(IRIS, **options)
@@ -259,7 +259,7 @@ def test_rows_the_fit_has_seen_are_not_split():
     assert "nothing" in str(caught.value)
 
 
-def test_a_row_alone_in_its_class_is_as_strange_as_can_be():
+def test_single_observations_of_a_class_have_infinite_nonconformity():
     alone = pd.DataFrame([[9.0] * 4 + ["other"]], columns=IRIS.columns)
     table = pd.concat([IRIS, alone])
     table = table.reset_index(drop=True)

@@ -94,7 +94,7 @@ def test_leave_one_out_with_the_prior_refitted_is_a_refit_of_everything(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_by_default_these_models_hold_the_prior_of_all_rows(name):
+def test_these_models_fix_the_prior_of_all_rows_by_default(name):
     fit = MODELS[name](DATA)
     wanted, _ = without_each(lambda data: MODELS[name](data, prior=fit.prior), DATA)
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:].astype(float), wanted, atol=1e-11)
@@ -104,7 +104,7 @@ def test_by_default_these_models_hold_the_prior_of_all_rows(name):
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_what_has_no_prior_of_its_own_is_refitted_freely(name):
+def test_models_without_a_separate_prior_are_refitted(name):
     fit, (wanted, labels) = FREE[name](DATA), without_each(FREE[name], DATA)
     got = fit.leave_one_out()
     np.testing.assert_allclose(got.iloc[:, 1:].astype(float), wanted, atol=1e-9)
@@ -152,7 +152,7 @@ def test_weighted_rows_leave_one_unit_of_weight_and_of_the_prior(name):
 
 
 @pytest.mark.slow
-def test_the_share_of_the_row_left_out_does_not_leak_into_a_logistic_regression():
+def test_class_of_the_left_out_row_does_not_leak_into_a_logistic_regression():
     # The issue's case: held shares made 6 of 20 errors of what refits make 8.
     rng, worse = np.random.default_rng(3), 0
     for _ in range(12):
@@ -168,7 +168,7 @@ def test_the_share_of_the_row_left_out_does_not_leak_into_a_logistic_regression(
     assert worse > 0
 
 
-def test_choices_in_folds_are_made_under_the_prior_of_the_other_rows():
+def test_choices_in_folds_use_the_prior_of_the_training_rows():
     data = three(5, 60)
     folds = np.arange(60) % 3
     grid = {"alpha": [0.0, 0.5, 1.0], "gamma": [0.2, 1.0]}
@@ -195,7 +195,7 @@ def test_fewer_axes_and_other_folds_are_refits_with_their_own_shares(name):
         np.testing.assert_allclose(found.class_shares().loc[(1, fold)], rest)
 
 
-def test_transforms_of_the_formula_are_learnt_beside_the_prior():
+def test_transforms_and_prior_are_both_refitted():
     folds = np.arange(27) % 3
     found = cross_validate(lda("y ~ standardize(u) + v", DATA), folds=folds, refit_prior=True)
     for fold in range(3):
@@ -204,7 +204,7 @@ def test_transforms_of_the_formula_are_learnt_beside_the_prior():
         np.testing.assert_allclose(found.posteriors()[there], wanted, atol=1e-11)
 
 
-def test_folds_that_are_uneven_by_class_are_told():
+def test_unbalanced_folds_are_noted():
     uneven = np.where(DATA["y"] == "b", np.arange(27) % 2, 2 + np.arange(27) % 2)
     uneven[0] = 0
     fit = lda(FORMULA, DATA)
@@ -225,7 +225,7 @@ def test_folds_that_are_uneven_by_class_are_told():
 
 
 @pytest.mark.slow
-def test_a_prior_that_was_given_is_held_whatever_is_asked():
+def test_priors_of_the_user_are_never_refitted():
     for make in (lda, logistic):
         fit = make(FORMULA, DATA, prior=[0.2, 0.5, 0.3])
         same = fit.leave_one_out(refit_prior=True), fit.leave_one_out(refit_prior=False)
@@ -234,7 +234,7 @@ def test_a_prior_that_was_given_is_held_whatever_is_asked():
         np.testing.assert_allclose(same[0].iloc[:, 1:].astype(float), wanted, atol=1e-9)
 
 
-def test_a_word_that_is_no_answer_is_refused():
+def test_invalid_values_of_refit_prior_are_refused():
     with pytest.raises(DataError) as caught:
         lda(FORMULA, DATA).leave_one_out(refit_prior="refit")
     assert "refit_prior='refit'" in str(caught.value)
@@ -247,7 +247,7 @@ GOLDEN = json.loads((support.GOLDEN / "leave_one_out.json").read_text(encoding="
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["formula"])
-def test_rows_left_out_have_the_posteriors_of_r(case):
+def test_leave_one_out_posteriors_equal_r(case):
     data = pd.DataFrame(GOLDEN["data"])
     formula = f"low ~ {case['formula']}"
     logit = logistic(formula, data)
@@ -260,7 +260,7 @@ def test_rows_left_out_have_the_posteriors_of_r(case):
 
 
 @pytest.mark.slow
-def test_penalized_likelihoods_with_several_maxima_are_refitted_to_that_of_a_new_fit():
+def test_refits_of_multimodal_penalized_likelihoods_equal_new_fits():
     """Without row 12 there are two maxima, -9.1868 and -9.3079; R's brmultinom finds the first as well."""
     few = pd.concat([IRIS.iloc[:7], IRIS.iloc[50:58], IRIS.iloc[100:109]]).reset_index(drop=True)
     without = logistic("species ~ .", few.drop(index=12), bias_reduction=True).predict_proba(few.iloc[[12]])
@@ -269,7 +269,7 @@ def test_penalized_likelihoods_with_several_maxima_are_refitted_to_that_of_a_new
 
 
 @pytest.mark.parametrize(("verb", "n", "p"), [(lda, 24, 19), (qda, 30, 8)])
-def test_rows_left_out_of_few_and_of_the_prior_are_those_of_refits(verb, n, p):
+def test_left_out_rows_and_priors_equal_refits(verb, n, p):
     rng = np.random.default_rng(1)
     data = pd.DataFrame(rng.standard_normal((n, p)), columns=[f"x{j}" for j in range(p)])
     data["y"] = np.repeat(["a", "b", "c"], n // 3)
@@ -295,7 +295,7 @@ def test_rows_left_out_of_few_and_of_the_prior_are_those_of_refits(verb, n, p):
         (lambda: logistic("species ~ sepal_length", IRIS), ""),
     ],
 )
-def test_a_summary_says_what_its_leave_one_out_error_does_of_the_prior(fit, said):
+def test_summaries_state_the_prior_of_the_leave_one_out_error(fit, said):
     text = " ".join(fit().summary().as_text().split())
     assert (f"Leave-one-out {said}." in text) if said else ("Leave-one-out" not in text)
 

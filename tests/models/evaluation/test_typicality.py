@@ -50,7 +50,7 @@ def refitted(table, common):
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 @pytest.mark.parametrize("relative", [False, True])
-def test_ranks_are_those_of_refits_without_each_row(verb, relative):
+def test_ranks_equal_ranks_by_refits_without_each_row(verb, relative):
     common = verb is discrim.lda
     (left, left_whole), (new, whole) = refitted(TABLE, common), distances(TABLE, NEW, common)
     if relative:
@@ -76,7 +76,7 @@ def test_ranks_are_those_of_refits_without_each_row(verb, relative):
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-def test_laws_are_those_of_mpmath(verb):
+def test_distributions_equal_mpmath(verb):
     common = verb is discrim.lda
     d2, _ = distances(TABLE, NEW, common)
     counts = TABLE["species"].value_counts().sort_index().to_numpy()
@@ -106,7 +106,7 @@ FITS = {
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_of_other_models_ranks_are_those_of_refits_too(name):
+def test_ranks_of_other_models_equal_ranks_by_refits(name):
     """Of distances under one covariance, and of densities of each class."""
     table = IRIS[::4]
     verb, shared = FITS[name], name.startswith(("lda", "nearest"))
@@ -165,7 +165,7 @@ def test_rows_of_a_class_never_seen_are_called_unknown(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_sources_missing_values_and_rows_far_away(method):
+def test_sources_with_missing_values_and_distant_rows(method):
     fit = discrim.qda(FEW, PENGUINS)
     new = NEW.copy()
     new.loc[new.index[0], "body_mass_g"] = np.nan
@@ -181,7 +181,7 @@ def test_sources_missing_values_and_rows_far_away(method):
     assert (joined.fillna("-") == whole.fillna("-")).all()
 
 
-def test_dask_frames_are_held_against_the_rows_of_the_fit():
+def test_dask_frames_are_compared_with_the_rows_of_the_fit():
     dd = pytest.importorskip("dask.dataframe")
     fit = discrim.lda(FEW, PENGUINS)
     lazy = fit.predict(dd.from_pandas(NEW, npartitions=2), outlier=0.1, typicality="relative")
@@ -219,7 +219,7 @@ def test_loaded_fits_take_calibration_rows(tmp_path):
     pd.testing.assert_frame_equal(loaded.typicality(NEW, method="chi2"), fit.typicality(NEW, method="chi2"))
 
 
-def test_what_has_no_such_distance_says_what_has():
+def test_models_without_distances_suggest_others():
     for fit in (discrim.knn("species ~ .", IRIS, k=5), discrim.indicator("species ~ .", IRIS)):
         for method in ("exact", "chi2"):
             with pytest.raises(NotSupportedError) as caught:
@@ -263,7 +263,7 @@ def test_robust_fits_have_the_chi_square_and_ranks_among_other_rows():
     assert fit.typicality(PENGUINS, method="conformal", calibration=PENGUINS).notna().all(axis=None)
 
 
-def test_labels_of_rows_of_the_fit_are_those_of_new_rows():
+def test_labels_of_fitted_rows_equal_labels_of_new_rows():
     fit = discrim.lda("species ~ .", IRIS)
     for method in ("exact", "conformal"):
         strange = (fit.typicality(IRIS, method=method) < 0.05).all(axis=1)
@@ -272,7 +272,7 @@ def test_labels_of_rows_of_the_fit_are_those_of_new_rows():
         assert (unknown == strange).all()
 
 
-def test_a_row_alone_in_its_class_is_farther_than_any():
+def test_single_observations_of_a_class_have_infinite_distance():
     table = pd.concat([IRIS, pd.DataFrame([[9.0] * 4 + ["other"]], columns=IRIS.columns)], ignore_index=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
@@ -301,7 +301,7 @@ def test_densities_of_more_columns_than_rows_are_ranked_as_by_numpy():
         assert found[label].to_numpy() == pytest.approx(wanted, abs=1e-12)
 
 
-def test_a_bound_that_no_rank_can_be_below_is_told():
+def test_outlier_bounds_below_all_ranks_warn():
     fit = discrim.lda("species ~ .", IRIS)
     far = IRIS.assign(petal_length=1e6)
     with pytest.warns(DiscrimWarning, match=r"among the 50 rows of class 'setosa' is at least 0\.02"):
@@ -367,7 +367,7 @@ def test_relative_distances_on_principal_axes_are_less_those_on_the_same_axes(ve
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-def test_ranks_are_uniform_where_axes_are_held(verb):
+def test_ranks_are_uniform_for_fixed_axes(verb):
     rng = np.random.default_rng(5)
 
     def rows(n):

@@ -44,7 +44,7 @@ def held(request):
     return MADE[request.param]()
 
 
-def test_what_is_loaded_is_what_was_saved(held, tmp_path):
+def test_loaded_moments_equal_saved_moments(held, tmp_path):
     held.save(tmp_path / "m")
     again = discrim.load(tmp_path / "m", functions={"half": half} if "half" in held.formula else None)
     assert isinstance(again, discrim.Moments)
@@ -72,7 +72,7 @@ def test_a_file_of_published_statistics(tmp_path):
     assert fit.coef.equals(discrim.lda(moments=held).coef)
 
 
-def test_a_loaded_one_takes_more_rows(tmp_path):
+def test_loaded_moments_accept_more_rows(tmp_path):
     monday, tuesday = PENGUINS[::2], PENGUINS[1::2]
     discrim.moments(MIXED, monday, weights=WEIGHTS[::2]).save(tmp_path / "monday")
     held = discrim.load(tmp_path / "monday")
@@ -83,7 +83,7 @@ def test_a_loaded_one_takes_more_rows(tmp_path):
     assert discrim.lda(moments=held, covariance="diagonal").nobs == whole.nobs
 
 
-def test_functions_are_asked_for_again(tmp_path):
+def test_missing_functions_are_named(tmp_path):
     MADE["functions"]().save(tmp_path / "m")
     with pytest.raises(DataError) as caught:
         discrim.load(tmp_path / "m")
@@ -93,7 +93,7 @@ def test_functions_are_asked_for_again(tmp_path):
     assert held.of(IRIS).nobs == 150
 
 
-def test_a_folder_that_is_not_there_is_named_and_what_was_there_stays(tmp_path):
+def test_missing_folders_are_named_and_existing_files_are_kept(tmp_path):
     held = MADE["class"]()
     with pytest.raises(FileNotFoundError) as caught:
         held.save(tmp_path / "none" / "m")
@@ -143,7 +143,7 @@ SPOILT = [
 
 
 @pytest.mark.parametrize(("name", "change", "said"), SPOILT)
-def test_spoilt_numbers_are_not_read(name, change, said, tmp_path):
+def test_damaged_values_are_refused(name, change, said, tmp_path):
     discrim.moments("species ~ bill_length_mm + island + sex", PENGUINS).save(tmp_path / "m")
     about, tensors = read_file(tmp_path / "m")
     if change is None:
@@ -170,7 +170,7 @@ DESCRIBED = [
 
 
 @pytest.mark.parametrize(("change", "said"), DESCRIBED)
-def test_a_spoilt_description_is_not_read(change, said, tmp_path):
+def test_damaged_descriptions_are_refused(change, said, tmp_path):
     MADE["class"]().save(tmp_path / "m")
     about, tensors = read_file(tmp_path / "m")
     write_file(tmp_path / "m", about | change, tensors)
@@ -178,7 +178,7 @@ def test_a_spoilt_description_is_not_read(change, said, tmp_path):
         discrim.load(tmp_path / "m")
 
 
-def test_moments_of_a_class_without_rows_are_not_read(tmp_path):
+def test_moments_of_a_class_without_rows_are_refused(tmp_path):
     MADE["empty_classes"]().save(tmp_path / "m")
     about, tensors = read_file(tmp_path / "m")
     for name in ("centres", "scatters", "roots"):

@@ -57,7 +57,7 @@ def added_up(formula, data, **options):
 
 @pytest.mark.parametrize("weights", [None, "times"])
 @pytest.mark.parametrize("name", FITS)
-def test_a_fit_of_moments_is_that_of_the_rows(name, weights, tmp_path):
+def test_fits_to_moments_equal_fits_to_rows(name, weights, tmp_path):
     verb, formula, data, options = FITS[name]
     data = data.sample(frac=1, random_state=1).reset_index(drop=True)
     data["times"] = np.random.default_rng(1).integers(1, 4, len(data)) if weights else 1
@@ -103,7 +103,7 @@ def test_tables_of_text_labels_take_new_classes():
     np.testing.assert_allclose(ours.predict_log_proba(WORDS), theirs.predict_log_proba(WORDS), rtol=1e-12)
 
 
-def test_columns_of_one_value_and_classes_without_rows_are_left_out_as_of_a_table():
+def test_moments_drop_constant_columns_and_empty_classes_like_tables():
     gone = WORDS.assign(
         y=pd.Categorical(WORDS["y"], list("abcd")), x=WORDS["x"].mask(WORDS["y"] == "b"), one=1.0
     )
@@ -133,7 +133,7 @@ def test_published_statistics_serve_these_verbs_too():
     )
 
 
-def test_variances_alone_are_those_of_numpy_and_say_what_they_have_not():
+def test_diagonal_moments_equal_numpy_and_lack_covariances():
     held = discrim.moments("species ~ .", IRIS, scatters="diagonal")
     wanted = IRIS.groupby("species", observed=True).var()
     np.testing.assert_allclose(held.variances, wanted, rtol=1e-12)
@@ -165,7 +165,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("ask", "said"), REFUSED)
-def test_what_needs_rows_says_so_and_the_way_out(ask, said):
+def test_methods_that_require_rows_state_it_with_a_hint(ask, said):
     with pytest.raises(NotSupportedError, match=said):
         ask()
 
@@ -173,7 +173,7 @@ def test_what_needs_rows_says_so_and_the_way_out(ask, said):
 @pytest.mark.parametrize(
     "verb", [discrim.rda, discrim.naive_bayes, discrim.indicator, discrim.shrunken_centroids]
 )
-def test_a_table_beside_moments_or_neither_is_refused(verb):
+def test_moments_with_a_table_or_neither_are_refused(verb):
     options = {discrim.rda: {"alpha": 0.5, "gamma": 0.5}, discrim.shrunken_centroids: {"threshold": 1.0}}
     with pytest.raises(DataError) as caught:
         verb(moments=HELD, weights="w", **options.get(verb, {}))
@@ -187,7 +187,7 @@ def test_a_table_beside_moments_or_neither_is_refused(verb):
     assert "moments" in str(caught.value)
 
 
-def test_bad_columns_are_named_as_of_a_table():
+def test_invalid_columns_of_moments_are_named():
     less = WORDS.assign(w1=WORDS["w1"] - 1)
     with pytest.raises(DataError) as caught:
         discrim.naive_bayes(moments=discrim.moments("y ~ w0 + w1", less), counts=True, laplace=1)

@@ -62,7 +62,7 @@ def test_digits_are_kept_far_from_zero_and_through_a_pickle():
     same(discrim.lda(moments=whole).scaling, discrim.lda(FORMULA, far).scaling, 1e-13)
 
 
-def test_means_and_covariances_are_those_of_numpy():
+def test_means_and_covariances_equal_numpy():
     held = discrim.moments(FORMULA, IRIS)
     for label, rows in IRIS.groupby("species", observed=True):
         x = rows.drop(columns="species").to_numpy()
@@ -73,7 +73,7 @@ def test_means_and_covariances_are_those_of_numpy():
     same(held.cov, pooled.cov, 1e-12)
 
 
-def test_what_the_formula_learnt_is_taken_from_the_first_table():
+def test_transforms_are_estimated_from_the_first_table():
     formula = "species ~ poly(bill_length_mm, 2) + sex + center(body_mass_g)"
     first, second = PENGUINS[::2], PENGUINS[1::2]
     held = discrim.moments(formula, first)
@@ -124,7 +124,7 @@ def test_models_and_tests_need_no_rows():
     )
 
 
-def test_a_fit_of_moments_is_saved_and_says_what_needs_rows(tmp_path):
+def test_saved_fits_to_moments_raise_errors_for_methods_that_require_rows(tmp_path):
     fit = discrim.lda(moments=discrim.moments(FORMULA, IRIS))
     fit.save(tmp_path / "fit")
     assert discrim.load(tmp_path / "fit").predict(IRIS).equals(fit.predict(IRIS))
@@ -189,7 +189,7 @@ def test_hotelling_and_distance_of_two_published_groups():
     assert row["F"] == pytest.approx(20 * 30 * 47 / (48 * 50 * 2) * 3.25)
 
 
-def test_columns_of_from_stats_are_taken_by_name():
+def test_from_stats_matches_columns_by_name():
     means, covs, counts = statistics(IRIS)
     turned = {label: matrix.iloc[::-1, ::-1] for label, matrix in covs.items()}
     ours = discrim.from_stats(means, turned, dict(reversed(counts.to_dict().items())))
@@ -232,7 +232,7 @@ def test_statistics_that_do_not_fit_together(given, said):
         discrim.from_stats(*given)
 
 
-def test_what_moments_refuse():
+def test_invalid_moments_are_refused():
     held = discrim.moments(FORMULA, IRIS)
     pooled = discrim.moments(FORMULA, IRIS, scatters="pooled")
     with pytest.raises(DataError) as caught:
@@ -291,7 +291,7 @@ WANTED = ["virginica", "setosa", "versicolor"]
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("size", [1, 60])
-def test_declared_levels_stay_in_their_order_whatever_a_piece_holds(size):
+def test_declared_levels_keep_their_order_in_every_chunk(size):
     declared = IRIS.assign(species=pd.Categorical(TEXT["species"], WANTED, ordered=True))
     for table, levels in ((declared, None), (TEXT, WANTED)):
         first, *rest = pieces(table, size)
@@ -314,7 +314,7 @@ def test_declared_categories_that_come_late(predictor):
     same(ours.predict_log_proba(table).dropna(), theirs.predict_log_proba(table).dropna(), 1e-8)
 
 
-def test_weights_of_zero_in_a_piece_and_weights_that_are_taken_from_the_first():
+def test_chunks_support_zero_weights_and_the_weights_column_of_the_first():
     weights = np.repeat([0.5, 0.0, 2.25, 1.0, 0.0], 30)
     weighted = TEXT.sample(frac=1, random_state=4).assign(w=weights)
     theirs = discrim.lda(FORMULA, weighted, weights="w")
@@ -402,7 +402,7 @@ def test_rows_one_by_one_in_extreme_units(verb, unit):
 
 
 @pytest.mark.parametrize("named", ["formula", "type"])
-def test_parts_that_lack_a_category_add_up_where_all_are_named(named):
+def test_chunks_without_a_category_add_up_if_all_categories_are_declared(named):
     rng = np.random.default_rng(33)
     frame = pd.DataFrame({"y": rng.choice(list("ab"), 90), "x": rng.normal(size=90)})
     frame["kind"] = rng.choice(list("pqr"), 90)

@@ -36,7 +36,7 @@ def same(a, b, rtol=1e-12):
 
 
 @pytest.mark.parametrize("scatters", ["class", "pooled", "diagonal"])
-def test_a_day_is_taken_out_again(scatters):
+def test_subtraction_removes_added_rows(scatters):
     formula = "species ~ bill_length_mm + island + sex + log(body_mass_g)"
     days = [PENGUINS.iloc[start::4] for start in range(4)]
     first = discrim.moments(formula, days[0], scatters=scatters)
@@ -66,7 +66,7 @@ def test_a_class_that_came_with_the_rows_goes_with_them():
     assert not everything._moments.scatters.any()
 
 
-def test_weights_of_tenths_leave_no_level_behind():
+def test_subtraction_of_fractional_weights_removes_levels():
     table = pd.DataFrame({"y": list("aabbab"), "g": list("uvuvuu"), "x": [1.0, 2.0, 4.0, 7.0, 3.0, 5.0]})
     first = discrim.moments("y ~ g + x", table, weights=[0.1, 0.2, 1.0, 1.0, 0.3, 1.0])
     gone = first.of(table[1:2], weights=[0.2])
@@ -101,12 +101,12 @@ NOT_A_PART = [
 
 
 @pytest.mark.parametrize(("error", "said", "ask"), NOT_A_PART)
-def test_what_is_no_part_of_the_moments_is_not_taken_out(error, said, ask):
+def test_only_added_moments_can_be_subtracted(error, said, ask):
     with pytest.raises(error, match=said):
         ask(discrim.moments(FORMULA, TEXT))
 
 
-def test_a_level_that_is_not_there_is_not_taken_out():
+def test_unknown_levels_cannot_be_subtracted():
     first = discrim.moments("species ~ island + body_mass_g", PENGUINS)
     other = PENGUINS.assign(island=PENGUINS["island"].where(PENGUINS["species"] != "Adelie", "Dream"))
     with pytest.raises(DataError) as caught:
@@ -115,7 +115,7 @@ def test_a_level_that_is_not_there_is_not_taken_out():
     assert "level" in str(caught.value)
 
 
-def test_where_rounding_leaves_no_digit_class_and_column_are_named():
+def test_subtraction_names_class_and_column_lost_in_rounding():
     near = SHUFFLED[:75].assign(petal_width=lambda d: 1 + 1e-9 * d["petal_width"])
     both = discrim.moments(FORMULA, near)
     far = both.of(SHUFFLED[75:].assign(petal_width=lambda d: 100 * d["petal_width"]))
@@ -128,7 +128,7 @@ def test_where_rounding_leaves_no_digit_class_and_column_are_named():
 
 
 @pytest.mark.parametrize("scatters", ["class", "pooled", "diagonal"])
-def test_an_update_is_the_sum(scatters):
+def test_update_equals_the_sum(scatters):
     held = discrim.moments(FORMULA, SHUFFLED[:30], scatters=scatters)
     before = pickle.loads(pickle.dumps(held))
     alias, new = held, held + held.of(SHUFFLED[30:])
@@ -167,7 +167,7 @@ def test_directions_in_which_rows_vary_little_keep_their_digits(share, scatters)
 
 @pytest.mark.parametrize("scatters", ["class", "pooled"])
 @pytest.mark.parametrize("share", [0.0, 1e-16, 1e-13])
-def test_columns_that_are_collinear_in_what_is_left_are_named(share, scatters):
+def test_subtraction_names_columns_that_become_collinear(share, scatters):
     table = nearly(share, slice(0, 150))
     first = discrim.moments("y ~ u + v + w", table, scatters=scatters)
     left = first - first.of(table[150:])
@@ -178,7 +178,7 @@ def test_columns_that_are_collinear_in_what_is_left_are_named(share, scatters):
         assert discrim.rda(moments=left, alpha=0.5, gamma=0.5).nobs == 150
 
 
-def test_a_hospital_that_was_a_level_is_taken_out():
+def test_subtraction_removes_levels():
     penguins = PENGUINS.dropna()
     first = discrim.moments("species ~ island + bill_length_mm", penguins)
     left = first - first.of(penguins[penguins["island"] == "Biscoe"])

@@ -42,7 +42,7 @@ def test_looks(name):
     assert_looks_like(DRAWN[name](), name)
 
 
-def test_ratios_are_those_of_the_table():
+def test_plotted_ratios_equal_the_table():
     axes = SEXES.plot("odds_ratios")
     ends = [line.get_xdata() for line in axes.get_lines() if len(line.get_xdata()) == 2][1:]
     np.testing.assert_allclose(ends, SEXES.odds_ratios()[["low", "high"]].to_numpy())
@@ -51,7 +51,7 @@ def test_ratios_are_those_of_the_table():
 
 
 @pytest.mark.slow
-def test_differences_are_those_of_compare():
+def test_plotted_differences_equal_compare():
     other = discrim.qda("species ~ .", IRIS)
     axes = VALIDATED.plot("differences", other=other)
     pair = discrim.compare(LINEAR, other, folds=5, repeats=3, seed=1).pairs().iloc[0]
@@ -83,7 +83,7 @@ def test_the_stop_of_the_steps_is_the_last_line():
 
 
 @pytest.mark.parametrize("seed", [None, 3])
-def test_the_moves_are_those_of_the_fit(seed):
+def test_plotted_updates_are_those_of_the_fit(seed):
     x = IRIS[["sepal_length", "petal_length"]].to_numpy()
     positive = (IRIS["species"] == "setosa").to_numpy()
     found = perceptron(x, positive, step=0.5, passes=1000, seed=seed)
@@ -111,14 +111,14 @@ def test_the_pass_of_the_plane_kept_is_marked():
         assert (shorter.coef == fit.coef).all(axis=None) == same
 
 
-def test_a_loaded_perceptron_says_the_errors_of_its_plane(tmp_path):
+def test_loaded_perceptrons_report_the_errors_of_their_plane(tmp_path):
     RULE.save(tmp_path / "rule")
     axes = discrim.load(tmp_path / "rule").plot("history")
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["kept: 0 wrong"]
 
 
 @pytest.mark.slow
-def test_of_many_lines_the_largest_are_drawn():
+def test_only_the_largest_of_many_coefficients_are_drawn():
     rng = np.random.default_rng(1)
     data = IRIS[["species"]].copy()
     for i in range(30):
@@ -127,7 +127,7 @@ def test_of_many_lines_the_largest_are_drawn():
     assert "the 40 of 60 with the largest |z|" in axes.get_title()
 
 
-def test_what_a_kind_cannot_read_is_refused():
+def test_plots_refuse_unsupported_options():
     with pytest.raises(discrim.errors.NotSupportedError) as caught:
         LINEAR.plot("forest", data=IRIS)
     assert "data=" in str(caught.value)
@@ -136,7 +136,7 @@ def test_what_a_kind_cannot_read_is_refused():
     assert "kind='history'" in str(caught.value)
 
 
-def test_rows_of_a_table_take_the_place_of_those_of_the_fit():
+def test_new_tables_replace_the_rows_of_the_fit():
     few = IRIS.iloc[::10]
     for kind in ("posteriors",):
         axes = LINEAR.plot(kind, data=few)

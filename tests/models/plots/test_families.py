@@ -37,7 +37,7 @@ PICTURES = {
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_pictures_look_as_they_did(name):
+def test_pictures_equal_their_references(name):
     try:
         assert_looks_like(PICTURES[name](), name)
     finally:

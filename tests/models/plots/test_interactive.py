@@ -49,7 +49,7 @@ def told(figure):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_row_tells_its_name_its_classes_and_their_posteriors(kind):
+def test_points_show_label_classes_and_posteriors(kind):
     rows = told(FIT.plot(kind, interactive=True))
     proba, called = FIT.predict_proba(), FIT.predict()
     assert set(rows) == {f"row {i}" for i in range(150)}
@@ -91,7 +91,7 @@ VERBS = sorted({model.verb for model in MODELS} - {"bayes", "fda", "mlm"})
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_model_has_the_figures_that_its_kinds_promise(verb):
+def test_every_model_draws_all_its_plot_kinds(verb):
     rows = IRIS[IRIS.species != "setosa"] if verb == "indicator" else IRIS[IRIS.species != "virginica"]
     data = rows.assign(species=rows.species.astype(str))
     terms = "petal_length + petal_width" if verb == "hyperplane" else "sepal_length + sepal_width"
@@ -102,7 +102,7 @@ def test_every_model_has_the_figures_that_its_kinds_promise(verb):
         assert len(told(fit.plot(kind, interactive=True))) == len(data), kind
 
 
-def test_the_first_kind_that_can_is_the_default():
+def test_default_plot_is_the_first_suitable_kind():
     assert told(discrim.knn("species ~ .", IRIS).plot(interactive=True))
     title = FIT.plot(interactive=True).layout.title.text
     assert title == "Discriminant scores"
@@ -116,7 +116,7 @@ def test_the_first_kind_that_can_is_the_default():
         ({"kind": "regions", "columns": list(IRIS.columns[:3])}, DataError, "Name two"),
     ],
 )
-def test_what_has_no_figure_is_told_what_has(given, error, said):
+def test_models_without_interactive_plots_suggest_others(given, error, said):
     with pytest.raises(error, match=said):
         FIT.plot(**given, interactive=True)
 
@@ -149,7 +149,7 @@ def test_names_are_shown_and_neither_run_nor_set_as_mathematics():
         )
 
 
-def test_of_many_rows_some_are_drawn_and_a_rare_class_has_all():
+def test_a_sample_of_many_rows_is_drawn_with_all_of_a_rare_class():
     rng = np.random.default_rng(1)
     group = np.repeat(["rare", "common"], [40, 20_000])
     data = pd.DataFrame({"a": rng.normal(size=20_040), "b": rng.normal(size=20_040), "group": group})
@@ -187,7 +187,7 @@ def test_a_figure_asks_no_server_and_offers_none_the_rows():
     assert "sendChartToCloud" in figure.layout.template.layout.modebar.remove
 
 
-def test_a_fit_of_moments_has_means_and_outlines_alone():
+def test_fits_to_moments_draw_means_and_outlines_only():
     fit = discrim.lda(moments=discrim.moments("species ~ .", IRIS))
     figure = fit.plot("scores", interactive=True)
     assert not told(figure)
@@ -195,7 +195,7 @@ def test_a_fit_of_moments_has_means_and_outlines_alone():
 
 
 @pytest.mark.parametrize("kind", ["scores", "regions"])
-def test_rows_of_no_class_tell_what_is_predicted(kind):
+def test_unlabelled_rows_show_their_prediction(kind):
     rows = told(FIT.plot(kind, data=IRIS.drop(columns="species"), interactive=True))
     assert [row[:2] for row in rows.values()] == [("no class", label) for label in FIT.predict()]
 

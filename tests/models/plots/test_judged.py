@@ -64,7 +64,7 @@ def test_numbers_stay_in_their_cells(fit, size):
         assert max(y - box.y0, box.y1 - y) <= high / 2
 
 
-def test_a_share_below_one_percent_is_not_none():
+def test_proportions_below_one_percent_are_not_shown_as_zero():
     from discrim.report.plots.judged import draw_confusion
 
     counts = np.diag([1_000] * 10) + np.eye(10, k=1, dtype=int)
@@ -128,7 +128,7 @@ def test_calibration_leaves_rows_out():
     np.testing.assert_allclose(np.asarray(curve, dtype=float), expected)
 
 
-def test_what_cannot_be_drawn_is_said():
+def test_errors_state_why_a_plot_is_not_available():
     with pytest.raises(discrim.errors.NotSupportedError) as caught:
         SEPALS.plot("roc", data=IRIS, method="loo")
     assert "leaves" in str(caught.value)
@@ -179,7 +179,7 @@ def test_curves_of_named_classes_have_bands():
 
 @pytest.mark.parametrize("kind", ["forest", "odds_ratios"])
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.logistic])
-def test_odds_of_a_standard_deviation_are_those_of_standardized_columns(kind, verb):
+def test_standardized_odds_equal_odds_of_standardized_columns(kind, verb):
     rows = PENGUINS.dropna()
     columns = ["bill_depth_mm", "bill_length_mm"]
     divided = rows.assign(**{name: rows[name] / rows[name].std() for name in columns})

@@ -38,7 +38,7 @@ def log_odds_without_each_row(table: pd.DataFrame, columns: list[str], label: st
     return out
 
 
-def test_the_default_roc_curve_is_that_of_rows_left_out_by_hand():
+def test_default_roc_plot_is_leave_one_out():
     fit = discrim.lda(FORMULA, TWO, prior="equal")
     odds = log_odds_without_each_row(TWO, SEPALS, "virginica")
     expected = np.column_stack(roc_curve(TWO["species"] == "virginica", odds, drop_intermediate=False)[:2])
@@ -54,7 +54,7 @@ def test_the_default_roc_curve_is_that_of_rows_left_out_by_hand():
     assert axes.get_title().endswith("leave-one-out")
 
 
-def test_the_default_confusion_is_that_of_rows_left_out_by_hand():
+def test_default_confusion_plot_is_leave_one_out():
     fit = discrim.lda(FORMULA, TWO, prior="equal")
     predicted = np.where(log_odds_without_each_row(TWO, SEPALS, "virginica") > 0, "virginica", "versicolor")
     expected = confusion_matrix(TWO["species"], predicted, labels=list(fit.classes))
@@ -64,7 +64,7 @@ def test_the_default_confusion_is_that_of_rows_left_out_by_hand():
     assert drawn == {(j, i): expected[i, j] for i in range(2) for j in range(2) if expected[i, j]}
 
 
-def test_folds_judge_a_fit_that_is_slow_without_each_row():
+def test_slow_leave_one_out_is_replaced_by_folds():
     fit = discrim.logistic(FORMULA, TWO)
     assert not leave_one_out_is_fast(fit._fit)
     axes = fit.plot("confusion")
@@ -75,7 +75,7 @@ def test_folds_judge_a_fit_that_is_slow_without_each_row():
 
 
 @pytest.mark.slow
-def test_folds_hold_a_chosen_penalty_unless_they_are_asked_for():
+def test_folds_fix_a_chosen_penalty_unless_requested():
     chosen = discrim.logistic(FORMULA, TWO, penalty=Lasso(folds=3, n_strengths=5, seed=1))
     held = discrim.logistic(FORMULA, TWO, penalty=Lasso(chosen.penalty.strength))
     default, expected, again = (
@@ -133,11 +133,11 @@ def test_rows_are_left_out_one_by_one_if_a_fold_has_no_rule():
         ({"data": TWO.iloc[::2]}, "new rows"),
     ],
 )
-def test_titles_say_how_rows_were_judged(kind, options, title):
+def test_titles_state_the_evaluation_method(kind, options, title):
     assert title in discrim.lda(FORMULA, TWO).plot(kind, **options).get_title()
 
 
-def test_titles_say_what_was_held_while_rows_were_left_out():
+def test_titles_state_fixed_choices():
     fit = discrim.knn(FORMULA, TWO)
     assert "k held" in fit.plot("roc").get_title().replace("\n", " ")
     assert "held" not in fit.plot("roc", method="cv").get_title()
@@ -167,7 +167,7 @@ def test_curves_of_several_fits_on_the_same_axes_have_different_names_and_looks(
     assert "leave-one-out" in ax.get_title()
 
 
-def test_fits_that_were_judged_in_different_ways_say_so_in_the_legend():
+def test_legends_state_different_evaluation_methods():
     _, ax = plt.subplots()
     discrim.lda(FORMULA, TWO).plot("roc", ax=ax)
     discrim.lda(FORMULA, TWO).plot("roc", ax=ax, method="apparent")
@@ -205,7 +205,7 @@ def test_cleared_axes_begin_again():
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.logistic])
-def test_reports_judge_as_pictures_do(verb):
+def test_reports_and_plots_use_the_same_evaluation_method(verb):
     from discrim.models.report.report import evaluation_method
 
     fit = verb(FORMULA, TWO)

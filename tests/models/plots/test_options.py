@@ -40,7 +40,7 @@ def closed_figures():
         ({"kind": "regions", "at": {"petal_width": np.inf}}, "'petal_width' at inf"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(asked, said):
+def test_incompatible_arguments_are_named(asked, said):
     with pytest.raises(discrim.errors.DataError, match=said):
         FIT.plot(**asked)
 
@@ -58,7 +58,7 @@ def test_one_class_needs_no_list_and_is_not_called_the_first():
     assert "of 1 of 3 classes" in outer.get_title().replace("\n", " ")
 
 
-def test_columns_are_held_where_a_series_says():
+def test_columns_are_fixed_at_the_values_of_a_series():
     held = pd.Series({"petal_length": 4.0, "petal_width": 1.25})
     assert "petal_length = 4, petal_width = 1.25" in FIT.plot("regions", at=held).get_title()
 
@@ -70,14 +70,14 @@ def test_a_title_does_not_round_the_level_to_all_rows(kind):
 
 @pytest.mark.parametrize("kind", ["scores", "territory", "regions", "biplot"])
 @pytest.mark.parametrize("response", [None, "missing"])
-def test_rows_without_a_class_are_drawn_where_a_picture_needs_none(kind, response):
+def test_unlabelled_rows_are_drawn_if_classes_are_not_required(kind, response):
     rows = IRIS.drop(columns="species") if response is None else IRIS.assign(species=None)
     axes = FIT.plot(kind, data=rows)
     assert max(len(held.get_offsets()) for held in axes.collections) == len(IRIS)
 
 
 @pytest.mark.parametrize("kind", sorted({"posteriors", "pairs", "partition", "qq", "simplex", "ellipses"}))
-def test_rows_without_a_class_are_refused_where_a_picture_needs_it(kind):
+def test_unlabelled_rows_are_refused_if_classes_are_required(kind):
     assert kind in kinds_of(FIT)
     with pytest.raises(discrim.errors.DataError, match=f"'{kind}'.*Give rows with their response"):
         FIT.plot(kind, data=IRIS.drop(columns="species"))
@@ -111,7 +111,7 @@ def test_long_names_leave_the_triangle_its_room():
     assert all(text.get_window_extent().x0 >= 0 for text in axes.texts)
 
 
-def test_a_colormap_is_taken_at_even_steps_among_what_is_seen_on_the_paper():
+def test_colormaps_are_sampled_evenly_in_their_visible_range():
     fine = mpl.colormaps["viridis"](np.linspace(0, 1, 256))[:, :3]
     light = np.where(fine <= 0.04045, fine / 12.92, ((fine + 0.055) / 1.055) ** 2.4) @ [
         0.2126,
@@ -135,7 +135,7 @@ def test_every_colormap_of_matplotlib_gives_colours(count):
 
 @pytest.mark.parametrize("kind", ["scores", "regions", "confusion"])
 @pytest.mark.parametrize("name", ["viridis", "Greys", "twilight", "Set1"])
-def test_colormaps_are_taken_by_kinds_of_classes_and_of_numbers(kind, name):
+def test_colormaps_are_valid_for_classes_and_for_numbers(kind, name):
     FIT.plot(kind, colors=name).figure.draw_without_rendering()
     with pytest.raises(discrim.errors.DataError) as caught:
         FIT.plot(kind, colors="viridus")
@@ -170,7 +170,7 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("face", ["black", "#15181d", "#303030"])
-def test_twenty_classes_are_seen_in_the_dark_and_told_apart(face):
+def test_twenty_classes_are_distinguishable_on_dark_backgrounds(face):
     """Three to one is what the Web Content Accessibility Guidelines ask of graphics."""
     by_day = [PictureOptions().signs(range(20)).colour(k) for k in range(20)]
     with plt.style.context(["dark_background", {"axes.facecolor": face}]):
@@ -185,7 +185,7 @@ def test_twenty_classes_are_seen_in_the_dark_and_told_apart(face):
     )
 
 
-def test_what_is_faint_on_white_is_stronger_on_black_and_not_beyond_all():
+def test_faint_colours_are_stronger_on_dark_backgrounds():
     day = FIT.plot("scores").collections[0].get_alpha()
     with plt.style.context("dark_background"):
         night = FIT.plot("scores").collections[0].get_alpha()
@@ -212,19 +212,19 @@ def test_a_confusion_in_greys_is_grey():
     assert np.ptp(cells[..., :3], axis=-1).max() < 0.01
 
 
-def test_titles_of_scores_name_what_is_filled_and_dotted():
+def test_titles_of_scores_explain_filled_and_dotted_outlines():
     assert "filled: the class means, 95 %" in FIT.plot("scores").get_title()
     assert "dotted: a correlation of 1" in " ".join(FIT.plot("biplot").get_title().split())
 
 
-def test_no_bold_letters_are_asked_of_a_font_that_was_added(caplog):
+def test_added_fonts_are_not_used_in_bold(caplog):
     table = IRIS.rename(columns={"petal_length": "\u82b1\u5f01\u9577"})
     discrim.lda("species ~ .", table).plot("territory").figure.canvas.draw()
     assert not [each for each in caplog.messages if "bold" in each]
 
 
 @pytest.mark.slow
-def test_regions_bear_their_names_inside_them_and_a_legend_has_what_has_none():
+def test_regions_are_labelled_inside_or_in_the_legend():
     fit = discrim.qda("species ~ petal_length + petal_width", IRIS)
     axes = fit.plot("regions")
     assert axes.get_legend() is None

@@ -10,7 +10,7 @@ mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
 
 
-def test_an_option_that_a_kind_does_not_read_is_refused():
+def test_unused_options_of_a_plot_kind_are_refused():
     fit = discrim.indicator("species ~ .", IRIS)
     with pytest.raises(discrim.errors.NotSupportedError) as caught:
         fit.plot("regions", axes=("LD1", "LD2"))
@@ -18,7 +18,7 @@ def test_an_option_that_a_kind_does_not_read_is_refused():
     assert "kind='regions'" in str(caught.value)
 
 
-def test_an_unknown_kind_is_answered_with_those_there_are():
+def test_unknown_plot_kinds_raise_errors_that_list_the_valid_kinds():
     fit = discrim.lda("species ~ .", IRIS)
     with pytest.raises(discrim.errors.DataError) as raised:
         fit.plot("score")
@@ -26,7 +26,7 @@ def test_an_unknown_kind_is_answered_with_those_there_are():
     assert all(repr(kind) in str(raised.value) for kind in kinds_of(fit))
 
 
-def test_a_kind_of_other_models_is_answered_with_these():
+def test_plot_kinds_of_other_models_raise_errors_that_list_the_valid_kinds():
     with pytest.raises(discrim.errors.DataError) as caught:
         discrim.qda("species ~ .", IRIS).plot("scores")
     assert "'scores'" in str(caught.value)

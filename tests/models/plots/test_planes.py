@@ -67,7 +67,7 @@ FITS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
-def test_colours_are_what_is_predicted_and_borders_where_it_changes(name):
+def test_colours_show_predictions_and_borders_their_changes(name):
     fit = FITS[name]()
     axes = fit.plot("regions", columns=PLANE)
     data = mixed()
@@ -125,7 +125,7 @@ def test_a_circle_is_round():
 
 
 @pytest.mark.slow
-def test_values_to_hold_columns_at():
+def test_invalid_values_of_at_are_refused():
     fit = discrim.lda("species ~ petal_length + sepal_width + sepal_length + C(g)", mixed())
     title = fit.plot("regions", columns=PLANE, at={"sepal_length": 7.5, "g": "v"}).get_title()
     assert "sepal_length = 7.5" in title
@@ -180,7 +180,7 @@ def test_a_fit_without_rows_has_its_range_from_moments(tmp_path):
 
 @pytest.mark.parametrize("prior", [None, [0.7, 0.2, 0.1]])
 @pytest.mark.parametrize("options", [{}, {"method": "mle"}, {"covariance": "diagonal"}])
-def test_the_territory_of_two_discriminants_is_that_of_the_rule(prior, options):
+def test_territory_of_two_discriminants_matches_the_rule(prior, options):
     fit = discrim.lda("species ~ .", IRIS, prior=prior, **options)
     axes = fit.plot("territory")
     scores = fit.transform()
@@ -216,7 +216,7 @@ def test_a_partition_has_the_errors_of_fits_to_two_columns():
 
 
 @pytest.mark.slow
-def test_pairs_of_a_partition_that_have_no_fit_say_so():
+def test_partition_panels_without_a_fit_state_it():
     fit = discrim.logistic("species ~ .", IRIS, bias_reduction=True)
     assert len(fit.plot("partition", columns=list(IRIS.columns[:3])).child_axes) == 3
 
@@ -226,7 +226,7 @@ def _wide(values):
     return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
 
-def test_regions_of_a_law_are_those_of_its_best_rule():
+def test_regions_of_a_known_distribution_show_the_bayes_rule():
     laws = {
         "a": stats.multivariate_normal([0, 0, 0]),
         "b": stats.multivariate_normal([2, 1, 0], 2 * np.eye(3)),
@@ -262,7 +262,7 @@ def test_labels_do_not_lie_on_each_other():
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
-def test_letters_of_other_scripts_are_drawn_without_a_flood():
+def test_other_scripts_are_drawn_without_many_warnings():
     frame = IRIS.rename(columns={"petal_length": "花弁の長さ"})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -281,7 +281,7 @@ TABLES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
-def test_the_pair_drawn_is_that_of_least_lambda(name):
+def test_drawn_pair_has_the_smallest_lambda(name):
     table, response, known = TABLES[name]
     columns = table.columns.drop(response)
     best = min(combinations(columns, 2), key=lambda pair: lambda_of(table[list(pair)], table[response]))
@@ -297,7 +297,7 @@ def test_the_pair_drawn_is_that_of_least_lambda(name):
     assert "largest F" not in quadratic.plot(columns=best).get_title()
 
 
-def test_of_many_columns_the_pair_is_one_of_those_that_tell_most_alone():
+def test_pairs_of_many_columns_are_chosen_among_the_best_single_columns():
     """Two columns that are about the same but for what differs between the classes tell most, together."""
     rng = np.random.default_rng(3)
     codes = np.arange(80) % 2
@@ -324,7 +324,7 @@ def lambda_of(x, classes):
     return np.linalg.det(gaps.T @ gaps) / np.linalg.det((x - x.mean()).T @ (x - x.mean()))
 
 
-def test_regions_of_a_law_are_those_of_the_pair_that_tells_most():
+def test_regions_of_a_known_distribution_use_the_best_pair():
     laws = {
         "a": stats.multivariate_normal([0, 0, 0, 0]),
         "b": stats.multivariate_normal([0, 0.5, 3, 1]),
@@ -355,7 +355,7 @@ DEFAULTS = {
 
 
 @pytest.mark.parametrize("verb", DEFAULTS)
-def test_the_default_is_regions_with_what_the_model_is(verb):
+def test_default_plot_is_regions_with_outlines(verb):
     two = IRIS[50:].astype({"species": str})
     fit = getattr(discrim, verb)("species ~ .", two, **DEFAULTS[verb])
     axes = fit.plot()
@@ -447,7 +447,7 @@ BASELINES = {
     "name",
     [pytest.param(each, marks=pytest.mark.slow) if each == "partition" else each for each in BASELINES],
 )
-def test_pictures_look_as_they_did(name):
+def test_pictures_equal_their_references(name):
     assert_looks_like(BASELINES[name](), name)
 
 
@@ -462,7 +462,7 @@ def test_a_ridge_in_the_units_of_the_columns_leaves_more_than_one_region():
     assert len(np.unique(axes.images[0].get_array()[..., :3].reshape(-1, 3), axis=0)) == 3
 
 
-def test_of_many_perceptrons_those_of_most_errors_are_named():
+def test_only_perceptrons_with_most_errors_are_named():
     rng = np.random.default_rng(0)
     codes = np.repeat(np.arange(15), 6)
     x = pd.DataFrame(rng.standard_normal((90, 2)), columns=["a", "b"])

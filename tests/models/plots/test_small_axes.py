@@ -56,7 +56,7 @@ def faults_on_given_axes(fit, kind, size):
 
 @pytest.mark.parametrize("kind", ["roc", "forest", "structure", "scree", "scores", "confusion"])
 @pytest.mark.parametrize("n_classes", [10, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 3, 26))])
-def test_texts_on_small_given_axes_are_whole_and_apart(kind, n_classes):
+def test_texts_on_small_existing_axes_do_not_overlap(kind, n_classes):
     if kind == "forest" and n_classes == 26:
         pytest.skip("Twenty-five classes by four terms are more than the lines that are drawn.")
     assert not faults_on_given_axes(FITS[n_classes], kind, SMALL)
@@ -65,7 +65,7 @@ def test_texts_on_small_given_axes_are_whole_and_apart(kind, n_classes):
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 @pytest.mark.parametrize("kind", OTHERS)
-def test_texts_of_other_pictures_on_given_axes_are_whole_and_apart(kind, size):
+def test_texts_of_other_plots_on_existing_axes_do_not_overlap(kind, size):
     assert not faults_on_given_axes(OTHERS[kind](), kind, size)
 
 

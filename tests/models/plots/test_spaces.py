@@ -43,11 +43,11 @@ PICTURES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
-def test_pictures_look_as_they_did(name):
+def test_pictures_equal_their_references(name):
     assert_looks_like(PICTURES[name](), name)
 
 
-def test_the_axes_say_their_share_of_the_variance_between_classes():
+def test_axis_labels_show_the_proportion_of_between_class_variance():
     axes = WINES.plot("scores", axes=("LD2", "LD1"))
     assert axes.get_xlabel().startswith(f"LD2 ({100 * WINES.explained['LD2']:.1f} %")
     assert axes.get_ylabel() == f"LD1 ({100 * WINES.explained['LD1']:.1f} %)"
@@ -61,7 +61,7 @@ def test_axes_that_are_not_there_are_refused(axes):
 
 
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.95])
-def test_an_outline_holds_its_share_of_a_normal_class(level):
+def test_outlines_contain_the_stated_proportion_of_a_normal_class(level):
     covariance = np.array([[4.0, 1e-3], [1e-3, 1e-6]])
     radius = np.sqrt(stats.chi2.ppf(level, 2))
     points = outline(np.array([7.0, -1.0]), covariance, radius) - [7.0, -1.0]
@@ -77,7 +77,7 @@ def test_an_outline_of_less_than_full_rank_is_flat(covariance):
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.35, 0.8, 3.0])
-def test_the_hypothesis_reaches_beyond_the_error_where_roy_s_test_rejects(shift):
+def test_hypothesis_ellipse_exceeds_the_error_if_roy_s_test_rejects(shift):
     rng = np.random.default_rng(3)
     codes = np.repeat([0, 1, 2], 12)
     x = rng.standard_normal((36, 2)) + shift * np.array([[0, 0], [1, 0], [0, 1]])[codes]
@@ -133,7 +133,7 @@ def test_scree_bars_are_the_shares():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fitted", [False, True])
-def test_squared_distances_have_the_law_that_is_drawn(fitted):
+def test_squared_distances_follow_the_drawn_distribution(fitted):
     rng = np.random.default_rng(8)
     p, sizes, found = 2, (5, 7), []
     for _ in range(4000):
@@ -159,7 +159,7 @@ def test_a_simplex_needs_three_classes():
 
 
 @pytest.mark.parametrize("kind", ["scores", "biplot", "ellipses", "pairs", "qq", "simplex"])
-def test_new_rows_are_drawn_in_the_place_of_those_of_the_fit(kind):
+def test_new_rows_replace_the_rows_of_the_fit(kind):
     few = IRIS.iloc[::25]
     with plt.style.context("dark_background"):
         assert LDA.plot(kind, data=few) is not None
@@ -167,7 +167,7 @@ def test_new_rows_are_drawn_in_the_place_of_those_of_the_fit(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["scores", "biplot", "structure", "scree", "ellipses", "pairs", "he"])
-def test_fits_of_moments_draw_what_needs_no_rows(kind):
+def test_fits_to_moments_draw_plots_without_rows(kind):
     fit = discrim.lda(moments=discrim.moments("cultivar ~ .", WINE))
     assert fit.plot(kind).figure is not None
     with pytest.raises(NotSupportedError) as caught:
@@ -189,7 +189,7 @@ def test_new_rows_that_a_kind_cannot_draw_are_refused():
 
 
 @pytest.mark.slow
-def test_outlines_of_a_mixture_are_those_of_its_classes():
+def test_outlines_of_mixtures_show_their_classes():
     """The covariance of a mixture that EM fitted is that of the rows, with divisor n."""
     fit = discrim.mixture("species ~ .", data=IRIS, components=2, covariance="VVV")
     lower = fit.plot("pairs", columns=["sepal_length", "petal_width"]).child_axes[2]

@@ -50,7 +50,7 @@ def test_a_half_of_normal_rows_lies_in_the_outlines_of_scores():
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda], ids=["lda", "qda"])
-def test_ellipses_are_those_of_the_covariances_of_rows(verb):
+def test_ellipses_show_the_covariances_of_the_rows(verb):
     names = ["petal_width", "sepal_length"]
     *own, pooled = outlines(verb("species ~ .", IRIS).plot("ellipses", columns=names, level=0.9))
     radius = stats.chi2.ppf(0.9, 2)
@@ -132,7 +132,7 @@ def test_he_takes_names_that_look_like_mathematics():
 
 
 @pytest.mark.parametrize("kind", ["he", "structure", "scree"])
-def test_new_rows_are_refused_by_what_draws_none(kind):
+def test_plots_without_rows_refuse_new_rows(kind):
     with pytest.raises(NotSupportedError) as caught:
         LDA.plot(kind, data=IRIS)
     assert "data=" in str(caught.value)
@@ -171,7 +171,7 @@ def test_of_many_rows_some_ranks_have_the_quantiles_of_all():
 
 
 @pytest.mark.slow
-def test_names_of_far_rows_are_apart():
+def test_labels_of_distant_rows_do_not_overlap():
     outer = LDA.plot("qq")
     outer.figure.canvas.draw()
     named = [text for panel in outer.child_axes for text in panel.texts]

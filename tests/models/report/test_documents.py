@@ -110,7 +110,7 @@ SECTIONS = {
 
 
 @pytest.mark.parametrize("suffix", [".docx", ".md", ".qmd"])
-def test_tables_are_those_of_the_summary(suffix, tmp_path):
+def test_report_tables_equal_the_summary(suffix, tmp_path):
     place = tmp_path / f"iris{suffix}"
     fitted().report(place, pictures=[])
     found = (
@@ -153,7 +153,7 @@ def test_a_document_has_its_headings_and_pictures_with_texts(tmp_path):
 
 
 @pytest.mark.parametrize("inches", [(3, 30), (30, 3), (2, 1)])
-def test_a_picture_has_room_on_a_page_and_keeps_its_shape(inches):
+def test_pictures_fit_the_page_and_keep_their_aspect_ratio(inches):
     def draw():
         return plt.subplots(figsize=inches)[1]
 
@@ -183,7 +183,7 @@ HOSTILE = ["<w:p/>&\"'", "a]]>b\x00\x1b\u202e", "```\n| x | `y` | *z* $m$"]
 
 
 @pytest.mark.parametrize("suffix", [".docx", ".md", ".qmd"])
-def test_odd_names_stay_text(suffix, tmp_path):
+def test_unusual_names_are_shown_as_text(suffix, tmp_path):
     names = np.array(HOSTILE, dtype=object)[pd.Categorical(IRIS["species"]).codes]
     data = pd.DataFrame({"x `|`": IRIS["petal_length"], "z": IRIS["sepal_width"], "species": names})
     place = tmp_path / f"odd {{1}}{suffix}"
@@ -208,7 +208,7 @@ def test_odd_names_stay_text(suffix, tmp_path):
     assert not any(token.type == "html_block" for token in tokens)
 
 
-def test_pictures_of_markdown_stand_in_a_folder_beside_it(tmp_path):
+def test_markdown_pictures_are_in_a_folder_next_to_the_file(tmp_path):
     fitted().report(tmp_path / "iris.md", pictures=["scores", "forest"])
     assert sorted(each.name for each in tmp_path.iterdir()) == ["iris.md", "iris_pictures"]
     pictures = sorted((tmp_path / "iris_pictures").iterdir())
@@ -231,7 +231,7 @@ def test_another_format_is_refused_by_its_name(name, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_pictures_that_move_are_of_html_alone(tmp_path):
+def test_interactive_pictures_require_html(tmp_path):
     with pytest.raises(NotSupportedError) as caught:
         fitted().report(tmp_path / "iris.docx", interactive=True)
     assert "interactive=True" in str(caught.value)
@@ -247,7 +247,7 @@ def test_the_same_document_has_the_same_bytes(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_a_known_law_and_a_fit_without_rows_have_documents(tmp_path):
+def test_known_distributions_and_fits_without_rows_have_reports(tmp_path):
     law = pd.DataFrame([[0.5, 0.5], [0.1, 0.9]], index=["a", "b"])
     discrim.bayes({"a": 0.5, "b": 0.5}, law).report(tmp_path / "law.docx", pictures=[])
     discrim.lda(moments=discrim.moments("species ~ .", IRIS)).report(tmp_path / "iris.docx", pictures=[])

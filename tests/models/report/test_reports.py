@@ -162,7 +162,7 @@ def test_a_report_has_its_chapters_and_its_code_repeats_the_fit(tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_a_picture_is_drawn_for_the_day_and_the_night_and_leaves_nothing_open(tmp_path):
+def test_pictures_have_light_and_dark_versions_and_close_their_figures(tmp_path):
     before, figures = mpl.rcParams.copy(), plt.get_fignums()
     with plt.rc_context({"text.color": "red"}):
         page = report(discrim.knn("species ~ .", FEW, k=3), tmp_path)
@@ -172,14 +172,14 @@ def test_a_picture_is_drawn_for_the_day_and_the_night_and_leaves_nothing_open(tm
     assert [image["class"] for _, image in page.images()].count("both") >= 3
 
 
-def test_pictures_that_were_named_are_all_seen_and_in_their_order(tmp_path):
+def test_named_pictures_are_all_visible_in_order(tmp_path):
     page = report(discrim.lda("species ~ .", FEW), tmp_path, pictures=["scree", "structure"])
     assert page.calls == ['fit.plot("scree")', 'fit.plot("structure")']
     assert not page.all("details") or "more pictures" not in page.text
 
 
 @pytest.mark.slow
-def test_a_row_is_judged_without_itself_where_that_is_soon(tmp_path):
+def test_rows_are_left_out_one_by_one_if_that_is_fast(tmp_path):
     noise = pd.DataFrame(np.random.default_rng(1).normal(size=(36, 4)), columns=list("abcd"))
     fit = discrim.lda("species ~ .", noise.assign(species=FEW["species"].to_numpy()))
     words = " ".join(report(fit, tmp_path, pictures=[]).text.split())
@@ -220,7 +220,7 @@ def test_long_sections_of_a_summary_are_folded(tmp_path):
     assert "Pooled covariance" not in first
 
 
-def test_a_point_tells_its_row_its_class_and_its_posterior(tmp_path):
+def test_points_show_row_class_and_posterior(tmp_path):
     data = FEW.set_index(pd.Index([f"<{i}>" for i in range(len(FEW))], name="flower"))
     data["species"] = np.roll(data["species"].to_numpy(), 2)
     fit = discrim.qda("species ~ .", data)
@@ -235,7 +235,7 @@ def test_a_point_tells_its_row_its_class_and_its_posterior(tmp_path):
     assert report(many, tmp_path, pictures=["posteriors"]).points == 0
 
 
-def test_labels_are_text_whatever_they_hold(tmp_path):
+def test_labels_are_escaped_as_text(tmp_path):
     label = f"{HOSTILE} ]]> --> </style></title> \u202e\x07\n'"
     data = FEW.rename(columns={"petal_length": label}).astype({"species": str})
     data["species"] = data["species"].replace({"setosa": f"a{label}"})
@@ -247,14 +247,14 @@ def test_labels_are_text_whatever_they_hold(tmp_path):
     assert page.code.count("\n") < 20
 
 
-def test_characters_that_no_font_has_are_told_of_in_one_line(tmp_path):
+def test_missing_glyphs_give_one_warning(tmp_path):
     data = FEW.astype({"species": str}).replace({"species": {"setosa": "\U00012000\U00012001"}})
     with pytest.warns(discrim.errors.DiscrimWarning, match="no font that has the characters") as said:
         report(discrim.nearest_centroid("species ~ .", data), tmp_path, pictures="posteriors")
     assert len(said) == 1
 
 
-def test_a_fit_without_rows_says_what_it_lacks(tmp_path):
+def test_fits_without_rows_name_the_missing_rows(tmp_path):
     fit = discrim.lda("species ~ .", FEW)
     fit.save(tmp_path / "fit")
     for bare in (discrim.load(tmp_path / "fit"), discrim.lda(moments=discrim.moments("species ~ .", FEW))):
@@ -286,7 +286,7 @@ def test_a_table_that_was_changed_is_not_described_as_if_it_were_the_one_of_the_
     assert "changed" in page.text
 
 
-def test_missing_values_levels_and_ranges_are_told(tmp_path):
+def test_missing_values_levels_and_ranges_are_reported(tmp_path):
     data = load_penguins()
     page = report(discrim.naive_bayes("species ~ bill_length_mm + sex", data), tmp_path, pictures=[])
     assert page.images() == []
@@ -310,7 +310,7 @@ def test_missing_values_levels_and_ranges_are_told(tmp_path):
         ("nowhere/page.html", FileNotFoundError),
     ],
 )
-def test_a_bad_path_is_refused_before_anything_is_computed(tmp_path, monkeypatch, path, error):
+def test_invalid_paths_are_refused_before_the_computation(tmp_path, monkeypatch, path, error):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(error):
@@ -340,7 +340,7 @@ def test_a_bad_option_leaves_the_file_that_was_there(tmp_path, options):
     assert len([*tmp_path.iterdir()]) == 1
 
 
-def test_what_loads_the_table_and_what_is_the_users_own_is_named():
+def test_report_code_names_the_table_and_functions_of_the_user():
     code = refit_code(
         discrim.lda("species ~ f(petal_length)", FEW, functions={"f": np.log}), "mine(pl.read_csv('x'))"
     )
@@ -394,7 +394,7 @@ def test_a_report_of_many_columns_and_classes_stays_below_a_megabyte(tmp_path, v
 
 
 @pytest.mark.slow
-def test_a_report_takes_no_longer_than_some_thirty_plain_pictures(tmp_path):
+def test_reports_take_no_longer_than_thirty_simple_pictures(tmp_path):
     x = np.random.default_rng(0).normal(size=(2, 150))
 
     def thirty_two() -> None:
@@ -442,7 +442,7 @@ def test_the_code_of_every_variant_makes_the_same_fit(tmp_path, monkeypatch, ver
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 @pytest.mark.parametrize("scheme", [0, 1])
-def test_a_browser_opens_it_without_a_word_and_in_the_colours_asked_for(tmp_path, scheme):
+def test_browsers_open_the_page_without_errors_in_the_preferred_colours(tmp_path, scheme):
     discrim.lda("species ~ .", FEW).report(tmp_path / "page.html")
     command = [
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",

@@ -85,7 +85,7 @@ def test_factors_missing_values_and_weights_of_a_batch():
         assert caught.value.rows == (1,)
 
 
-def test_levels_of_a_categorical_keep_their_kind():
+def test_batches_keep_the_dtype_of_categorical_levels():
     kind = pd.CategoricalDtype(["virginica", "setosa", "versicolor"])
     whole = IRIS.astype({"species": kind})
     with pytest.warns(DroppedColumnsWarning, match="'setosa'"):
@@ -116,7 +116,7 @@ def test_loaded_and_pickled_fits_take_batches(tmp_path):
     assert "moments()" in str(caught.value)
 
 
-def test_what_a_batch_is_refused_for():
+def test_invalid_batches_are_refused():
     fit = discrim.lda("species ~ .", BATCHES[0], prior={"versicolor": 0.3, "virginica": 0.7})
     with pytest.raises(PriorError) as caught:
         fit.update(BATCHES[1])
@@ -157,7 +157,7 @@ SCATTERS = pytest.mark.parametrize("scatters", ["class", "pooled", "diagonal"])
 
 
 @SCATTERS
-def test_moments_that_decay_are_those_of_weights_that_fall(scatters):
+def test_decayed_moments_equal_moments_with_decreasing_weights(scatters):
     age = np.repeat([3, 2, 1, 0], [40, 40, 40, 30])
     first = discrim.moments("species ~ .", IRIS[age == 3], scatters=scatters)
     total = first
@@ -180,7 +180,7 @@ def test_moments_that_decay_are_those_of_weights_that_fall(scatters):
     assert ours.llf == pytest.approx(theirs.llf, rel=1e-12)
 
 
-def test_decayed_moments_keep_what_they_are(tmp_path):
+def test_decayed_moments_keep_their_attributes(tmp_path):
     whole = discrim.moments("species ~ .", IRIS)
     half = whole * 0.5
     assert whole.nobs == 150
@@ -200,14 +200,14 @@ def test_decayed_moments_keep_what_they_are(tmp_path):
 
 
 @pytest.mark.parametrize("factor", [0, -0.5, np.inf, np.nan])
-def test_factors_that_are_no_share_are_refused(factor):
+def test_invalid_decay_factors_are_refused(factor):
     with pytest.raises(DataError) as caught:
         factor * discrim.moments("species ~ .", IRIS)
     assert "positive" in str(caught.value)
     assert "number" in str(caught.value)
 
 
-def test_what_is_no_number_is_no_factor():
+def test_factors_have_to_be_numbers():
     moments = discrim.moments("species ~ .", IRIS)
     for factor in (True, "2", None, moments):
         with pytest.raises(TypeError):

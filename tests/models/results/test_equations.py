@@ -63,7 +63,7 @@ def test_a_column_may_have_the_name_of_the_constant():
     assert table.index.tolist()[:3] == ["(Intercept)", "Intercept", "constant"]
 
 
-def test_a_fit_without_standard_errors_says_so():
+def test_fits_without_standard_errors_raise_errors():
     fit = discrim.lda("species ~ .", IRIS, ncomp=1)
     with pytest.raises(NotSupportedError) as caught:
         fit.to_list()
@@ -71,7 +71,7 @@ def test_a_fit_without_standard_errors_says_so():
     assert not hasattr(fit, "__maketables_coef_table__")
 
 
-def test_maketables_prints_a_fit_beside_that_of_another_package(theirs):
+def test_maketables_prints_fits_next_to_other_packages(theirs):
     maketables = pytest.importorskip("maketables", reason="maketables is not installed")
     fits = [discrim.logistic(f"sex ~ {RIGHT}", PENGUINS), discrim.lda(f"sex ~ {RIGHT}", PENGUINS), theirs]
     shown = maketables.ETable(fits).df

@@ -139,7 +139,7 @@ def test_hostile_names_and_many_classes(verb: str, dialect: str) -> None:
 
 
 @pytest.mark.parametrize("far", [10.0, 1e3, 1e5])
-def test_classes_that_lie_close_together_far_from_others(far: float) -> None:
+def test_exported_rules_are_precise_for_close_classes_far_from_others(far: float) -> None:
     rng = np.random.default_rng(1)
     means = np.vstack([rng.normal(size=(6, 3)), far + rng.normal(size=(6, 3)), [[-far, 0, 0]]])
     table = pd.DataFrame(np.repeat(means, 20, axis=0) + rng.normal(size=(260, 3)), columns=list("abc"))
@@ -189,7 +189,7 @@ def test_prior(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
-def test_rows_of_which_nothing_is_said_are_null(dialect: str) -> None:
+def test_rows_with_unseen_levels_are_null(dialect: str) -> None:
     fit = discrim.lda("species ~ log(bill_length_mm) + island + body_mass_g", data=PENGUINS)
     rows = PENGUINS.dropna()[:6].astype({"island": object}).reset_index(drop=True)
     rows.loc[0, "bill_length_mm"], rows.loc[1, "bill_length_mm"] = 0.0, -1.0
@@ -202,7 +202,7 @@ def test_rows_of_which_nothing_is_said_are_null(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize("verb", ["lda", "qda", "logistic"])
-def test_rows_beyond_all_measure_are_null_and_those_before_are_not(verb: str, dialect: str) -> None:
+def test_distant_rows_are_null_only_out_of_range(verb: str, dialect: str) -> None:
     fit = getattr(discrim, verb)("species ~ .", data=IRIS, **VERBS[verb])
     rows = pd.concat([IRIS[:6]] * 2, ignore_index=True)
     rows.loc[:5, "petal_width"] = [1e90, -1e90, 1e150, -1e300, 1.7e308, np.nan]
@@ -226,7 +226,7 @@ def test_text_in_the_place_of_numbers_is_null_in_sqlite() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.LabelWarning")
-def test_names_of_the_query_are_none_of_the_table() -> None:
+def test_query_names_differ_from_table_names() -> None:
     fit = discrim.lda("species ~ petal_length + petal_width", data=IRIS)
     table = IRIS.assign(r_x0="key")
     found = by_sqlite(fit.to_sql("sqlite", table="rr_1", keep="r_x0", output="label"), table, "rr_1")
@@ -234,7 +234,7 @@ def test_names_of_the_query_are_none_of_the_table() -> None:
     assert found["label"].tolist() == fit.predict(IRIS).tolist()
 
 
-def test_outputs_do_not_share_a_name() -> None:
+def test_outputs_have_unique_names() -> None:
     table = letters(2)
     table["class"] = np.where(table["class"] == "a", "x", "X")
     fit = discrim.lda("`class` ~ `a b`", data=table)
@@ -253,7 +253,7 @@ def test_every_dialect_is_written(dialect: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_stays() -> None:
+def test_unsupported_rules_are_refused() -> None:
     for fit, why in [
         (discrim.knn("species ~ .", data=IRIS, k=5), r"knn\(\) gives scores"),
         (discrim.mixture("species ~ .", data=IRIS, components=2), r"mixture\(\) gives scores"),
@@ -273,7 +273,7 @@ def test_what_stays() -> None:
             fit.to_sql()
 
 
-def test_what_would_be_endless_is_refused_soon() -> None:
+def test_very_long_queries_are_refused_quickly() -> None:
     deep = "log1p(" * 25 + "petal_length" + ")" * 25
     fit = discrim.lda(f"species ~ {deep}", data=IRIS)
     with pytest.raises(NotSupportedError) as caught:
@@ -288,7 +288,7 @@ def test_what_would_be_endless_is_refused_soon() -> None:
     compare(discrim.lda("species ~ poly(petal_length, 8)", data=IRIS), IRIS, "sqlite")
 
 
-def test_slips() -> None:
+def test_invalid_arguments_are_refused() -> None:
     fit = discrim.lda("species ~ .", data=IRIS)
     with pytest.raises(DataError) as caught:
         fit.to_sql("sqllite")

@@ -100,7 +100,7 @@ def test_prior_of_zero() -> None:
     np.testing.assert_allclose(found, fit.predict_proba(IRIS, prior=prior), rtol=0, atol=1e-12)
 
 
-def test_rows_of_which_nothing_is_said() -> None:
+def test_rows_with_unseen_levels_are_missing() -> None:
     fit = discrim.lda("species ~ log(bill_length_mm) + island + body_mass_g", data=PENGUINS)
     rows = PENGUINS.dropna()[:6].astype({"island": object}).reset_index(drop=True)
     rows.loc[0, "bill_length_mm"], rows.loc[1, "bill_length_mm"] = 0.0, -1.0
@@ -111,7 +111,7 @@ def test_rows_of_which_nothing_is_said() -> None:
     assert (labels == "").tolist() == [True] * 5 + [False]
 
 
-def test_what_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_rules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotSupportedError) as caught:
         discrim.lda("species ~ bs(petal_length, df=4)", data=IRIS).to_onnx()
     assert "bs()" in str(caught.value)

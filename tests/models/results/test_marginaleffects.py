@@ -52,7 +52,7 @@ def test_comparisons_of_categories_are_marginal_effects():
     np.testing.assert_allclose(theirs["std_error"], ours["se"], rtol=1e-4)
 
 
-def test_slopes_of_lda_are_those_of_its_log_odds():
+def test_slopes_of_lda_equal_its_log_odds():
     fit = discrim.lda("species ~ petal_width + sepal_length", TWO)
     theirs = me.avg_slopes(fit.to_marginaleffects(), eps_vcov=1e-5).data
     x = np.column_stack([np.ones(len(TWO)), TWO[["petal_width", "sepal_length"]]])
@@ -104,7 +104,7 @@ def test_only_fits_with_a_covariance_have_standard_errors():
     assert by_hand > 0
 
 
-def test_what_has_no_way_there_is_refused(tmp_path):
+def test_unsupported_fits_are_refused(tmp_path):
     with pytest.raises(NotSupportedError) as caught:
         discrim.perceptron("species ~ .", IRIS, seed=1, maxiter=5).to_marginaleffects()
     assert "needs probabilities" in str(caught.value)

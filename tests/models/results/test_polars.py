@@ -18,7 +18,7 @@ TABLE = pl.from_dict(
 FIT = discrim.lda("species ~ bill_length_mm + island", TABLE)
 
 
-def test_labels_and_posteriors_are_those_of_pandas():
+def test_polars_predictions_equal_pandas():
     labels, shares = FIT.predict(TABLE), FIT.predict_proba(TABLE)
     theirs = FIT.predict(PENGUINS)
     assert isinstance(labels, pl.Series)
@@ -47,7 +47,7 @@ def test_the_table_itself_comes_back_as_it_was():
     ("levels", "dtype"),
     [([1, 2], pl.Int64), ([True, False], pl.Boolean), (["b", "a"], pl.Enum(["b", "a"]))],
 )
-def test_labels_keep_their_kind(levels, dtype):
+def test_labels_keep_their_dtype(levels, dtype):
     data = pl.DataFrame({"y": pl.Series(levels * 10, dtype=dtype), "x": np.arange(20.0) % 7})
     fit = discrim.lda("y ~ x", data)
     labels = fit.predict(pl.DataFrame({"x": [0.0, None]}))
@@ -56,7 +56,7 @@ def test_labels_keep_their_kind(levels, dtype):
     assert labels[1] is None
 
 
-def test_all_else_is_in_pandas():
+def test_other_tables_are_pandas():
     for made in (
         FIT.predict(),
         FIT.predict(PENGUINS),

@@ -138,7 +138,7 @@ def test_functions_of_any_units_and_offsets_decide_as_the_fit(seed, columns, k):
         assert np.abs((scores - scores[:, :1]) - (exact - exact[:, :1])).max() <= 0.002
 
 
-def test_where_fifteen_digits_are_too_few_the_summary_says_so_and_the_way_out_works():
+def test_summaries_note_insufficient_digits_and_the_hint_works():
     near, far = draws(3, 2, 60, 5, offsets=3e6), draws(3, 2, 60, 5, offsets=1e9)
     text = said(lda("y ~ .", near))
     bound = float(re.search(r"give the functions within (\S+) only: use predict\(\)", text)[1])
@@ -204,7 +204,7 @@ def test_a_perceptron_of_several_classes_decides_by_its_printed_planes():
         assert (labels == fit.predict().to_numpy()).all()
 
 
-def test_canonical_scores_are_those_of_the_printed_coefficients():
+def test_printed_coefficients_reproduce_canonical_scores():
     fit = lda(f"species ~ {' + '.join(BIRDS)}", PENGUINS)
     result = fit.canonical()
     cells = html_cells(result.summary())[2]

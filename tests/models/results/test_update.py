@@ -28,11 +28,11 @@ COUNTED = IRIS.assign(w=np.arange(150) % 3 + 1.0)
         ("z ~ a", "y ~ b", "z ~ a"),
     ],
 )
-def test_a_dot_stands_for_a_side_of_the_earlier_formula(formula, earlier, expected):
+def test_dot_in_updates_means_the_previous_formula_side(formula, earlier, expected):
     assert updated(formula, earlier) == expected
 
 
-def test_the_columns_are_those_that_the_whole_formula_has():
+def test_updated_columns_equal_the_whole_formula():
     fit = discrim.lda("species ~ sepal_length + sepal_width", IRIS)
     for change, whole in [
         (". ~ . + petal_width", "species ~ sepal_length + sepal_width + petal_width"),
@@ -59,7 +59,7 @@ def test_the_columns_are_those_that_the_whole_formula_has():
         ("indicator", {}, {}),
     ],
 )
-def test_other_options_are_those_of_the_verb(verb, options, changes):
+def test_updates_accept_all_options_of_the_verb(verb, options, changes):
     call = getattr(discrim, verb)
     fit = call("species ~ petal_length + petal_width", IRIS, **options)
     found = fit.update(**changes)
@@ -70,13 +70,13 @@ def test_other_options_are_those_of_the_verb(verb, options, changes):
     assert str(fit.update().summary()) == str(fit.summary())
 
 
-def test_what_rows_chose_is_chosen_anew():
+def test_updates_repeat_choices():
     fit = discrim.knn("species ~ .", IRIS)
     half = IRIS.iloc[::2]
     assert fit.update(data=half).k == discrim.knn("species ~ .", half).k
 
 
-def test_weights_go_along_and_are_no_predictor():
+def test_updates_keep_weights_out_of_the_predictors():
     by_name = discrim.lda("species ~ .", COUNTED, weights="w")
     found = by_name.update(". ~ . - petal_width")
     assert "w" not in found.terms
@@ -90,7 +90,7 @@ def test_weights_go_along_and_are_no_predictor():
     assert by_vector.update(data=IRIS[::2], weights=None).nobs == 75
 
 
-def test_levels_in_an_order_of_their_own_go_along():
+def test_updates_keep_the_order_of_levels():
     order = ["virginica", "setosa", "versicolor"]
     assert (
         discrim.lda("species ~ .", IRIS, levels=order).update("~ . - petal_width").classes.tolist() == order
@@ -101,19 +101,19 @@ def test_levels_in_an_order_of_their_own_go_along():
     assert fit.update("other ~ sepal_width").classes.tolist() == [0, 1]
 
 
-def test_functions_go_along():
+def test_updates_keep_functions():
     fit = discrim.lda("species ~ f(petal_width)", IRIS, functions={"f": np.sqrt})
     assert fit.update("~ . + petal_length").terms.tolist() == ["f(petal_width)", "petal_length"]
 
 
-def test_rows_of_a_source_are_read_again():
+def test_updates_read_sources_again():
     fit = discrim.lda("species ~ .", lambda: iter([IRIS[:80], IRIS[80:]]))
     assert fit.update("~ . - petal_width").llf == pytest.approx(
         discrim.lda("species ~ . - petal_width", IRIS).llf, rel=1e-12
     )
 
 
-def test_a_loaded_fit_takes_the_rows(tmp_path):
+def test_loaded_fits_are_updated_with_rows(tmp_path):
     discrim.lda("species ~ .", IRIS, method="mle").save(tmp_path / "iris.fit")
     fit = discrim.load(tmp_path / "iris.fit")
     with pytest.raises(NotSupportedError) as caught:
@@ -124,13 +124,13 @@ def test_a_loaded_fit_takes_the_rows(tmp_path):
     pd.testing.assert_frame_equal(fit.update("~ petal_width", data=IRIS).means, expected.means)
 
 
-def test_columns_that_rows_chose_are_said_to_be_chosen():
+def test_updated_fits_note_chosen_columns():
     chosen = discrim.stepwise("species ~ .", IRIS).fit
     assert "The same rows chose the columns" in str(chosen.update(prior="equal"))
     assert "The same rows chose" not in str(chosen.update(data=IRIS[::2]))
 
 
-def test_slips_are_those_of_the_verb():
+def test_invalid_updates_raise_the_errors_of_the_verb():
     fit = discrim.lda("species ~ .", IRIS)
     with pytest.raises(TypeError, match=r"lda\(\) has no keyword 'priors': use prior="):
         fit.update(priors="equal")
