@@ -86,7 +86,7 @@ def available_if(check: Check | None = None, message: str = "") -> Callable[[Cal
         Without it, the getter of a property is the check: the attribute does not exist if the getter raises
         NotSupportedError.
     message : str
-        What to fit instead; used if the check returns False.
+        Hint on alternatives, for the error if the check returns False.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def conditional_attributes(results_class: type) -> dict[str, Conditional]:
 
 
 class PublicAttributes:
-    """Base of results: `dir()` lists what applies, and errors for other names suggest the nearest name."""
+    """Base of results: `dir()` lists the available attributes, and errors for other names suggest one."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -177,8 +177,8 @@ _PREPARED: set[type] = set()
 def prepare_attributes(results_class: type) -> None:
     """Prepare the public methods and properties of a class and of its bases in this package.
 
-    Methods suggest the intended keyword if one is misspelt. Methods and properties that are annotated to
-    return a DataFrame return a ResultTable.
+    Errors of methods are public errors and suggest keywords; see `with_public_errors`. Methods and properties
+    that are annotated to return a DataFrame return a ResultTable.
     """
     for base in results_class.__mro__:
         if base.__module__.startswith("discrim.") and base not in _PREPARED:

@@ -42,7 +42,7 @@ MIN_EXPONENT, MAX_EXPONENT = -1022.0, 1024.0
 
 
 def distinct(word: str, names: Iterable[Any]) -> str:
-    """Return the word, with as many underscores appended as it takes to differ from all names."""
+    """Return the word with underscores appended until it differs from all names."""
     existing_names = set(names)
     while word in existing_names:
         word += "_"
@@ -165,7 +165,7 @@ def covariance_values(covariance: Covariance, scale: NDArray[np.float64]) -> Flo
 
 
 def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], terms: pd.Index) -> str:
-    """Return a note that names the columns whose variance is outside the range of float64, or ""."""
+    """Return a note on columns whose variance is out of the range of float64, or ""."""
     sd = np.stack([covariance.sd for covariance in covariances])
     exponents = 2.0 * (np.log2(np.where(sd > 0, sd, scale)) - np.log2(scale))
     outside = np.asarray(((exponents >= MAX_EXPONENT) | (exponents < MIN_EXPONENT)).any(axis=0))

@@ -64,10 +64,10 @@ T = TypeVar("T")
 
 
 def with_keyword_hints(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a verb or a method of results, so that its errors are public and suggest keywords.
+    """Decorate a verb or a method of results to raise public errors only.
 
-    For an unknown keyword it raises an error that suggests the right one. An error of the core becomes a
-    public one; `named_errors` does so earlier, with the names of columns and classes.
+    An error of the core becomes a public error; `named_errors` converts it earlier, with the names of columns
+    and classes. A TypeError for an unknown keyword becomes an error that suggests the valid keyword.
     """
 
     @wraps(function)
@@ -203,11 +203,11 @@ TEST_TYPES: dict[Any, TestType] = {
     **{"1": 1, "2": 2, "3": 3},
     **{"I": 1, "II": 2, "III": 3},
 }
-"""Values of `type=` for tests of terms."""
+"""Values of the option `type=`, and the types of tests of terms."""
 
 
 def check_test_type(test_type: Any) -> TestType:
-    """Return the type of tests of terms, 1, 2 or 3 (or I, II or III), as a number."""
+    """Return the type of tests of terms, an integer, from 1, 2, 3, I, II or III."""
     if (
         isinstance(test_type, bool)
         or not isinstance(test_type, int | str | np.integer)
@@ -342,7 +342,7 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
 
 
 def read_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> tuple[Floats, bool]:
-    """Return the prior (K,) of a verb, and whether it is estimated by the class proportions."""
+    """Return the prior (K,) of a verb, and whether it is the class proportions."""
     return prior_vector(prior, classes, counts), is_proportional(prior)
 
 
@@ -372,7 +372,7 @@ WrapBlocks = Callable[[Any], Iterable[Any]]
 """Wraps blocks, of arrays or of sparse rows, in an iterable that also passes each to another computation."""
 
 MAX_MEAN_WEIGHT_DEVIATION = 1e-2
-"""Largest deviation from one of the mean of weights that are not whole numbers but count as frequencies."""
+"""Largest deviation from one of the mean of non-integer weights that count as frequencies."""
 
 
 def usable_rows(
@@ -391,14 +391,14 @@ def usable_rows(
     blocks : Blocks
         Rows of the table.
     required_moments : Spread
-        Second moments that the model needs.
+        Second moments that the model requires.
     na_action : {"drop", "raise"}
     wrap : callable, optional
         Wraps the blocks in an iterable that also passes them to another computation, to save a pass.
     rooted : bool
         Whether roots of the scatter are computed if its columns are nearly collinear; see `gather`.
     keep : sequence of int
-        Positions of columns that stay although they are constant.
+        Positions of columns that are not dropped if they are constant.
 
     Returns
     -------
@@ -443,7 +443,7 @@ def without_constants(
     rooted : bool
         See `gather`.
     keep : sequence of int
-        Positions of columns that stay although they are constant.
+        Positions of columns that are not dropped if they are constant.
 
     Raises
     ------
@@ -470,7 +470,7 @@ def without_constants(
 def _drop_columns_at(
     blocks: Blocks, moments: ClassMoments, dropped: Iterable[int], *, rooted: bool = True
 ) -> tuple[Blocks, ClassMoments]:
-    """Drop columns by position. Rows in which only these values were missing are then used."""
+    """Drop columns by position. Rows with missing values only in these columns are then used."""
     dropped_positions = set(dropped)
     kept_positions = np.array(
         [j for j in range(len(blocks.terms)) if j not in dropped_positions], dtype=np.intp
@@ -555,7 +555,7 @@ def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, Clas
 def class_moments(
     blocks: Blocks, required_moments: Spread, wrap: WrapBlocks | None = None, *, rooted: bool = True
 ) -> ClassMoments:
-    """Compute the moments of the complete rows. The parameters are those of `usable_rows`."""
+    """Compute the moments of the complete rows; see `usable_rows` for the parameters."""
     shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
     sparse = used_sparse_rows(blocks) if required_moments in ("diagonal", "pooled") else None
     if sparse is not None:
@@ -743,7 +743,7 @@ def is_wide(blocks: Blocks) -> bool:
 
 
 def few_rows_hint(rows: int) -> str:
-    """Return the hint of lda() for fewer rows than columns. Other verbs need ten rows for their folds."""
+    """Return the hint of lda() for fewer rows than columns; other verbs require ten rows for their folds."""
     other_verbs = ", or use rda() or shrunken_centroids()" if rows >= 10 else ""
     covariance_hint = 'covariance="shrunk" (or "diagonal", "pinv")'
     return (
@@ -781,7 +781,7 @@ def refuse_no_freedom(
     diagonal : bool
         Whether only variances are estimated, which need only one degree of freedom.
     hint : str, optional
-        As in `refuse_few_rows`.
+        Hint of alternatives; by default the alternatives of lda().
     """
     rows = int(moments.rows.sum())
     k = moments.n_classes
@@ -819,7 +819,7 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | 
 def refuse_little_weight(
     counts: Floats, classes: Sequence[Any] | pd.Index, min_weight: int, method_name: str
 ) -> None:
-    """Raise an error if the weight of a class does not exceed `min_weight`.
+    """Raise an error if the weight of a class does not exceed a minimum.
 
     Parameters
     ----------

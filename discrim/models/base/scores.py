@@ -43,7 +43,7 @@ class Decision:
     def codes(self, scores: Floats) -> Codes:
         """Return the classes (m,) for scores (m, K), K for rejected rows and -1 for missing scores.
 
-        The least expected cost is Chow's rule (1970, IEEE Transactions on Information Theory 16, 41-46).
+        The smallest expected cost is Chow's rule (1970, IEEE Transactions on Information Theory 16, 41-46).
         """
         if self.costs is None and self.reject is None:
             return rules.best_class(scores)
@@ -82,7 +82,7 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     if values.shape != (k, k):
         raise DataError(
             f"costs has shape {values.shape} instead of {(k, k)}.",
-            hint="Pass a matrix, actual by predicted class.",
+            hint=f"Pass a matrix for {k} classes, actual by predicted.",
         )
     is_invalid = ~(np.isfinite(values) & (values >= 0))
     if is_invalid.any():
@@ -250,7 +250,7 @@ def finished_scores(blocks: Blocks, rule: Rule, n_classes: int, finish: Callable
 def posterior_frame(
     blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
 ) -> pd.DataFrame:
-    """Apply a function such as `posteriors` to the scores of all rows, as a DataFrame.
+    """Return a DataFrame of a function of the scores of all rows, such as `posteriors`.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def frame_of_rows(blocks: Blocks, transform: Callable[[Floats], Floats], columns
     blocks : Blocks
         Rows; a missing value is NaN.
     transform : callable
-        From rows (m, p) to their values (m, q).
+        Function of rows (m, p) that returns values (m, q).
     columns : Index of length q
 
     Returns

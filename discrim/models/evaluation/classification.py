@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 METHOD_TITLES = {"apparent": "resubstitution", "loo": "leave-one-out", "cv": "cross-validation"}
-"""How the title of a classification describes the method."""
+"""Description of the method in the title of a classification."""
 
 
 def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> Classification:
@@ -114,7 +114,7 @@ class Classification(Shown):
     def average_posteriors(self) -> pd.DataFrame:
         """Mean posterior of the predicted class, actual by predicted.
 
-        Mean posterior of the predicted class among the rows of each cell; missing where a cell has no rows.
+        Mean posterior of the predicted class among the rows of each cell; missing for empty cells.
         """
         is_predicted = (self._actual >= 0) & (self._predicted >= 0)
         k = len(self._prior)
@@ -128,7 +128,7 @@ class Classification(Shown):
 
     @property
     def misclassified(self) -> pd.DataFrame:
-        """Actual and predicted class, and posteriors, of the rows whose predicted class is not their own."""
+        """Actual and predicted class, and posteriors, of the misclassified observations."""
         wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
         classes = self._prior.index
         index = self._index[wrong]

@@ -1,7 +1,7 @@
 """Maximum-likelihood estimation of class proportions among unlabelled rows, with intervals.
 
-`estimate_prior` is the implementation of `ClassifierResults.estimate_prior`; `shares_of` also serves models
-with known class densities. The likelihood is maximized in `discrim.inference.class_shares`.
+`estimate_prior` is the implementation of `ClassifierResults.estimate_prior`; `estimate_proportions` also
+supports models with known class densities. The likelihood is maximized in `discrim.inference.class_shares`.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _bootstrap_proportions(
     class_index : (J,) int
         Positions of the classes with a positive prior.
     start : (J,) float
-        Their prior, at which the search starts.
+        Their prior, the starting value of the search.
 
     Returns
     -------
@@ -264,8 +264,8 @@ def shares_of(
     options : PriorEstimateOptions
     title : str
         Title of the model.
-    known : bool
-        Whether the densities are known exactly, and not estimates of a fit.
+    densities_are_known : bool
+        Whether the densities are exact and not estimates of a fit.
     bootstrap : callable, optional
         Function of the positions (J,) of the classes with a positive prior and of this prior (J,), which
         returns proportions (B, J) in bootstrap samples.

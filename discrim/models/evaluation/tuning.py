@@ -137,8 +137,8 @@ class TuningFolds:
     count : int
         Number of folds or splits.
     seed : int
-        Seed of the random assignment of rows to folds. It is drawn if the user gave none, so that the choice
-        can be repeated.
+        Seed of the random assignment of rows to folds. If the user passes no seed, one is drawn and stored,
+        to repeat the choice.
     splits : tuple of Split
         The splits; empty for folds.
     """

@@ -85,7 +85,7 @@ def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
 def prior_of_rest(fit: FittedModel[Any], refit_prior: bool | None) -> str:
     """Return how rules without some rows obtain the prior; empty for a model without a prior.
 
-    It is "given" (by the user), "held" (at the class proportions of all rows) or "refitted".
+    It is "given" (by the user), "held" (fixed to the class proportions of all rows) or "refitted".
     """
     if fit.prior_in_refits == "none":
         return ""
@@ -223,7 +223,7 @@ class _LeftOutScores:
     fit : FittedModel
     blocks : Blocks
         Rows of the fit, with their classes in memory.
-    anew : bool
+    reestimate_prior : bool
         Whether the prior is estimated without the row, too.
     """
 
@@ -344,7 +344,7 @@ def scores_by_refit(fit: FittedModel[Any], blocks: Blocks, row: int, *, anew: bo
     fit : FittedModel
     blocks : Blocks
     row : int
-    anew : bool
+    reestimate_prior : bool
         Whether the prior is estimated without the row, too.
     """
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()

@@ -309,7 +309,7 @@ TESTS = {
     "log_determinants": "Log-determinants of the covariances",
     "lr_test": "Do the columns have any effect? Likelihood ratio",
 }
-"""Methods for tests that can be called without arguments, and the titles of their tables."""
+"""Methods for tests without arguments, and the titles of their tables."""
 
 HEADINGS: dict[str, dict[str, str]] = {
     "manova": {"F_is": "the F is"},

@@ -1,6 +1,7 @@
-"""How good a fit is on rows that it did or did not see: figures of all classes, of each and of pairs.
+"""Performance of a fit on labelled rows: figures of all classes, of each class and of pairs of classes.
 
-The sections of the summary of an assessment.
+`Assessment` is the result of `ClassifierResults.assess`. The functions at the end are the sections of its
+summary.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 ESTIMATE_COLUMNS = ["estimate", "se", "low", "high"]
 
 MAX_PAIRED_CLASSES = 256
-"""Classes up to which the mean area of pairs is among the figures of all classes; of more it takes long."""
+"""Largest number of classes for which the mean area over pairs, which is slow for many, is computed."""
 
 
 class Assessment(Shown):
@@ -100,7 +101,7 @@ class Assessment(Shown):
 
     @property
     def prior(self) -> pd.Series | None:
-        """Shares of the classes by which the figures are weighted; None if rows are counted equally."""
+        """Prior by which the figures are weighted; None for the class proportions of the rows."""
         prior = self._rows.prior
         return None if prior is None else pd.Series(prior.copy(), self.classes, name="prior")
 
@@ -170,7 +171,7 @@ class Assessment(Shown):
     @property
     @displayed(every="share")
     def brier(self) -> pd.DataFrame:
-        """Brier's score by class, and its parts.
+        """Brier score by class, and its components.
 
         Brier's score and its parts in bins of the class's probability, for models with posteriors. The last
         row, "total", is of all classes.
@@ -200,15 +201,15 @@ class Assessment(Shown):
     @property
     @displayed(every="share")
     def calibrated(self) -> pd.DataFrame:
-        """Losses of the posteriors as they are, and of calibrated ones.
+        """Losses of the posteriors without and with calibration.
 
-        Indexed by measure. Log loss and Brier's score of the posteriors as they are, `plugin`, and of
-        calibrated ones, with the paired difference, its se and its limits.
+        Indexed by measure. Log loss and Brier score of the posteriors without calibration, `plugin`, and with
+        calibration, with the paired difference, its se and its limits.
 
-        Rows of the fit that were left out calibrate each other, by the map of the other nine folds of them;
-        for other rows the posteriors are from ``predict_proba(method="calibrated")``, and the fit has to
-        have the map, or rows. Negative differences are in favour of the calibration. Standard errors assume
-        independent rows and fixed maps.
+        Left-out rows of the fit are calibrated by the other nine of ten folds. Other rows have the posteriors
+        of ``predict_proba(method="calibrated")``, and the fit has to have the calibration, or rows. Negative
+        differences are in favour of the calibration. Standard errors assume independent rows and fixed
+        calibrations.
         """
         uses_fit_calibrator = self._rows.method in ("new", "apparent")
         calibrator = calibrator_of(self._fit) if uses_fit_calibrator else None
@@ -257,15 +258,15 @@ class Assessment(Shown):
         """The tables of the summary by name, unrounded."""
         return self.summary().tables
 
-    # ---- what they are made of
+    # ---- computation
 
     def _assessed(self) -> AssessedRows:
-        """The rows that are judged, for a picture of them."""
+        """Return the evaluated rows, for plots."""
         rows: AssessedRows = self._figures.apply(attrgetter("rows"))
         return rows
 
     def _normal(self, estimate_and_se: tuple[float, float]) -> Estimate:
-        """An estimate and its standard error with the normal interval."""
+        """Return an estimate and its standard error with the normal interval."""
         half_width = float(normal_isf((1 - self._level) / 2)) * estimate_and_se[1]
         return Estimate(*estimate_and_se, estimate_and_se[0] - half_width, estimate_and_se[0] + half_width)
 
@@ -273,7 +274,7 @@ class Assessment(Shown):
         index = pd.MultiIndex.from_tuples(list(values), names=names)
         return pd.DataFrame(list(values.values()), index=index, columns=columns)
 
-    # ---- shown
+    # ---- display
 
     def plot(
         self,
@@ -285,7 +286,7 @@ class Assessment(Shown):
         title: str | None = None,
         label: str | None = None,
     ) -> Axes:
-        """Draw a picture of the rows that were judged.
+        """Draw a picture of the evaluated rows.
 
         Parameters
         ----------
@@ -300,7 +301,7 @@ class Assessment(Shown):
         colors : mapping, sequence, str or Colormap, optional
             Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
-            Title in place of the picture's own; "" for none.
+            Title that replaces the default title; "" for none.
         label : str, optional
             Name of the curves of "roc" in the legend, for axes with curves of several fits. By default curves
             of several fits on the same axes have the names of their models.
@@ -373,7 +374,7 @@ class _Figures:
             )
             for name, loss in LOSSES.items()
         }
-        # A single row, or rows that lose the same, say nothing of how losses vary.
+        # A single row, or rows with equal losses, do not determine the variance of the losses.
         return {
             name: estimate if estimate.se > 0 else Estimate(estimate.estimate)
             for name, estimate in losses.items()
@@ -389,7 +390,7 @@ class _Figures:
         rows = self.rows
         row_shares = self.evaluated.shares()
         k = self.rows.scores.shape[1]
-        # Of two classes the parts of the second are those of the first.
+        # For two classes the components of both are equal.
         classes = [1, 1] if k == 2 else range(k)
         return [brier_parts(self.proba[:, k], rows.codes == k, self.bins, row_shares) for k in classes]
 
@@ -495,11 +496,11 @@ def _estimate(area: Area) -> Estimate:
 
 
 MAX_CLASSES_WITH_INTERVALS = 6
-"""Classes up to which each figure of a class is shown with its interval."""
+"""Largest number of classes for which each figure is shown with its interval."""
 
 
 def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Summary:
-    """Header, figures of all classes, of each, of pairs, Brier's score, confusion."""
+    """Return the summary of an assessment; see `Assessment.summary`."""
     section_functions: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: _header(assessment),
         "overall": lambda: _overall(assessment),
@@ -606,7 +607,7 @@ def _overall(assessment: Assessment) -> Section:
 
 
 MAX_CALIBRATED_SCORES = 2**13
-"""Rows by classes up to which a summary has calibrated posteriors."""
+"""Largest number of rows by classes for which a summary shows calibrated posteriors."""
 
 
 def _calibrated_if_fast(assessment: Assessment) -> pd.DataFrame | None:

@@ -309,7 +309,7 @@ class CanonicalResults(Shown):
         Parameters
         ----------
         convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
-            The system. By default it is that of the other tables, and "mass" where these have the package's
+            The system. By default the system of the other tables, or "mass" if these use the package's
             own. R's MASS and scikit-learn (solver "svd") have the signs that the singular value decomposition
             leaves. Stata, SAS and SPSS document no rule of signs; here the largest standardized coefficient
             of an axis is then positive. This solver of scikit-learn has the divisor N since
@@ -379,7 +379,7 @@ class CanonicalResults(Shown):
         structure : {"within", "total", "between"}
             Which correlations the arrows show; see the method `structure`.
         ax : Axes, optional
-            Axes of matplotlib to draw on; by default those of a new figure.
+            Axes of matplotlib to draw on; by default a new figure.
         data : table, optional
             New observations with their response. By default the data of the fit.
         axes : two names of discriminants, optional

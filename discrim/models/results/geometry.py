@@ -298,7 +298,7 @@ class MaketablesAttributes:
 
 
 class LogOddsEquation(MaketablesAttributes):
-    """Log odds of a class against the reference, as a column of an `ETable` of maketables.
+    """Log odds of a class against the reference: a column of an `ETable` of maketables.
 
     Parameters
     ----------

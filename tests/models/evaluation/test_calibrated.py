@@ -286,14 +286,14 @@ def test_summaries_note_miscalibrated_leave_one_out_posteriors() -> None:
     rows = normal_rows(200, 1, 2.0, seed=0)
     again = rows.assign(x1=rows["x0"], x2=rows["x0"], x3=rows["x0"])
     once, four = (discrim.naive_bayes("y ~ .", each) for each in (rows, again))
-    said = re.search(r"are too sure: slope ([\d.]+) ", flat(four.summary()))
+    said = re.search(r"are too extreme: slope ([\d.]+) ", flat(four.summary()))
     assert said is not None
     scores = four.leave_one_out()
     odds = np.log(scores["b"] / scores["a"])
     logit = sm.Logit((rows["y"] == "b").to_numpy(), sm.add_constant(odds)).fit(disp=0)
     assert float(said[1]) == pytest.approx(logit.params.iloc[1], abs=0.005)
-    assert f"(se {logit.bse.iloc[1]:.2f}, independent rows)" in flat(four.summary())
-    assert "too sure" not in flat(once.summary())
+    assert f"(se {logit.bse.iloc[1]:.2f}, independent observations)" in flat(four.summary())
+    assert "too extreme" not in flat(once.summary())
 
 
 def flat(summary: Any) -> str:

@@ -112,7 +112,7 @@ def test_leave_one_out_repeats_choices_in_closed_form(name):
 def test_leave_one_out_fixes_estimated_transforms_with_a_note():
     plain = fitted(("lda", {}), IRIS, "species ~ sepal_length")
     learnt = fitted(("lda", {}), IRIS, "species ~ poly(sepal_length, 2)")
-    words = "It keeps what transforms of the formula learnt; error_rates(['cv']) learns anew in each fold."
+    words = "It fixes the estimated transforms of the formula; error_rates(['cv']) estimates them again in each fold."
     assert words in note_of(learnt)
     assert "It holds" not in note_of(plain)
     scaled = fitted(("lda", {"covariance": Shrunk(standardize=True)}), IRIS, "species ~ .")
@@ -125,8 +125,8 @@ def test_error_tables_state_whether_each_method_fixes_choices():
     assert rates["choice"].tolist() == ["held", "held", "anew"]
     assert "choice" not in fitted(("knn", {"k": 3}), IRIS, "species ~ .").error_rates()
     said = str(fit.assess("cv", seed=1).summary())
-    assert "the choice of k is made anew" in " ".join(said.split())
-    assert "the choice of k is held" in " ".join(str(fit.assess("loo").summary()).split())
+    assert "the choice of k is repeated" in " ".join(said.split())
+    assert "the choice of k is fixed" in " ".join(str(fit.assess("loo").summary()).split())
 
 
 def test_folds_with_fewer_rows_than_k_choose_k_again():

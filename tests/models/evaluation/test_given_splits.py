@@ -111,9 +111,9 @@ def test_truth_values_and_iterators_are_splits():
 @pytest.mark.parametrize(
     ("cv", "match"),
     [
-        ("five", "folds='five' is not valid. Give a number of folds"),
-        (1, "folds=1 is not valid. Give a number of folds"),
-        (True, "folds=True is not valid. Give"),
+        ("five", "folds='five' is not valid. Pass a number of folds"),
+        (1, "folds=1 is not valid. Pass a number of folds"),
+        (True, "folds=True is not valid. Pass"),
         ([], "folds is empty"),
         ([3], "Split 1 of folds"),
         ([(range(9), range(9, 150)), (range(9),)], "Split 2 of folds"),

@@ -94,7 +94,7 @@ def test_the_result_keeps_the_distribution_and_shows_it():
     pd.testing.assert_frame_equal(tables["permutations"], test.table)
     text = found.summary().as_text()
     assert "Permutation test of the hit rate" in text
-    assert "shuffled among rows" in text
+    assert "permuted among rows" in text
     axes = found.plot("permutations")
     assert sum(bar.get_height() for bar in axes.patches) == 19
     assert axes.lines[0].get_xdata()[0] == test.estimate
@@ -159,7 +159,7 @@ def test_labels_are_permuted_within_crossed_blocks():
     ("response", "asked", "said"),
     [
         ("context", {"groups": "animal"}, r"groups='animal' has rows of classes .*within="),
-        ("kind", {"within": "animal"}, r"Every shuffle within 'animal' gives .*groups="),
+        ("kind", {"within": "animal"}, r"No permutation within 'animal' changes .*groups="),
         ("kind", {"groups": "animal", "within": "context"}, "has rows in two blocks of within='context'"),
         ("kind", {"folds": "animal"}, r"groups=.*folds=8"),
         ("context", {"within": "nobody"}, "nobody"),

@@ -127,10 +127,10 @@ def test_classes_with_too_few_rows_are_in_every_set_with_a_warning():
         [PENGUINS[PENGUINS["species"] != "Chinstrap"], PENGUINS[PENGUINS["species"] == "Chinstrap"][:12]]
     )
     fit = discrim.lda(FEW, some)
-    with pytest.warns(DiscrimWarning, match="'Chinstrap' there are 12"):
+    with pytest.warns(DiscrimWarning, match="'Chinstrap' has 12"):
         sets = fit.predict_set(PENGUINS[::9], by="class")
     assert sets["Chinstrap"].all()
-    with pytest.warns(DiscrimWarning, match="takes 19: there are 10"):
+    with pytest.warns(DiscrimWarning, match="requires 19 .*There are 10"):
         sets = fit.predict_set(PENGUINS[::9], calibration=PENGUINS[:10])
     assert (sets["set"] == "full").all()
 
@@ -236,13 +236,13 @@ def test_labels_of_any_kind_and_unlabelled_rows():
         ({"level": 1}, "level"),
         ({"by": "group"}, "by="),
         ({"method": "split"}, "calibration="),
-        ({"method": "loo", "calibration": IRIS}, "Leave out one"),
+        ({"method": "loo", "calibration": IRIS}, "calibration="),
         ({"weights": "w"}, "weights="),
         ({"empty": "drop"}, "empty="),
         ({"smoothed": 1}, "smoothed="),
         ({"score": "raps"}, "score="),
         ({"calibration": IRIS.assign(species="iris")}, "iris"),
-        ({"calibration": IRIS.assign(species=None)}, "None of the 150 rows"),
+        ({"calibration": IRIS.assign(species=None)}, "150 rows of calibration="),
         ({"calibration": IRIS.drop(columns="species")}, "species"),
     ],
 )
@@ -255,8 +255,7 @@ def test_invalid_set_options_are_named(options, said):
 def test_rows_the_fit_has_seen_are_not_split():
     with pytest.raises(NotSupportedError) as caught:
         discrim.lda("species ~ .", IRIS).predict_set(calibration=IRIS)
-    assert "promises" in str(caught.value)
-    assert "nothing" in str(caught.value)
+    assert "data=" in caught.value.hint
 
 
 def test_single_observations_of_a_class_have_infinite_nonconformity():

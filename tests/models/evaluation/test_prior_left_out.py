@@ -288,7 +288,7 @@ def test_left_out_rows_and_priors_equal_refits(verb, n, p):
         (lambda: rda("species ~ .", IRIS, alpha=0.5, gamma=0.5), "uses the prior of all rows"),
         (lambda: naive_bayes("species ~ .", IRIS), "uses the prior of all rows"),
         (lambda: shrunken_centroids("species ~ .", IRIS, threshold=1.0), "uses the prior of all rows"),
-        (lambda: knn("species ~ .", IRIS, k=3), "estimates the prior anew"),
+        (lambda: knn("species ~ .", IRIS, k=3), "estimates the prior again"),
         (lambda: lda("species ~ .", IRIS, prior="equal"), ""),
         (lambda: indicator("species ~ .", IRIS), ""),
         (lambda: lda("species ~ .", IRIS, ncomp=1), ""),

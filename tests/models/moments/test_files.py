@@ -122,23 +122,23 @@ def at(place, value):
 
 
 SPOILT = [
-    ("counts", at(0, 3.0), "class counts are not its rows"),
-    ("rows", at(0, 0), "class counts are not"),
-    ("rows", at(0, 0.5), "no numbers of rows"),
+    ("counts", at(0, 3.0), "class counts differ"),
+    ("rows", at(0, 0), "class counts"),
+    ("rows", at(0, 0.5), "numbers of rows by class"),
     ("centres", lambda x: x[:, :2], "'centres' has shape"),
     ("centres", at((0, 0), 1e301), "out of range"),
-    ("rests", ones, "larger than any rounding"),
+    ("rests", ones, "rounding errors"),
     ("scale", at(0, 3.0), "powers of two"),
     ("scatters", at((0, 0, 0), -1.0), "a sum of squares is negative"),
     ("scatters", lambda x: x * 2, "not the squares of its roots"),
     ("roots", np.swapaxes, "not triangular"),
-    ("tables", lambda x: x + 1, "counts of levels are not those"),
-    ("tables", lambda x: -x, "counts of levels are no counts"),
-    ("tables", lambda x: x[:, 1:], "counts of levels are no counts"),
-    ("sizes", lambda x: x + 1, "not of its columns"),
-    ("sizes", lambda x: x[:1], "not of its columns"),
-    ("negative", lambda x: x + 2, "not of its columns"),
-    ("prior", None, "its buffers are"),
+    ("tables", lambda x: x + 1, "counts of levels"),
+    ("tables", lambda x: -x, "counts of levels"),
+    ("tables", lambda x: x[:, 1:], "counts of levels"),
+    ("sizes", lambda x: x + 1, "counts of levels"),
+    ("sizes", lambda x: x[:1], "counts of levels"),
+    ("negative", lambda x: x + 2, "counts of levels"),
+    ("prior", None, "its arrays are"),
 ]
 
 
@@ -156,13 +156,13 @@ def test_damaged_values_are_refused(name, change, said, tmp_path):
 
 
 DESCRIBED = [
-    ({"scatters": "all"}, "not that of moments"),
-    ({"scatters": []}, "not that of moments"),
+    ({"scatters": "all"}, "not a description of moments"),
+    ({"scatters": []}, "not a description of moments"),
     ({"scatters": "pooled"}, "has shape"),
-    ({"levels_given": 1}, "not that of moments"),
-    ({"dropped": -1}, "is no count"),
-    ({"weights": "w"}, "no name of a column"),
-    ({"weights": 3, "weighted": True}, "no name of a column"),
+    ({"levels_given": 1}, "not a description of moments"),
+    ({"dropped": -1}, "dropped rows"),
+    ({"weights": "w"}, "weights"),
+    ({"weights": 3, "weighted": True}, "weights"),
     ({"extra": 1}, "unknown or missing: 'extra'"),
     ({"model": "lda"}, "incomplete|options"),
     ({"design": {}}, "Design does not have the parts"),

@@ -79,7 +79,7 @@ def test_unlabelled_rows_are_drawn_if_classes_are_not_required(kind, response):
 @pytest.mark.parametrize("kind", sorted({"posteriors", "pairs", "partition", "qq", "simplex", "ellipses"}))
 def test_unlabelled_rows_are_refused_if_classes_are_required(kind):
     assert kind in kinds_of(FIT)
-    with pytest.raises(discrim.errors.DataError, match=f"'{kind}'.*Give rows with their response"):
+    with pytest.raises(discrim.errors.DataError, match=f"'{kind}'.*Pass rows with their response"):
         FIT.plot(kind, data=IRIS.drop(columns="species"))
 
 

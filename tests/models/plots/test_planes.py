@@ -457,7 +457,7 @@ def test_a_ridge_in_the_units_of_the_columns_leaves_more_than_one_region():
     with pytest.warns(discrim.errors.ScaleWarning):
         fit = discrim.rda("cultivar ~ .", wine, alpha=0.5, gamma=0.1)
     axes = fit.plot()
-    assert "by the ridged covariances" in axes.get_title().replace("\n", " ")
+    assert "ridge-regularized covariances" in axes.get_title().replace("\n", " ")
     # The shades of the classes, of which a pair of narrow columns has one alone.
     assert len(np.unique(axes.images[0].get_array()[..., :3].reshape(-1, 3), axis=0)) == 3
 

@@ -29,7 +29,7 @@ CHAPTERS = [
     "Tests",
     "How it was fitted",
     "The data",
-    "The code that repeats it",
+    "The code that repeats the fit",
 ]
 
 
@@ -252,4 +252,4 @@ def test_known_distributions_and_fits_without_rows_have_reports(tmp_path):
     discrim.bayes({"a": 0.5, "b": 0.5}, law).report(tmp_path / "law.docx", pictures=[])
     discrim.lda(moments=discrim.moments("species ~ .", IRIS)).report(tmp_path / "iris.docx", pictures=[])
     assert "There are no data" in text_of(document(tmp_path / "law.docx"))
-    assert "none are held" in text_of(document(tmp_path / "iris.docx"))
+    assert "not available" in text_of(document(tmp_path / "iris.docx"))

@@ -255,8 +255,8 @@ def test_every_dialect_is_written(dialect: str) -> None:
 @pytest.mark.slow
 def test_unsupported_rules_are_refused() -> None:
     for fit, why in [
-        (discrim.knn("species ~ .", data=IRIS, k=5), r"knn\(\) gives scores"),
-        (discrim.mixture("species ~ .", data=IRIS, components=2), r"mixture\(\) gives scores"),
+        (discrim.knn("species ~ .", data=IRIS, k=5), r"knn\(\) has scores"),
+        (discrim.mixture("species ~ .", data=IRIS, components=2), r"mixture\(\) has scores"),
         (discrim.kernel_density("species ~ petal_length", data=IRIS, bandwidth=0.5), "kernel_density"),
         (discrim.naive_bayes("species ~ island", data=PENGUINS), r"naive_bayes\(\)"),
         (discrim.lda("species ~ bs(petal_length, df=4)", data=IRIS), r"bs\(\) in the term"),
@@ -266,7 +266,7 @@ def test_unsupported_rules_are_refused() -> None:
         ),
         (discrim.lda("species ~ I(petal_length % 2)", data=IRIS), "operator %"),
         (discrim.lda("species ~ C(half // 75)", data=IRIS.assign(half=range(150))), "C.half // 75. makes"),
-        (discrim.lda("y ~ x", data={"y": ["a", "b\0"] * 3, "x": [1, 2, 3, 4, 6, 9]}), "holds a NUL"),
+        (discrim.lda("y ~ x", data={"y": ["a", "b\0"] * 3, "x": [1, 2, 3, 4, 6, 9]}), "NUL"),
         (discrim.lda("species ~ f(petal_length)", data=IRIS, functions={"f": np.cos}), r"calls f\(\)"),
     ]:
         with pytest.raises(NotSupportedError, match=why):
@@ -278,13 +278,11 @@ def test_very_long_queries_are_refused_quickly() -> None:
     fit = discrim.lda(f"species ~ {deep}", data=IRIS)
     with pytest.raises(NotSupportedError) as caught:
         fit.to_sql()
-    assert "functions" in str(caught.value)
-    assert "within" in str(caught.value)
+    assert "nested functions" in str(caught.value)
     fit = discrim.lda("species ~ poly(petal_length, 9)", data=IRIS)
     with pytest.raises(NotSupportedError) as caught:
         fit.to_sql()
     assert "degree" in str(caught.value)
-    assert "beyond" in str(caught.value)
     compare(discrim.lda("species ~ poly(petal_length, 8)", data=IRIS), IRIS, "sqlite")
 
 

@@ -107,7 +107,7 @@ def test_only_fits_with_a_covariance_have_standard_errors():
 def test_unsupported_fits_are_refused(tmp_path):
     with pytest.raises(NotSupportedError) as caught:
         discrim.perceptron("species ~ .", IRIS, seed=1, maxiter=5).to_marginaleffects()
-    assert "needs probabilities" in str(caught.value)
+    assert "requires posterior probabilities" in str(caught.value)
     fit = discrim.lda("species ~ .", IRIS)
     fit.save(tmp_path / "fit")
     with pytest.raises(NotSupportedError) as caught:
@@ -116,7 +116,7 @@ def test_unsupported_fits_are_refused(tmp_path):
     IRIS.to_csv(tmp_path / "iris.csv", index=False)
     with pytest.raises(NotSupportedError) as caught:
         discrim.lda("species ~ .", tmp_path / "iris.csv").to_marginaleffects()
-    assert "read part by part" in str(caught.value)
+    assert "read in chunks" in str(caught.value)
     with pytest.raises(DataError) as caught:
         me.predictions(fit.to_marginaleffects(), vcov="HC3")
     assert "robust" in str(caught.value)

@@ -126,8 +126,8 @@ def test_loaded_fits_are_updated_with_rows(tmp_path):
 
 def test_updated_fits_note_chosen_columns():
     chosen = discrim.stepwise("species ~ .", IRIS).fit
-    assert "The same rows chose the columns" in str(chosen.update(prior="equal"))
-    assert "The same rows chose" not in str(chosen.update(data=IRIS[::2]))
+    assert "The same observations chose the columns" in str(chosen.update(prior="equal"))
+    assert "The same observations chose" not in str(chosen.update(data=IRIS[::2]))
 
 
 def test_invalid_updates_raise_the_errors_of_the_verb():
