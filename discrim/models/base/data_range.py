@@ -169,11 +169,11 @@ def _refuse_far_rows(
     blocks: Blocks, columns: Codes, centre: Floats, unit: Floats, measure: str = WITHIN_CLASSES
 ) -> None:
     """Raise an OutOfRangeError for the first row more than 1e100 units (c,) from a centre (c,)."""
-    for rows_, x, _, _ in used_rows(blocks):
+    for block_rows, x, _, _ in used_rows(blocks):
         with np.errstate(over="ignore", invalid="ignore"):
             is_far = np.abs(x[:, columns] - centre) / MAX_DEVIATIONS > unit
         if is_far.any():
             row, j = np.argwhere(is_far)[0].tolist()
-            position = rows_.start + row if isinstance(rows_, slice) else int(rows_[row])
+            position = block_rows.start + row if isinstance(block_rows, slice) else int(block_rows[row])
             label = blocks.table.label(position)
             refuse_far(blocks.terms[columns[j]], float(x[row, columns[j]]), label, measure)

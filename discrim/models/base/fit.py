@@ -639,7 +639,8 @@ class FittedModel(Generic[N]):
         # dataclasses with slots overwrite the latter in Python 3.11.2.
         stripped = self.without_rows()
         state = [
-            {} if field_.name == "_derived" else getattr(stripped, field_.name) for field_ in fields(stripped)
+            {} if dataclass_field.name == "_derived" else getattr(stripped, dataclass_field.name)
+            for dataclass_field in fields(stripped)
         ]
         return object.__new__, (type(self),), state
 
@@ -898,6 +899,8 @@ def with_rows_copied(value: T, memo: dict[int, Any]) -> T:
     duplicate: T = object.__new__(type(value))
     memo[id(value)] = duplicate
     dataclass_value: Any = value
-    for field_ in fields(dataclass_value):
-        object.__setattr__(duplicate, field_.name, deepcopy(getattr(dataclass_value, field_.name), memo))
+    for dataclass_field in fields(dataclass_value):
+        object.__setattr__(
+            duplicate, dataclass_field.name, deepcopy(getattr(dataclass_value, dataclass_field.name), memo)
+        )
     return duplicate

@@ -204,12 +204,16 @@ def _bootstrap_proportions(
             )
             batch = _informative_rows(score_blocks, class_index, k)
             batch_weights = np.ones(len(batch.densities)) if batch.weights is None else batch.weights
-            counts_ = samples.rng.multinomial(
+            resampled_counts = samples.rng.multinomial(
                 round(batch_weights.sum()), batch_weights / batch_weights.sum()
             ).astype(np.float64)
-            is_drawn = counts_ > 0
+            is_drawn = resampled_counts > 0
             estimate = class_shares(
-                batch.densities[is_drawn], start, counts_[is_drawn], tol=options.tol, maxiter=options.maxiter
+                batch.densities[is_drawn],
+                start,
+                resampled_counts[is_drawn],
+                tol=options.tol,
+                maxiter=options.maxiter,
             )
             proportions[:] = estimate.shares
             progress(1)

@@ -269,11 +269,11 @@ class SetCalibration:
         return self.frame(fit, blocks, p, predicted)
 
     def frame(
-        self, fit: FittedModel[Any], blocks: Blocks, p_values_: Floats, predicted: NDArray[np.intp]
+        self, fit: FittedModel[Any], blocks: Blocks, pvalues: Floats, predicted: NDArray[np.intp]
     ) -> pd.DataFrame:
         """Return the table of sets from p-values (n, K) and predicted classes (n,); NaN is missing."""
-        missing = np.asarray(np.isnan(p_values_).any(axis=1))
-        is_in_set = p_values_ > miss_share(self.options.level)
+        missing = np.asarray(np.isnan(pvalues).any(axis=1))
+        is_in_set = pvalues > miss_share(self.options.level)
         if self.options.empty == "best":
             empty_rows = np.flatnonzero(~is_in_set.any(axis=1) & ~missing & (predicted >= 0))
             is_in_set[empty_rows, predicted[empty_rows]] = True
@@ -756,8 +756,8 @@ def typicality(
             hint="Leave out calibration=.",
         )
     blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, missing_policy)
-    p_values_ = _parametric_typicality(fit, blocks, method, seen=data is None)
-    return pd.DataFrame(p_values_, index=blocks.table.index, columns=fit.classes, copy=False)
+    pvalues = _parametric_typicality(fit, blocks, method, seen=data is None)
+    return pd.DataFrame(pvalues, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
 def typicality_of_new(
@@ -765,7 +765,7 @@ def typicality_of_new(
 ) -> Callable[[FittedModel[Any], Blocks], Floats]:
     """Return a function that computes typicality (n, K); warn if ranks cannot be below the bound."""
     if method in ("relative", "conformal"):
-        rank_new_rows = fit_row_ranks(fit, method).of_new
+        rank_new_rows = fit_row_ranks(fit, method).rank_new_rows
         min_ranks = 1 / (fit.counts + 1)
         k = int(min_ranks.argmax())
         if min_ranks[k] >= bound > 0:
@@ -780,20 +780,20 @@ def typicality_of_new(
     return partial(_parametric_typicality, method=method, seen=False)
 
 
-def find_outliers(p_values_: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
+def find_outliers(pvalues: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
     """Return which labelled rows (n,) have a typicality (n, K) below the bound in every class.
 
     A warning counts rows with a label but without typicality: missing columns were integrated out.
     """
     labelled = codes >= 0
-    n_without_typicality = int((labelled & np.isnan(p_values_).all(axis=1)).sum())
+    n_without_typicality = int((labelled & np.isnan(pvalues).all(axis=1)).sum())
     if n_without_typicality:
         warn_user(
             f"outlier= ignores {n_without_typicality} {'row' if n_without_typicality == 1 else 'rows'} with "
             "missing values, which have no typicality. Their labels are predicted from the observed columns.",
             MissingPredictionWarning,
         )
-    return np.asarray(labelled & (p_values_ < bound).all(axis=1))
+    return np.asarray(labelled & (pvalues < bound).all(axis=1))
 
 
 def _parametric_typicality(fit: FittedModel[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats:
@@ -846,8 +846,8 @@ def typicality_blocks(
     estimates = fit.estimates
     if seen and estimates.has_distances:
         for rows, x, codes, weights in used_rows(blocks):
-            d2, counts_, df = estimates.left_out_distances(x, codes, weights)
-            yield rows, tail_probability(d2, counts_, df, p)
+            d2, remaining_counts, df = estimates.left_out_distances(x, codes, weights)
+            yield rows, tail_probability(d2, remaining_counts, df, p)
         return
     counts = estimates.moments.counts
     distances, df = (

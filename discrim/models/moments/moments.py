@@ -447,8 +447,8 @@ class Moments:
         Moments of 'species ~ .': 150 rows of 3 classes, 4 columns
         """
         total = self + self.of(data, weights=weights, na_action=na_action)
-        for field_ in fields(self):
-            setattr(self, field_.name, getattr(total, field_.name))
+        for dataclass_field in fields(self):
+            setattr(self, dataclass_field.name, getattr(total, dataclass_field.name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the moments to a file, whole or not at all; `discrim.load` reads it.

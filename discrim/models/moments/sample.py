@@ -161,16 +161,19 @@ class Sample:
         DataError, CollinearError
             As in `validated_moments` and `usable_moments`.
         """
-        moments_ = self.checked_moments(needs_rows)
+        user_moments = self.checked_moments(needs_rows)
         is_pooled = required_moments == "pooled"
         required_text = (
             "one covariance for all classes" if is_pooled else "a variance or covariance for each class"
         )
-        moments_._need(f"A model with {required_text}", required_moments)
+        user_moments._need(f"A model with {required_text}", required_moments)
         blocks = without_rows(
-            moments_._design, moments_._functions, weighted=moments_._in_weights, dropped=moments_.dropped
+            user_moments._design,
+            user_moments._functions,
+            weighted=user_moments._in_weights,
+            dropped=user_moments.dropped,
         )
-        return usable_moments(moments_, blocks, with_scatter(moments_._moments, required_moments))
+        return usable_moments(user_moments, blocks, with_scatter(user_moments._moments, required_moments))
 
     def checked_moments(self, needs_rows: NeedsRows | None) -> Moments:
         """Return the moments; a source that can be read only once is read here.
@@ -178,13 +181,13 @@ class Sample:
         Raises DataError if `moments=` is something else or is combined with an argument for tables, and
         NotSupportedError if there is a reason that the model needs rows.
         """
-        moments_ = self.moments
-        if isinstance(moments_, UnreadMoments):
-            moments_.refuse(needs_rows)
-            return self._checked_covariates(moments_.read())
-        if not isinstance(moments_, Moments):
+        user_moments = self.moments
+        if isinstance(user_moments, UnreadMoments):
+            user_moments.refuse(needs_rows)
+            return self._checked_covariates(user_moments.read())
+        if not isinstance(user_moments, Moments):
             raise DataError(
-                f"moments={moments_!r} is not valid.",
+                f"moments={user_moments!r} is not valid.",
                 hint="Pass the result of discrim.moments() or discrim.from_stats().",
             )
         for name, value in self._table().items():
@@ -197,16 +200,17 @@ class Sample:
             raise NotSupportedError(
                 needs_rows.message, hint=f"{needs_rows.hint}, or pass formula and data instead of moments=."
             )
-        return self._checked_covariates(moments_)
+        return self._checked_covariates(user_moments)
 
-    def _checked_covariates(self, moments_: Moments) -> Moments:
-        if moments_._design.covariates and not self.adjusts:
+    def _checked_covariates(self, user_moments: Moments) -> Moments:
+        if user_moments._design.covariates and not self.adjusts:
             raise NotSupportedError(
-                f"{self.verb}() does not support covariates, which the moments of {moments_.formula!r} have "
+                f"{self.verb}() does not support covariates, which the moments of {user_moments.formula!r} "
+                "have "
                 "after the `|`.",
                 hint="Use lda(), or compute moments of a formula with + instead of the `|`.",
             )
-        return moments_
+        return user_moments
 
 
 def usable_moments(

@@ -260,7 +260,7 @@ def _draw_calibration(
         names = ("predicted", "observed", "low", "high")
         bins[label] = pd.DataFrame({name: getattr(bin_table, name) for name in names})
         counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
-    axis_labels = x_label, f"Observed proportion, {100 * rows.level:g}% intervals"
+    axis_labels = x_label, f"Observed share, {100 * rows.level:g} % intervals"
     style_options: dict[str, Any] = {"signs": options.signs(list(classes)), "places": class_index}
     style_options["bands"] = options.classes is not None
     return evaluation_plots.draw_calibration(

@@ -288,7 +288,7 @@ def ellipses(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
         means, covariances, pooled, outline_radius(level), centred=centred, **row_options
     )
     centre_text = ", at a common centre" if centred else ""
-    heading = f"Covariances of the classes{centre_text}; {100 * level:.6g}% ellipses"
+    heading = f"Covariances of the classes{centre_text}; {100 * level:.6g} % ellipses"
     set_title(axes, f"{heading}\n{selection}" if selection else heading)
     return axes
 
@@ -304,7 +304,7 @@ def pairs(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes 
     (means, covariances, _), row_options = _covariances_to_draw(results, fit, names, options, "pairs")
     level = level_of(options, LEVEL)
     selection_text = f" of {selection} of {len(results.terms)} columns" if selection else ""
-    title = f"Pairs{selection_text}; {100 * level:.6g}% ellipses of normal classes"
+    title = f"Pairs{selection_text}; {100 * level:.6g} % ellipses of normal classes"
     if options.interactive:
         rows = hover_data(fit, drawn_rows(fit, options), options)
         points = row_options.get("points")
@@ -420,7 +420,7 @@ def qq(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
         f" of {first}{len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
     )
     heading = "Robust squared distances" if is_robust else "Squared distances"
-    set_title(outer_axes, f"{heading} to the class means{selection_text}, with pointwise 95% limits")
+    set_title(outer_axes, f"{heading} to the class means{selection_text}, with pointwise limits at 95 %")
     return outer_axes
 
 
@@ -797,7 +797,9 @@ def save_axes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     pair = (axis_limits[0], axis_limits[1])
     plane = (names[0], names[1])
     plane_rows = PlaneRows(points, codes)
-    return draw_plane(lambda points_: best_class(scores(points_)), pair, plane, plane_rows, classes, **common)
+    return draw_plane(
+        lambda plane_points: best_class(scores(plane_points)), pair, plane, plane_rows, classes, **common
+    )
 
 
 def _draw_without_regions(

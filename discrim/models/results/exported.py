@@ -381,13 +381,13 @@ def _transformed_columns(state: State, columns: list[Node]) -> list[Node]:
     previous: Node = Number(0.0)
     current: Node = Number(1.0)
     for j, centre in enumerate(learnt["centres"]):
-        next_ = _binary_operation(_binary_operation(scaled, "-", Number(centre)), "*", current)
+        next_polynomial = _binary_operation(_binary_operation(scaled, "-", Number(centre)), "*", current)
         if j:
-            next_ = _binary_operation(
-                next_, "-", _binary_operation(Number(norms[j + 1] / norms[j]), "*", previous)
+            next_polynomial = _binary_operation(
+                next_polynomial, "-", _binary_operation(Number(norms[j + 1] / norms[j]), "*", previous)
             )
         previous = current
-        current = next_
+        current = next_polynomial
         polynomials.append(_binary_operation(current, "/", Number(math.sqrt(norms[j + 2]))))
     return polynomials
 
@@ -609,7 +609,9 @@ class _Query:
     def text(self, outputs: Sequence[str]) -> str:
         """Return the query for the requested outputs."""
         self.stage(self.inputs())
-        self.stage((self.feature(name_), f"{self.prefix}f{j}") for j, name_ in enumerate(self.rule.features))
+        self.stage(
+            (self.feature(feature), f"{self.prefix}f{j}") for j, feature in enumerate(self.rule.features)
+        )
         self.stage(self.bounded())
         self.stage(self.centred())
         if self.rule.factor is not None:
@@ -618,17 +620,17 @@ class _Query:
         scores = [f"{self.prefix}s{k}" for k in self.rule.possible]
         largest = f"{self.prefix}m"
         total = f"{self.prefix}total"
-        self.stage([*((name_, name_) for name_ in scores), (self.greatest(scores), largest)])
+        self.stage([*((score, score) for score in scores), (self.greatest(scores), largest)])
         if set(outputs) != {"label"}:
-            weights = [self.exponential(f"{name_} - {largest}") for name_ in scores]
+            weights = [self.exponential(f"{score} - {largest}") for score in scores]
             names = [f"{self.prefix}e{k}" for k in self.rule.possible]
-            passed_on = [(name_, name_) for name_ in (*scores, largest)]
+            passed_on = [(column, column) for column in (*scores, largest)]
             self.stage([*passed_on, *zip(weights, names, strict=True)])
-            self.stage([*passed_on, *((name_, name_) for name_ in names), (self.joined(names), total)])
+            self.stage([*passed_on, *((name, name) for name in names), (self.joined(names), total)])
         used_names = [name.casefold() for name in self.keep]
         listed = []
-        for name_ in outputs:
-            for code, name in getattr(self, f"as_{name_}")():
+        for output in outputs:
+            for code, name in getattr(self, f"as_{output}")():
                 output_alias = name + distinct(name.casefold(), used_names)[len(name.casefold()) :]
                 used_names.append(output_alias.casefold())
                 listed.append((code, self.name(output_alias)))
@@ -636,8 +638,8 @@ class _Query:
         *before, last = self.stages
         dialect = self.dialect
         stage_texts = [
-            f"{self.prefix}{i} {dialect.stage} (\n  {name_}{dialect.end}\n)"
-            for i, name_ in enumerate(before, 1)
+            f"{self.prefix}{i} {dialect.stage} (\n  {stage}{dialect.end}\n)"
+            for i, stage in enumerate(before, 1)
         ]
         last = last.replace("\n    ", "\n  ").replace("\n  FROM", "\nFROM")
         return "WITH " + ",\n".join(stage_texts) + f"\n{last}"

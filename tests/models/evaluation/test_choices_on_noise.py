@@ -112,9 +112,12 @@ def test_leave_one_out_repeats_choices_in_closed_form(name):
 def test_leave_one_out_fixes_estimated_transforms_with_a_note():
     plain = fitted(("lda", {}), IRIS, "species ~ sepal_length")
     learnt = fitted(("lda", {}), IRIS, "species ~ poly(sepal_length, 2)")
-    words = "It fixes the estimated transforms of the formula; error_rates(['cv']) estimates them again in each fold."
+    words = (
+        "It fixes the estimated transforms of the formula; error_rates(['cv']) estimates them again in "
+        "each fold."
+    )
     assert words in note_of(learnt)
-    assert "It holds" not in note_of(plain)
+    assert "It fixes" not in note_of(plain)
     scaled = fitted(("lda", {"covariance": Shrunk(standardize=True)}), IRIS, "species ~ .")
     assert "It keeps the standard deviations of the columns" in note_of(scaled)
 

@@ -231,7 +231,7 @@ def test_models_without_distances_suggest_others():
         assert fit.typicality(IRIS, method="conformal").notna().all(axis=None)
     with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", IRIS).typicality(IRIS, calibration=IRIS)
-    assert "Leave it out" in str(caught.value)
+    assert "Leave out calibration=" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         discrim.lda("species ~ .", IRIS).typicality(method="relative", calibration=IRIS)
     assert "calibration=" in str(caught.value)

@@ -159,8 +159,8 @@ REFUSED = [
     (lambda: discrim.naive_bayes(moments=HELD, kernel=True), "kernel="),
     (lambda: discrim.naive_bayes(moments=HELD, kernel=["petal_width"]), "kernel="),
     (lambda: discrim.naive_bayes(moments=HELD).confusion(), "data="),
-    (lambda: discrim.rda(moments=HELD, alpha=0.5, gamma=0.5).leave_one_out(), "needs the rows"),
-    (lambda: discrim.indicator(moments=HELD).masked, "needs the rows"),
+    (lambda: discrim.rda(moments=HELD, alpha=0.5, gamma=0.5).leave_one_out(), "requires the rows"),
+    (lambda: discrim.indicator(moments=HELD).masked, "requires the rows"),
 ]
 
 

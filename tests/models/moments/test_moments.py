@@ -157,7 +157,7 @@ def test_covariances_of_classes_are_compared_without_rows(tmp_path):
     single = discrim.qda(moments=discrim.moments(FORMULA, IRIS), covariance="diagonal")
     with pytest.raises(NotSupportedError) as caught:
         single.box_m()
-    assert "needs the rows" in str(caught.value)
+    assert "requires the rows" in str(caught.value)
 
 
 def statistics(data, response="species"):

@@ -112,7 +112,7 @@ def test_default_plot_is_the_first_suitable_kind():
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({"kind": "biplot"}, NotSupportedError, "draw kind 'scores'"),
+        ({"kind": "biplot"}, NotSupportedError, "use kind 'scores'"),
         ({"kind": "regions", "columns": list(IRIS.columns[:3])}, DataError, "Name two"),
     ],
 )

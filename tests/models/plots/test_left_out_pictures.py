@@ -85,7 +85,7 @@ def test_folds_fix_a_chosen_penalty_unless_requested():
     np.testing.assert_allclose(default, expected)
     assert again.shape != expected.shape or not np.allclose(again, expected)
     titles = [chosen.plot("roc", method=method).get_title() for method in (None, "cv")]
-    assert ["strength held" in title.replace("\n", " ") for title in titles] == [True, False]
+    assert ["strength fixed" in title.replace("\n", " ") for title in titles] == [True, False]
 
 
 def test_scores_of_folds_are_computed_once_for_all_pictures(monkeypatch):
@@ -129,7 +129,7 @@ def test_rows_are_left_out_one_by_one_if_a_fold_has_no_rule():
     [
         ({}, "leave-one-out"),
         ({"method": "cv"}, "10-fold cross-validation"),
-        ({"method": "apparent"}, "apparent"),
+        ({"method": "apparent"}, "resubstitution"),
         ({"data": TWO.iloc[::2]}, "new rows"),
     ],
 )
@@ -139,9 +139,9 @@ def test_titles_state_the_evaluation_method(kind, options, title):
 
 def test_titles_state_fixed_choices():
     fit = discrim.knn(FORMULA, TWO)
-    assert "k held" in fit.plot("roc").get_title().replace("\n", " ")
-    assert "held" not in fit.plot("roc", method="cv").get_title()
-    assert "held" not in discrim.knn(FORMULA, TWO, k=5).plot("roc").get_title()
+    assert "k fixed" in fit.plot("roc").get_title().replace("\n", " ")
+    assert "fixed" not in fit.plot("roc", method="cv").get_title()
+    assert "fixed" not in discrim.knn(FORMULA, TWO, k=5).plot("roc").get_title()
 
 
 def test_columns_that_rows_chose_are_chosen_again_in_each_fold():
@@ -149,7 +149,7 @@ def test_columns_that_rows_chose_are_chosen_again_in_each_fold():
     title = chosen.fit.plot("confusion").get_title()
     assert "10-fold cross-validation" in title
     errors = chosen.error_rates(methods=["cv"], seed=0)["wrong"].iloc[0]
-    assert f"\n{errors:.0f} of 100 rows wrong" in title
+    assert f"\n{errors:.0f} of 100 misclassified" in title
 
 
 def legend_names(axes):
@@ -161,7 +161,7 @@ def test_curves_of_several_fits_on_the_same_axes_have_different_names_and_looks(
     for verb in (discrim.lda, discrim.qda, discrim.knn, discrim.lda):
         verb(FORMULA, TWO).plot("roc", ax=ax)
     names = legend_names(ax)
-    assert names == ["lda", "qda", "knn, k held", "lda (2)"]
+    assert names == ["lda", "qda", "knn, k fixed", "lda (2)"]
     looks = [(line.get_color(), line.get_linestyle()) for line in ax.lines[1:]]
     assert len({colour for colour, _ in looks}) == len({style for _, style in looks}) == 4
     assert "leave-one-out" in ax.get_title()
@@ -171,7 +171,7 @@ def test_legends_state_different_evaluation_methods():
     _, ax = plt.subplots()
     discrim.lda(FORMULA, TWO).plot("roc", ax=ax)
     discrim.lda(FORMULA, TWO).plot("roc", ax=ax, method="apparent")
-    assert legend_names(ax) == ["lda, leave-one-out", "lda, apparent (rows of the fit)"]
+    assert legend_names(ax) == ["lda, leave-one-out", "lda, resubstitution"]
     assert "leave-one-out" not in ax.get_title()
 
 
